@@ -1,0 +1,74 @@
+"""streambed: a test bed for streams.
+
+Declare an application and the network it runs on, run it, judge it:
+
+    import streambed
+    from streambed import Consumer, Experiment, Kafka, Link, NoLoss, Producer, Topology
+
+    run = streambed.run(Experiment(name="first", duration="10s", topology=Topology(links=[...]), components=[...]))
+    streambed.check(run)
+    run.ledger().sent
+
+Names are loaded when first used: agents import this package on every host and must start fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from streambed.api import check, report, run
+    from streambed.experiment.model import Experiment
+    from streambed.experiment.topology import Link, Topology
+    from streambed.kinds.checks import Latency, NoLoss
+    from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob
+    from streambed.kinds.components.kafka import Topic
+    from streambed.kinds.faults import Cut, Kill
+    from streambed.runs import Run
+
+_HOMES = {
+    "Command": "streambed.kinds.components",
+    "Consumer": "streambed.kinds.components",
+    "Cut": "streambed.kinds.faults",
+    "Experiment": "streambed.experiment.model",
+    "Kafka": "streambed.kinds.components",
+    "Kill": "streambed.kinds.faults",
+    "Latency": "streambed.kinds.checks",
+    "Link": "streambed.experiment.topology",
+    "NoLoss": "streambed.kinds.checks",
+    "Producer": "streambed.kinds.components",
+    "Run": "streambed.runs",
+    "SparkJob": "streambed.kinds.components",
+    "Topic": "streambed.kinds.components.kafka",
+    "Topology": "streambed.experiment.topology",
+    "check": "streambed.api",
+    "report": "streambed.api",
+    "run": "streambed.api",
+}
+
+__all__ = [
+    "Command",
+    "Consumer",
+    "Cut",
+    "Experiment",
+    "Kafka",
+    "Kill",
+    "Latency",
+    "Link",
+    "NoLoss",
+    "Producer",
+    "Run",
+    "SparkJob",
+    "Topic",
+    "Topology",
+    "check",
+    "report",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'streambed' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOMES[name]), name)

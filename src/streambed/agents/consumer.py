@@ -1,0 +1,115 @@
+"""Consumer agent: notes when it saw each record. Without a group it is the witness, which reads all there is once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
+
+from streambed.agents.agent import Agent
+from streambed.agents.producer import IDENTITY
+from streambed.record import now_ns
+from streambed.tables import SEEN
+
+BATCH = 1000
+POLL_S = 0.1
+
+
+def identity(message: Message) -> tuple[str | None, int | None]:
+    """Who sent a record and as which; nothing for records that no producer of ours sent."""
+    for name, value in message.headers() or ():
+        if name == IDENTITY and value is not None:
+            producer, _, sequence = bytes(value).decode().rpartition("/")
+            return producer, int(sequence)
+    return None, None
+
+
+class Reading:
+    """One consumer and what it has seen."""
+
+    def __init__(self, agent: Agent, order: dict[str, Any]) -> None:
+        self.agent = agent
+        self.order = order
+        self.client = Consumer({**order["client"], "log_level": 4})
+        self.table = agent.table("seen", SEEN)
+        self.seen = 0
+        self.next: dict[tuple[str, int], int] = {}
+        self.ready = False
+
+    def assigned(self, client: Consumer, parts: list[TopicPartition]) -> None:
+        """Start where the group left off, or at a stated offset: a position that is known is one that can be compared."""
+        for part in client.committed(parts, timeout=10):
+            low, high = client.get_watermark_offsets(part, timeout=10)
+            start = high if self.order["client"].get("auto.offset.reset") == "latest" else low
+            part.offset = part.offset if part.offset >= 0 else start
+            self.next[part.topic, part.partition] = part.offset
+            next(mine for mine in parts if (mine.topic, mine.partition) == (part.topic, part.partition)).offset = part.offset
+        client.assign(parts)
+        self.ready = True
+
+    def revoked(self, client: Consumer, parts: list[TopicPartition]) -> None:
+        """Partitions that moved to another member are no longer ours to count."""
+        for part in parts:
+            self.next.pop((part.topic, part.partition), None)
+
+    def take(self) -> None:
+        """Read what has come and note it."""
+        for message in self.client.consume(BATCH, POLL_S):
+            if message.error():
+                continue  # Transient by librdkafka's contract: it goes on by itself, and lag shows what is missing.
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            self.table.append(self.order["consumer"], self.order["group"], topic, partition, offset, *identity(message), now_ns(), message.timestamp()[1])
+            self.next[topic, partition] = offset + 1
+            self.seen += 1
+        self.table.flush_if_due()
+        if self.agent.report_is_due():
+            self.report()
+
+    def report(self, done: bool = False) -> None:
+        """The gauge: what was seen, how far each partition was read, how much is left."""
+        positions: dict[str, dict[str, int]] = {}
+        lag = 0
+        for (topic, partition), offset in self.next.items():
+            positions.setdefault(topic, {})[str(partition)] = offset
+            _, high = self.client.get_watermark_offsets(TopicPartition(topic, partition), cached=True)
+            lag += max(0, high - offset) if high > OFFSET_INVALID else 0
+        self.agent.report(ready=self.ready, done=done, seen=self.seen, lag=lag, positions=positions)
+
+    def read_all(self) -> None:
+        """The witness: from the beginning of each partition to its present end."""
+        parts = [TopicPartition(topic, number, OFFSET_BEGINNING) for topic in self.order["topics"] for number in self.client.list_topics(topic, timeout=10).topics[topic].partitions]
+        ends = {(part.topic, part.partition): self.client.get_watermark_offsets(part, timeout=10) for part in parts}
+        self.client.assign(parts)
+        wanted = {part: high for part, (low, high) in ends.items() if high > low}
+        while any(self._position(part) < high for part, high in wanted.items()) and not self.agent.stopping:
+            self.take()
+
+    def _position(self, part: tuple[str, int]) -> int:
+        """Where the client stands, which moves past transaction markers and compacted records as well."""
+        (found,) = self.client.position([TopicPartition(*part)])
+        return max(found.offset, self.next.get(part, 0))
+
+
+def main(order: dict[str, Any]) -> None:
+    """Read until told to stop."""
+    agent = Agent()
+    agent.gate("servers")
+    reading = Reading(agent, order)
+    if order["group"]:
+        reading.client.subscribe(order["topics"], on_assign=reading.assigned, on_revoke=reading.revoked)
+        while not agent.stopping:
+            reading.take()
+    else:
+        reading.read_all()
+    reading.table.close()
+    reading.report(done=True)
+    try:
+        reading.client.close()
+    except KafkaException as error:
+        print(f"leaving the group: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

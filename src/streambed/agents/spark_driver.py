@@ -1,0 +1,75 @@
+"""Spark driver agent: starts Spark's Java, waits until the servers answer, then runs the user's script unchanged.
+
+Needs nothing but the standard library and pyspark, because it may run in the user's own interpreter. It starts Java itself
+rather than through spark-submit: no second Java, no shell, and a class archive can be used.
+"""
+
+import glob
+import json
+import os
+import runpy
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import pyspark
+
+HOME = os.path.dirname(pyspark.__file__)
+POLL_S = 0.005
+START_S_MAX = 120
+
+
+def wait_for(path: str, child: "subprocess.Popen[bytes]", limit_s: float) -> None:
+    """Wait for a file to appear while Java lives."""
+    end = time.monotonic() + limit_s
+    while not os.path.exists(path):
+        if child.poll() is not None:
+            sys.exit(f"Spark's Java ended with status {child.returncode} before it was ready")
+        if time.monotonic() > end:
+            sys.exit(f"waited {limit_s:.0f} s for {path}")
+        time.sleep(POLL_S)
+
+
+def own_class_path(command: list[str]) -> list[str]:
+    """Another interpreter brings another pyspark: its jars take the place of ours, and our class archive no longer fits."""
+    at = command.index("-cp") + 1
+    ours = [jar for jar in command[at].split(":") if f"{os.sep}pyspark{os.sep}jars{os.sep}" in jar]
+    if ours and os.path.dirname(ours[0]) == os.path.join(HOME, "jars"):
+        return command
+    others = [jar for jar in command[at].split(":") if jar not in ours]
+    jars = ":".join([*sorted(glob.glob(os.path.join(HOME, "jars", "*.jar"))), *others])
+    return [word for word in [*command[:at], jars, *command[at + 1 :]] if not word.startswith("-XX:SharedArchiveFile")]
+
+
+def start_java(command: list[str], settings: dict[str, str]) -> None:
+    """Start the gateway that PySpark talks to, and tell PySpark where it is."""
+    connection = os.path.join(os.environ["STREAMBED_RUN"], "gates", f"spark-{os.environ['STREAMBED_PROCESS']}-{os.getpid()}")
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    os.makedirs(settings["spark.eventLog.dir"], exist_ok=True)
+    environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": connection, "SPARK_HOME": HOME}
+    java = subprocess.Popen([*command, "pyspark-shell"], stdin=subprocess.PIPE, env=environment)
+    wait_for(connection, java, START_S_MAX)
+    with open(connection, "rb") as file:
+        port, length = struct.unpack(">ii", file.read(8))
+        secret = file.read(length).decode()
+    os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret, PYSPARK_PYTHON=sys.executable, SPARK_HOME=HOME)
+    wait_for(os.path.join(os.environ["STREAMBED_RUN"], "gates", "servers"), java, 10**9)
+
+
+def main() -> None:
+    """Run the job as `python job.py args…` would."""
+    order = json.loads(sys.argv[1])
+    with open(order["job"], "rb") as file:
+        compile(file.read(), order["job"], "exec")  # A syntax error shows at once, not after Java's start.
+    start_java(own_class_path(order["java"]), order["settings"])
+    sys.argv = [order["job"], *order["args"]]
+    sys.path.insert(0, os.path.dirname(order["job"]))
+    runpy.run_path(order["job"], run_name="__main__")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    main()

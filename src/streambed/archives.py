@@ -1,0 +1,131 @@
+"""Commands that start Kafka's and Spark's JVMs, and the class archives that make these start in half the time.
+
+An archive serves one build of Java and one list of jars, in one order. So there is one function for each command,
+used when an archive is made and when it is used. A run never makes one: `fetch` does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from streambed.errors import MissingError
+from streambed.jars import cache, locked
+from streambed.java import Java
+
+KAFKA_FLAGS = (
+    "-Xmx128m",
+    "-Xms16m",
+    "-Xss256k",
+    "-XX:-UsePerfData",
+    "-XX:ReservedCodeCacheSize=32m",
+    "-XX:MinHeapFreeRatio=20",
+    "-XX:MaxHeapFreeRatio=40",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+)
+"""Many brokers share one machine: a small heap that is given back, and the compiler that is quick to start."""
+SPARK_FLAGS = ("-Xmx1g", "-Xss4m", "-XX:-UsePerfData", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_OPENED = (
+    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent"),
+    *("java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),
+)
+# What bin/spark-submit would add, without jdk.incubator.vector: the wheel's Java lacks that module, and it is optional.
+_SPARK_OPTIONS = (
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Djdk.reflect.useDirectMethodHandle=false",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+)
+SPARK_MAIN = "org.apache.spark.deploy.SparkSubmit"
+
+
+def kafka_command(java: Java, *, archive: bool = True) -> list[str]:
+    """Java with Kafka's flags and class path; add `kafka.Kafka server.properties`. Checks nothing: `jars("kafka")` does."""
+    class_path = kafka_class_path()
+    share = sharing(java, archive_path("kafka", java, class_path)) if archive else []
+    return [str(java.path), *KAFKA_FLAGS, *share, "-cp", joined(class_path)]
+
+
+def spark_command(
+    java: Java, *, pyspark_home: Path, flags: Sequence[str] = SPARK_FLAGS, extra_jars: Sequence[Path] = (), archive: bool = True
+) -> list[str]:
+    """Java with Spark's flags, class path and main class; add `--conf k=v … pyspark-shell`.
+
+    The Kafka and Avro connectors are on the class path. Extra jars come last, where they leave the archive valid.
+    """
+    class_path = spark_class_path(pyspark_home)
+    share = sharing(java, archive_path("spark", java, class_path)) if archive else []
+    return [str(java.path), *flags, *share, *_SPARK_OPTIONS, "-cp", joined([*class_path, *extra_jars]), SPARK_MAIN]
+
+
+def kafka_class_path() -> list[Path]:
+    """Kafka's jars, sorted."""
+    return sorted(jar.path for jar in locked("kafka"))
+
+
+def spark_class_path(pyspark_home: Path) -> list[Path]:
+    """The jars inside pyspark, sorted, then the connectors, sorted."""
+    return [*sorted((pyspark_home / "jars").glob("*.jar")), *sorted(jar.path for jar in locked("spark_job"))]
+
+
+def find_pyspark() -> Path:
+    """Where this Python's pyspark lives, without importing it."""
+    found = importlib.util.find_spec("pyspark")
+    if not found or not found.origin:
+        raise MissingError("pyspark is not installed beside streambed. Run scripts/setup.")
+    return Path(found.origin).parent
+
+
+def kafka_checkpoint() -> Path:
+    """The bootstrap.checkpoint of a freshly formatted node: each node's data directory begins with a copy of it."""
+    path = checkpoint_path()
+    if not path.exists():
+        raise MissingError(f"{path} is missing. Run: streambed fetch kafka")
+    return path
+
+
+def checkpoint_path() -> Path:
+    """Where `fetch` keeps the checkpoint of this Kafka."""
+    return archive_folder() / f"kafka-{_digest(jar.sha256 for jar in locked('kafka'))}.checkpoint"
+
+
+def archive_folder() -> Path:
+    """Where `fetch` keeps what it made."""
+    return cache() / "archives"
+
+
+def archive_path(name: str, java: Java, class_path: Sequence[Path]) -> Path:
+    """Where the archive for this Java and these jars is, if it has been made. The JVM compares times and sizes, so they count too."""
+    return archive_folder() / f"{name}-{_digest([str(java.path), java.build, *map(_stamp, class_path)])}.jsa"
+
+
+def base_archive(java: Java) -> Path | None:
+    """The archive of Java's own classes, on which ours rests; None if this Java brings one along, as the wheel's does not."""
+    own = java.path.parent.parent / "lib" / "server" / "classes.jsa"
+    return None if own.exists() else archive_path("java", java, [])
+
+
+def sharing(java: Java, archive: Path) -> list[str]:
+    """The option that makes a JVM use an archive and its base; nothing if there is none."""
+    there = [str(path) for path in (base_archive(java), archive) if path and path.exists()]
+    return [f"-XX:SharedArchiveFile={':'.join(there)}"] if there else []
+
+
+def joined(class_path: Sequence[Path]) -> str:
+    """A class path as Java reads it."""
+    return ":".join(map(str, class_path))
+
+
+def _stamp(path: Path) -> str:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return f"{path} missing"
+    return f"{path} {found.st_size} {int(found.st_mtime)}"
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""The declaration of an experiment, in Python or as a file."""

@@ -1,0 +1,155 @@
+"""The experiment: components on the nodes of a topology, faults on a timeline, and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, TypeAdapter
+
+from streambed.errors import DeclarationError, Problem, suggestion
+from streambed.experiment.references import reference_problems
+from streambed.experiment.routing import Routing
+from streambed.experiment.topology import Topology
+from streambed.kinds.checks import CHECKS
+from streambed.kinds.components import COMPONENTS
+from streambed.kinds.declaring import Name, declared
+from streambed.kinds.faults import FAULTS
+from streambed.units import Duration
+
+RESERVED_COMPONENTS = ("conductor", "run", "self", "witness")
+
+if TYPE_CHECKING:
+    from streambed.kinds.checks.check import Check
+    from streambed.kinds.components.component import Component
+    from streambed.kinds.faults.fault import Fault
+else:
+    Component = Annotated[reduce(or_, COMPONENTS.values()), Field(discriminator="kind")]
+    Fault = Annotated[reduce(or_, FAULTS.values()), Field(discriminator="kind")]
+    Check = Annotated[reduce(or_, CHECKS.values()), Field(discriminator="kind")]
+
+
+def _by_name(found: Any) -> Any:
+    """A mapping whose entries get their key as name, or a list of components, as the mapping that an experiment keeps."""
+    if isinstance(found, Mapping):
+        return {name: {"name": name, **body} if isinstance(body, Mapping) else body for name, body in found.items()}
+    if not isinstance(found, (list, tuple)) or not all(hasattr(component, "name") for component in found):
+        return found
+    named = {component.name: component for component in found}
+    if len(named) < len(found):
+        raise ValueError("two components have the same name")
+    return named
+
+
+@declared
+class Experiment:
+    """What runs where, on which network, what breaks when, and what must hold."""
+
+    version: Literal[1] = 1
+    """The version of this format. A file must give it."""
+    name: Name
+    """Runs are kept in a folder of this name."""
+    duration: Duration
+    """How long the load lasts; faults are counted from its start."""
+    seed: Annotated[int, Field(strict=True)] = 1
+    """What is drawn at random is drawn from it, so that a run can be repeated."""
+    topology: Topology
+    """The network."""
+    components: Annotated[dict[Name, Component], BeforeValidator(_by_name)]
+    """What runs on its nodes, by name."""
+    faults: tuple[Fault, ...] = ()
+    """What breaks."""
+    checks: tuple[Check, ...] = ()
+    """What must hold."""
+    ready: Duration = Duration(120e9)
+    """How long all may take to become ready."""
+    drain: Duration = Duration(60e9)
+    """How long consumers may take to catch up after the load."""
+
+    def declaration(self) -> dict[str, Any]:
+        """The same as plain data, quantities as text: what a file would say, with all defaults."""
+        plain: dict[str, Any] = TypeAdapter(Experiment).dump_python(self, mode="json")
+        for component in plain["components"].values():
+            del component["name"]
+        return plain
+
+
+def problems(experiment: Experiment, base: Path) -> list[Problem]:
+    """All that is wrong although each key for itself is right; relative paths start at `base`."""
+    found = _prefixed("topology", experiment.topology.problems())
+    found += _of_times(experiment) + _of_components(experiment, base) + _of_places(experiment) + _of_ports(experiment)
+    nodes = experiment.topology.nodes()
+    links = [link.ends for link in experiment.topology.links]
+    for at, fault in enumerate(experiment.faults):
+        found += _prefixed(f"faults.{at}", fault.problems(nodes, links, experiment.components) + _of_timing(fault, experiment.duration))
+    for at, check in enumerate(experiment.checks):
+        found += _prefixed(f"checks.{at}", check.problems(experiment.components))
+    return found + reference_problems(experiment)
+
+
+def check(experiment: Experiment, base: Path) -> None:
+    """Raise DeclarationError if anything is wrong with an experiment that was made in Python."""
+    if found := problems(experiment, base):
+        raise DeclarationError(found, experiment.name)
+
+
+def _prefixed(prefix: str, found: list[Problem]) -> list[Problem]:
+    return [Problem(key=f"{prefix}.{problem.key}", says=problem.says) for problem in found]
+
+
+def _of_times(experiment: Experiment) -> list[Problem]:
+    times = {"duration": experiment.duration, "ready": experiment.ready}
+    return [Problem(key=key, says=f"{time} is too short: give more than 0s") for key, time in times.items() if time.ns <= 0]
+
+
+def _of_timing(fault: Fault, duration: Duration) -> list[Problem]:
+    if fault.at >= duration:
+        return [Problem(key="at", says=f"it begins at {fault.at}, but the load lasts only {duration}")]
+    end = Duration(fault.at.ns + fault.lasts.ns)
+    if end > duration:
+        return [Problem(key="lasts", says=f"it ends at {end}, but the load lasts only {duration}: begin earlier, or lengthen `duration`")]
+    return []
+
+
+def _of_components(experiment: Experiment, base: Path) -> list[Problem]:
+    found = []
+    for name, component in experiment.components.items():
+        here = component.problems(experiment.components, base)
+        if name in RESERVED_COMPONENTS:
+            here.append(Problem(key="", says=f"a component cannot be called '{name}': the word has another meaning"))
+        if name != component.name:
+            here.append(Problem(key="name", says=f"it is called '{component.name}' itself, but '{name}' here"))
+        found += _prefixed(f"components.{name}", here)
+    return [Problem(key=problem.key.rstrip("."), says=problem.says) for problem in found]
+
+
+def _of_places(experiment: Experiment) -> list[Problem]:
+    """Components run on hosts that exist and can reach each other."""
+    hosts = experiment.topology.host_names()
+    found, used = [], []
+    for name, component in experiment.components.items():
+        for key, node in component.places.items():
+            says = f"'{node}' is a switch: components run on hosts" if node in experiment.topology.switches else ""
+            if not says and node not in hosts:
+                says = f"there is no node '{node}'. {suggestion(node, hosts)}"
+            used += [] if says else [node]
+            found += [Problem(key=f"components.{name}.{key}", says=says)] if says else []
+    apart = Routing(experiment.topology).unreachable(dict.fromkeys(used))
+    says = "there is no way from '{}' to '{}': add a link. Packets pass through switches only, hosts do not forward"
+    return found + [Problem(key="topology.links", says=says.format(*pair)) for pair in apart]
+
+
+def _of_ports(experiment: Experiment) -> list[Problem]:
+    """Two brokers on one host would want the same port."""
+    taken: dict[str, str] = {}
+    found = []
+    for name, component in experiment.components.items():
+        for key, node in component.places.items() if component.kind == "kafka" else ():
+            other = taken.setdefault(node, name)
+            if other != name:
+                says = f"'{node}' runs a broker of '{other}' already, and both would want the same port"
+                found.append(Problem(key=f"components.{name}.{key}", says=says))
+    return found

@@ -1,0 +1,86 @@
+"""References such as {kafka.bootstrap} and {self.checkpoint}, by which programs learn where they are.
+
+{{kafka.bootstrap}} stands for the text {kafka.bootstrap} itself; all other braces are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streambed.errors import Problem, UsageError, suggestion
+
+if TYPE_CHECKING:
+    from streambed.experiment.model import Experiment
+    from streambed.kinds.components.component import Component
+
+Answers = dict[str, str]
+"""What can be referred to, such as kafka.bootstrap, and the text that it becomes."""
+Resolve = Callable[[str, str], str]
+
+_WORD = r"\{([A-Za-z][A-Za-z0-9_.-]*\.[A-Za-z_]+)\}"
+_REFERENCE = re.compile(rf"\{{{_WORD}\}}|{_WORD}")
+
+
+def answers(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Answers:
+    """What every component may refer to."""
+    found = {"run.directory": str(directory), "run.seed": str(experiment.seed)}
+    for node, address in addresses.items():
+        found |= {f"{node}.address": address, f"{node}.name": node}
+    for name, component in experiment.components.items():
+        found |= {f"{name}.{key}": text for key, text in component.answers().items()}
+    return found
+
+
+def own_answers(component: Component, directory: Path) -> Answers:
+    """What a component may refer to as its own."""
+    data = directory / "data" / component.name
+    node = next(iter(component.places.values()), "")
+    return {"self.name": component.name, "self.node": node, "self.data": str(data), "self.checkpoint": str(data / "checkpoint")}
+
+
+def resolver(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Resolve:
+    """The `resolve` of a site."""
+    common = answers(experiment, addresses=addresses, directory=directory)
+    own = {name: own_answers(component, directory) for name, component in experiment.components.items()}
+
+    def resolve(text: str, component: str) -> str:
+        known = common | own[component]
+
+        def answer(found: re.Match[str]) -> str:
+            if found[1]:
+                return f"{{{found[1]}}}"
+            if found[2] not in known:
+                raise UsageError(_unknown(found[2], known))
+            return known[found[2]]
+
+        return _REFERENCE.sub(answer, text)
+
+    return resolve
+
+
+def reference_problems(experiment: Experiment) -> list[Problem]:
+    """A problem for each reference to something that is not there."""
+    somewhere = Path("run")
+    common = answers(experiment, addresses=dict.fromkeys(experiment.topology.nodes(), ""), directory=somewhere)
+    found = []
+    for name, component in experiment.components.items():
+        known = common | own_answers(component, somewhere)
+        for key, text in _texts(component).items():
+            words = [word for _, word in _REFERENCE.findall(text) if word and word not in known]
+            found += [Problem(key=f"components.{name}.{key}", says=_unknown(word, known)) for word in words]
+    return found
+
+
+def _texts(component: Component) -> dict[str, str]:
+    """The texts of a component that may hold references, by key."""
+    listed = {f"{key}.{at}": text for key in ("argv", "args") for at, text in enumerate(getattr(component, key, ()))}
+    return listed | {f"env.{key}": text for key, text in getattr(component, "env", {}).items()}
+
+
+def _unknown(word: str, known: Answers) -> str:
+    owner = word.rpartition(".")[0]
+    siblings = [name for name in known if name.rpartition(".")[0] == owner]
+    return f"nothing answers to {{{word}}}. {suggestion(word, siblings or known)}"

@@ -1,0 +1,28 @@
+"""The JSON Schema of an experiment's file, by which editors complete keys and mark mistakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from streambed.experiment.model import Experiment
+from streambed.kinds.checks import CHECKS
+from streambed.kinds.components import COMPONENTS
+from streambed.kinds.faults import FAULTS
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema() -> dict[str, Any]:
+    """The schema of the YAML form, in which a component's name is its key and `kind` and `version` must be given."""
+    found: dict[str, Any] = TypeAdapter(Experiment).json_schema()
+    definitions = found["$defs"]
+    for kind in (*COMPONENTS.values(), *FAULTS.values(), *CHECKS.values()):
+        definition = definitions[kind.__name__]
+        definition["required"] = ["kind", *definition.get("required", [])]
+        if kind in COMPONENTS.values():
+            del definition["properties"]["name"]
+            definition["required"].remove("name")
+    found["required"] = ["version", *found.get("required", [])]
+    return {"$schema": DRAFT, **found, "title": "An experiment of streambed"}

@@ -1,0 +1,143 @@
+"""The History of a run: what happened (events), what was measured (samples), every record sent and seen (the ledger).
+
+Checks and reports read it; nothing here runs anything. All times are monotonic nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+import pyarrow as pa
+
+from streambed import record, tables
+
+Answer = Literal["holds", "fails", "unknown"]
+WITNESS = "witness"
+"""The consumer that reads checked topics back from their start after the drain."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened."""
+
+    time: int
+    event: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """Every record sent and every record seen."""
+
+    sent: pl.DataFrame
+    seen: pl.DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """All that a run recorded, in memory."""
+
+    events: tuple[Event, ...] = ()
+    samples: pl.DataFrame = field(default_factory=lambda: empty(tables.SAMPLES))
+    ledger: Ledger = field(default_factory=lambda: Ledger(sent=empty(tables.SENT), seen=empty(tables.SEEN)))
+    declaration: dict[str, Any] = field(default_factory=dict)
+
+    def of(self, *kinds: str) -> list[Event]:
+        """The events of these kinds, in order."""
+        return [event for event in self.events if event.event in kinds]
+
+    @property
+    def start_ns(self) -> int:
+        """When the run began."""
+        return self.events[0].time if self.events else 0
+
+    @property
+    def load_ns(self) -> int | None:
+        """When the load began; None if it never did."""
+        return next((event.time for event in self.of("phase") if event.fields["phase"] == "load"), None)
+
+    def seconds(self, time_ns: int) -> float:
+        """A time as seconds since the run began."""
+        return (time_ns - self.start_ns) / 1e9
+
+    def components(self, kind: str) -> dict[str, dict[str, Any]]:
+        """The declared components of a kind, by name."""
+        return {name: found for name, found in self.declaration.get("components", {}).items() if found["kind"] == kind}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a check says of a history."""
+
+    check: str
+    answer: Answer
+    says: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Kept."""
+        return self.answer == "holds"
+
+    @property
+    def fails(self) -> bool:
+        """Broken, with evidence."""
+        return self.answer == "fails"
+
+
+EXIT_STATUS: dict[Answer, int] = {"holds": 0, "fails": 1, "unknown": 2}
+
+
+def worst(verdicts: Iterable[Verdict]) -> Answer:
+    """The answer for all checks together: one that fails outweighs one that is unknown."""
+    answers = {verdict.answer for verdict in verdicts}
+    return "fails" if "fails" in answers else "unknown" if "unknown" in answers else "holds"
+
+
+def empty(schema: pa.Schema) -> pl.DataFrame:
+    """A table without rows."""
+    return frame(schema.empty_table())
+
+
+def frame(table: pa.Table) -> pl.DataFrame:
+    """An Arrow table as a data frame."""
+    found = pl.from_arrow(table)
+    assert isinstance(found, pl.DataFrame)
+    return found
+
+
+def read(directory: Path) -> History:
+    """The history that a run directory keeps, however the run ended."""
+    folder = directory / "history"
+    events = tuple(Event(line.pop("time"), line.pop("event"), line) for line in record.read_events(folder / record.EVENTS))
+    return History(
+        events=events,
+        samples=_table(folder, "samples", tables.SAMPLES),
+        ledger=Ledger(sent=_table(folder, "sent", tables.SENT), seen=_table(folder, "seen", tables.SEEN)),
+        declaration=record.read_json(directory / "plan.json").get("declaration", {}),
+    )
+
+
+def _table(folder: Path, name: str, schema: pa.Schema) -> pl.DataFrame:
+    kept = folder / f"{name}.parquet"
+    if kept.exists():
+        return pl.read_parquet(kept)
+    parts = [tables.read_table(path, schema) for path in sorted(folder.glob(f"{name}*.arrow"))]
+    return frame(pa.concat_tables([schema.empty_table(), *parts]))
+
+
+def keep_as_parquet(directory: Path) -> None:
+    """Turn the tables of a finished run into Parquet; the Arrow files they came from go."""
+    folder = directory / "history"
+    for name, schema in (("samples", tables.SAMPLES), ("sent", tables.SENT), ("seen", tables.SEEN)):
+        parts = list(folder.glob(f"{name}*.arrow"))
+        if parts:
+            part = folder / f"{name}.parquet.part"
+            _table(folder, name, schema).write_parquet(part)
+            part.rename(folder / f"{name}.parquet")
+            for path in parts:
+                path.unlink()

@@ -1,0 +1,1 @@
+"""The kinds of things that an experiment can declare."""

@@ -1,0 +1,43 @@
+"""Spark's micro-batches as a table: which offsets of which topic each one took."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from streambed.history import History
+
+SCHEMA = {
+    "query": pl.String,
+    "batch": pl.Int64,
+    "topic": pl.String,
+    "partition": pl.Int32,
+    "first": pl.Int64,
+    "past": pl.Int64,
+    "start": pl.Int64,
+    "end": pl.Int64,
+}
+
+
+def ranges_of(history: History, component: str) -> pl.DataFrame:
+    """A row for each batch, topic and partition: offsets `first` up to but without `past`, taken from `start` to `end`.
+
+    `batch` counts the job's batch events from 0: Spark's own numbers come twice if a job is started again.
+    """
+    events = [event.fields for event in history.of("batch") if event.fields["component"] == component]
+    rows = [
+        (str(fields.get("query", "")), number, topic, int(partition), first or 0, past, fields["start"], fields["end"])
+        for number, fields in enumerate(events)
+        for topic, partitions in fields["offsets"].items()
+        for partition, (first, past) in partitions.items()
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def times_taken(ranges: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
+    """How often batches took each record of one topic, given `partition` and `offset`; a query that takes an offset twice counts twice."""
+    taken = pl.zeros(records.height, dtype=pl.Int64, eager=True)
+    for (_, partition), part in ranges.group_by("query", "partition"):
+        begun = part["first"].sort().search_sorted(records["offset"], side="right").cast(pl.Int64)
+        done = part["past"].sort().search_sorted(records["offset"], side="right").cast(pl.Int64)
+        taken += (begun - done) * (records["partition"] == partition).cast(pl.Int64)
+    return taken.alias("times")

@@ -1,0 +1,78 @@
+"""Command: any program on a host."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from streambed.errors import Problem
+from streambed.kinds.components.component import Site
+from streambed.kinds.declaring import Name, declared
+from streambed.plan import OnExit, ProcessSpec
+from streambed.world import Missing, World
+
+
+@declared
+class Command:
+    """Runs `argv` on `node` once the servers answer; `argv` and `env` may refer to the world."""
+
+    kind: Literal["command"] = "command"
+    name: Name
+    node: str
+    argv: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The program and its arguments; no shell comes between."""
+    env: dict[str, str] = Field(default_factory=dict)
+    on_exit: OnExit = "fail"
+    """What an exit with a status other than 0 means: the run fails, it is recorded, or the program is started again."""
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The key that names its node."""
+        return {"node": self.node}
+
+    @property
+    def server(self) -> bool:
+        """Nobody waits for it."""
+        return False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+        """The program must be there."""
+        program = self.argv[0]
+        if "{" in program or shutil.which(program) or (base / program).is_file():
+            return []
+        return [Problem(key="argv", says=f"there is no program '{program}' on PATH or beside the declaration")]
+
+    def answers(self) -> dict[str, str]:
+        """References to it."""
+        return {}
+
+    def processes(self, site: Site) -> list[ProcessSpec]:
+        """Just that program."""
+        bootstrap = site.bootstrap_for()
+        argv = tuple(site.resolve(word, self.name) for word in self.argv)
+        env = {key: site.resolve(text, self.name) for key, text in self.env.items()}
+        return [
+            ProcessSpec(
+                name=self.name,
+                component=self.name,
+                node=self.node,
+                argv=argv,
+                env={**site.variables(self.name, self.node, bootstrap), **env},
+                cwd=str(site.base),
+                on_exit=self.on_exit,
+                starts="ready",
+            )
+        ]
+
+    def readiness(self, world: World) -> Missing:
+        """Ready as soon as it has been started: nothing is known of its protocol."""
+        return lambda: ""

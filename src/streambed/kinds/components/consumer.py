@@ -1,0 +1,84 @@
+"""Consumer: reads topics as a member of a group and notes when it saw each record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from streambed.errors import Problem
+from streambed.kinds.components.component import Site, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.topics import Topics
+from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.plan import OnExit, ProcessSpec
+from streambed.world import Missing, World
+
+
+@declared
+class Consumer:
+    """Reads `reads` from the earliest or the latest record on."""
+
+    kind: Literal["consumer"] = "consumer"
+    name: Name
+    node: str
+    reads: Annotated[Topics, Field(min_length=1)]
+    """A topic or several."""
+    group: str = ""
+    """Consumers of one group share the partitions; default: a group of its own."""
+    start: Literal["earliest", "latest"] = "earliest"
+    settings: dict[str, Setting] = Field(default_factory=dict)
+    """Any of librdkafka's settings."""
+    on_exit: OnExit = "fail"
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The key that names its node."""
+        return {"node": self.node}
+
+    @property
+    def server(self) -> bool:
+        """Nobody waits for it."""
+        return False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+        """Its topics must be declared."""
+        return unknown_topics(self.reads, others, "reads")
+
+    def answers(self) -> dict[str, str]:
+        """References to it."""
+        return {"group": self.group or self.name}
+
+    def processes(self, site: Site) -> list[ProcessSpec]:
+        """One agent."""
+        settings = {"auto.offset.reset": self.start, **self.settings}
+        return [reader(site, self.name, self.node, self.reads, group=self.group or self.name, settings=settings, on_exit=self.on_exit)]
+
+    def readiness(self, world: World) -> Missing:
+        """Ready when it has been given its partitions."""
+        return when_gauge_is_ready(world, self.name)
+
+
+def reader(
+    site: Site, name: str, node: str, topics: tuple[str, ...], *, group: str, settings: Mapping[str, Setting], on_exit: OnExit = "fail"
+) -> ProcessSpec:
+    """A consumer agent; an empty group makes it a witness, which reads everything there is once and ends."""
+    bootstrap = site.bootstrap_for(topics)
+    client = {"bootstrap.servers": bootstrap, "group.id": group or name, **{key: setting_text(value) for key, value in settings.items()}}
+    order = {"consumer": name, "group": group, "topics": list(topics), "client": client}
+    return ProcessSpec(
+        name=name,
+        component=name,
+        node=node,
+        argv=(site.machine.python, "-m", "streambed.agents.consumer", json.dumps(order)),
+        env=site.variables(name, node, bootstrap),
+        on_exit=on_exit,
+        starts="start" if group else "drain",
+    )

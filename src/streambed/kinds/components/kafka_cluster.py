@@ -1,0 +1,58 @@
+"""A client's view of a running Kafka cluster: who is there, which topics have leaders, how far they reach."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
+
+ASK_S = 0.5
+Wanted = dict[str, tuple[int, int, dict[str, str]]]
+"""Partitions, replicas and settings of each topic."""
+
+
+class KafkaCluster:
+    """Make it inside a host: librdkafka's threads then use that host's network."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._client = AdminClient(
+            {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 200, "socket.connection.setup.timeout.ms": 3000}
+        )
+        self._asked: set[str] = set()
+
+    def _view(self) -> ClusterMetadata | None:
+        try:
+            return self._client.list_topics(timeout=ASK_S)
+        except KafkaException:
+            return None
+
+    def missing(self, *, brokers: int, topics: Wanted) -> str:
+        """Make the topics once all brokers are there; say what is still missing, empty when nothing is."""
+        view = self._view()
+        if view is None or len(view.brokers) < brokers:
+            return f"{len(view.brokers) if view else 0} of {brokers} brokers answer"
+        self._create({name: wanted for name, wanted in topics.items() if name not in self._asked})
+        led = {name: sum(partition.leader > 0 for partition in topic.partitions.values()) for name, topic in view.topics.items()}
+        lacking = [name for name, (partitions, _, _) in topics.items() if led.get(name, 0) < partitions]
+        return f"no leader yet for {', '.join(lacking)}" if lacking else ""
+
+    def _create(self, topics: Wanted) -> None:
+        if not topics:
+            return
+        new = [NewTopic(name, partitions, replicas, config=config) for name, (partitions, replicas, config) in topics.items()]
+        for future in self._client.create_topics(new, operation_timeout=5).values():
+            future.result()
+        self._asked |= set(topics)
+
+    def end_offsets(self, topics: list[str]) -> dict[str, dict[int, int]]:
+        """The offset that the next record of each partition will get; empty if the cluster does not answer."""
+        view = self._view()
+        if view is None:
+            return {}
+        parts = [TopicPartition(name, number) for name in topics if name in view.topics for number in view.topics[name].partitions]
+        ends: dict[str, dict[int, int]] = {}
+        try:
+            for part, future in self._client.list_offsets({part: OffsetSpec.latest() for part in parts}, request_timeout=2).items():
+                ends.setdefault(part.topic, {})[part.partition] = future.result().offset
+        except KafkaException:
+            return {}
+        return ends

@@ -1,0 +1,107 @@
+"""What Spark itself says of its streaming queries, read from its event log while it is being written."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+STREAMING = '{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query'
+Offsets = dict[str, dict[str, list[int]]]
+
+
+class SparkLog:
+    """Follows every event log in a folder: a job that was killed and started again writes a second one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read_to: dict[str, int] = {}
+        self._reported: dict[str, bool] = {}
+        self._batches: list[dict[str, Any]] = []
+        self._positions: dict[str, dict[str, int]] = {}
+        self._lock = threading.Lock()
+
+    def missing(self) -> str:
+        """What is still missing until every query has looked for input."""
+        with self._lock:
+            self._follow()
+            if not self._reported:
+                return "no streaming query has been started yet"
+            waiting = [query for query, reported in self._reported.items() if not reported]
+            return f"{len(waiting)} of {len(self._reported)} queries have not looked for input yet" if waiting else ""
+
+    def take_batches(self) -> list[dict[str, Any]]:
+        """The batches that ended since the last call."""
+        with self._lock:
+            self._follow()
+            batches, self._batches = self._batches, []
+            return batches
+
+    def positions(self) -> dict[str, dict[str, int]]:
+        """How far its finished batches have come in each partition of each topic that it reads."""
+        with self._lock:
+            self._follow()
+            return {topic: dict(parts) for topic, parts in self._positions.items()}
+
+    def _follow(self) -> None:
+        for path in sorted(self._folder.glob("*")):
+            name = path.name.removesuffix(".inprogress")  # Spark renames the file when the job ends.
+            with path.open("rb") as file:
+                file.seek(self._read_to.get(name, 0))
+                whole, newline, _ = file.read().rpartition(b"\n")
+            self._read_to[name] = self._read_to.get(name, 0) + len(whole) + len(newline)
+            for line in whole.decode().split("\n"):
+                if line.startswith(STREAMING):
+                    self._take(json.loads(line))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind = event["Event"].rpartition("$")[2]
+        if kind == "QueryStartedEvent":
+            self._reported.setdefault(event["runId"], False)
+        elif kind == "QueryIdleEvent":
+            self._reported[event["runId"]] = True
+        elif kind == "QueryTerminatedEvent":
+            self._reported.pop(event["runId"], None)
+        elif kind == "QueryProgressEvent":
+            progress = event["progress"]
+            self._reported[progress["runId"]] = True
+            batch = batch_of(progress)
+            self._batches.append(batch)
+            for topic, parts in batch["offsets"].items():
+                self._positions.setdefault(topic, {}).update({part: end for part, (_, end) in parts.items()})
+
+
+def batch_of(progress: dict[str, Any]) -> dict[str, Any]:
+    """One micro-batch out of Spark's progress report; times are wall-clock nanoseconds."""
+    start = round(datetime.fromisoformat(progress["timestamp"]).timestamp() * 1e3) * 1_000_000
+    durations = progress.get("durationMs", {})
+    offsets: Offsets = {}
+    for source in progress["sources"]:
+        merge(offsets, before=_offsets(source.get("startOffset")), after=_offsets(source.get("endOffset")))
+    return {
+        "query": progress.get("name") or progress["id"],
+        "batch": progress["batchId"],
+        "start_wall": start,
+        "end_wall": start + durations.get("triggerExecution", 0) * 1_000_000,
+        "rows": sum(source.get("numInputRows", 0) for source in progress["sources"]),
+        "output_rows": progress.get("sink", {}).get("numOutputRows", -1),
+        "durations_ms": durations,
+        "offsets": offsets,
+    }
+
+
+def merge(offsets: Offsets, *, before: dict[str, dict[str, int]], after: dict[str, dict[str, int]]) -> None:
+    """Add a source's ranges; a partition without a start began at its beginning."""
+    for topic, parts in after.items():
+        for part, end in parts.items():
+            offsets.setdefault(topic, {})[part] = [before.get(topic, {}).get(part, 0), end]
+
+
+def _offsets(found: Any) -> dict[str, dict[str, int]]:
+    """Kafka's offsets by topic; other sources have none."""
+    parsed = json.loads(found) if isinstance(found, str) and found.startswith("{") else found
+    if not isinstance(parsed, dict) or not all(isinstance(parts, dict) for parts in parsed.values()):
+        return {}
+    return parsed

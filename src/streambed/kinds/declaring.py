@@ -1,0 +1,27 @@
+"""How a declaration is made: frozen data whose fields are its YAML keys."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Annotated, TypeVar, dataclass_transform
+
+from pydantic import ConfigDict, Field, StringConstraints
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+Kind = TypeVar("Kind")
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$")]
+"""What a user may call a node, a component or a topic."""
+Setting = bool | int | float | str
+"""The value of a setting that is passed through to a program."""
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, field))
+def declared(cls: type[Kind]) -> type[Kind]:
+    """Make a class a declaration: frozen, keywords only, unknown keys refused, docstrings of fields kept for the schema."""
+    config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    return pydantic_dataclass(frozen=True, kw_only=True, config=config)(cls)
+
+
+def setting_text(setting: Setting) -> str:
+    """A setting as programs in Java and C want it."""
+    return str(setting).lower() if isinstance(setting, bool) else str(setting)

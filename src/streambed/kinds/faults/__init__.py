@@ -1,0 +1,6 @@
+"""Faults: what can break on the timeline."""
+
+from streambed.kinds.faults.cut import Cut
+from streambed.kinds.faults.kill import Kill
+
+FAULTS = {"cut": Cut, "kill": Kill}

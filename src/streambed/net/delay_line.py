@@ -1,0 +1,82 @@
+"""The delay line as its owner sees it: a process that is started, told to cut and mend, asked how late it was, and ended."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from streambed import record
+from streambed.errors import MachineError
+
+PROGRAM = Path(__file__).parents[1] / "agents" / "delay_line.py"
+NAME = "delay_line"
+END_LIMIT_S = 2.0
+
+
+class DelayLine:
+    """One process that holds back the packets of all links."""
+
+    def __init__(self, process: subprocess.Popen[bytes], gauge: Path, log: Path) -> None:
+        self.process = process
+        self._gauge = gauge
+        self._log = log
+
+    def wait_until_ready(self) -> None:
+        """Return when every queue is being read; until then links are dead."""
+        assert self.process.stdout
+        if self.process.stdout.readline() != b"ready\n":
+            said = self._log.read_text().strip().splitlines()[-3:]
+            raise MachineError(f"the delay line did not start: {' / '.join(said) or 'it said nothing'} (see {self._log})")
+
+    def drop(self, number: int, wanted: bool) -> None:
+        """Begin or cease to drop every packet of one queue."""
+        assert self.process.stdin
+        try:
+            self.process.stdin.write(json.dumps({"queue": number, "cut": wanted}).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError as error:
+            raise MachineError(f"the delay line has died, so all its links are dead (see {self._log})") from error
+
+    def statistics(self) -> dict[str, Any]:
+        """Its newest gauge: packets and dropped so far, late_mean_ns and late_max_ns of the last second; empty before the first."""
+        return record.read_json(self._gauge)
+
+    def end(self) -> None:
+        """Close its input, which ends it; kill it if it will not."""
+        assert self.process.stdin and self.process.stdout
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # It has ended already: what was still to be said is of no use.
+        try:
+            self.process.wait(END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+@contextmanager
+def delay_line(queues: list[dict[str, float]], *, seed: int, directory: Path) -> Iterator[DelayLine]:
+    """Start the process for these queues (see shaping.delay_line_queues); it ends with the block. Not ready yet: wait for it.
+
+    It is run as a plain file by an isolated Python: it needs the standard library alone, and starts in half the time.
+    """
+    gauge, log, declared = directory / "gauges" / f"{NAME}.json", directory / "logs" / f"{NAME}.log", directory / f"{NAME}.json"
+    for folder in (gauge.parent, log.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    record.write_whole(declared, json.dumps({"gauge": str(gauge), "seed": seed, "queues": queues}))
+    descriptors = sorted({int(queue["namespace"]) for queue in queues})
+    argv = [sys.executable, "-I", "-S", str(PROGRAM), str(declared)]
+    with log.open("wb") as errors:
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, pass_fds=descriptors)
+    line = DelayLine(process, gauge, log)
+    try:
+        yield line
+    finally:
+        line.end()

@@ -1,0 +1,126 @@
+"""What this machine can emulate, found out by trying.
+
+A fresh process (`python -m streambed.net.machine`) enters the namespaces that a run would enter, and tries there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import streambed
+from streambed.errors import MachineError
+from streambed.net import box_entry, netlink, nfnetlink, rtnetlink, shaping
+from streambed.plan import Machine, Means, Port, Shape
+
+PROBE_LIMIT_S = 20
+_ENDS = (Port(node="probe", interface="probe0", index=10), Port(node="probe", interface="probe1", index=11))
+_LIMITS = "delay, jitter, loss and cuts"
+
+
+@dataclass
+class Findings:
+    """What the probe saw inside; `refusals` are the kernel's own words."""
+
+    namespaces: bool = False
+    tbf: bool = False
+    netem: bool = False
+    queue: bool = False
+    refusals: list[str] = field(default_factory=list)
+
+
+def examine() -> Machine:
+    """Look at this machine and try what a network needs; never fails, but may find that nothing works."""
+    findings = _ask_probe()
+    return Machine(
+        cores=len(os.sched_getaffinity(0)),
+        memory_mib=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+        kernel=os.uname().release,
+        namespaces=findings.namespaces,
+        means=means_of(findings),
+        shaping=findings.tbf,
+        python=sys.executable,
+        notes=notes_of(findings),
+    )
+
+
+def means_of(findings: Findings) -> Means:
+    """netem where the kernel has it: it costs less than a process that is woken for every packet."""
+    return "netem" if findings.netem else "delay_line" if findings.queue else "none"
+
+
+def notes_of(findings: Findings) -> tuple[str, ...]:
+    """What a user should know, one sentence each."""
+    if not findings.namespaces:
+        return tuple(findings.refusals)
+    by = {
+        "netem": (),
+        "delay_line": (f"this kernel has no netem: {_LIMITS} go through the delay line",),
+        "none": (f"this kernel has neither netem nor NFQUEUE: {_LIMITS} are refused; try: sudo modprobe sch_netem", *findings.refusals),
+    }
+    rates = () if findings.tbf else ("this kernel has no token bucket: rates are refused; try: sudo modprobe sch_tbf",)
+    return (*by[means_of(findings)], *rates)
+
+
+def _ask_probe() -> Findings:
+    root = str(Path(streambed.__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PROBE_LIMIT_S
+        )
+        return Findings(**json.loads(done.stdout))
+    except subprocess.TimeoutExpired:
+        return Findings(refusals=[f"the probe of this machine did not end within {PROBE_LIMIT_S} s"])
+    except json.JSONDecodeError:
+        return Findings(refusals=[f"the probe of this machine died: {done.stderr.strip()[-300:]}"])
+
+
+def _probe() -> Findings:
+    """Runs in process 1 of a box of its own."""
+    findings = Findings()
+    try:
+        box_entry.settle_as_first()
+        findings.namespaces = True
+        here = os.open("/proc/self/ns/net", os.O_RDONLY)
+        netlink.send([rtnetlink.veth(*_ENDS, here), rtnetlink.up(_ENDS[1])])
+    except MachineError as error:
+        return Findings(refusals=[str(error)])
+    findings.tbf = _tries(findings, lambda: netlink.send([rtnetlink.tbf(_ENDS[0], shaping.bucket(10_000_000))]))
+    findings.netem = _tries(findings, lambda: netlink.send([rtnetlink.netem(_ENDS[1], Shape(delay_ns=1_000_000))]))
+    rule = nfnetlink.QueueRule(node="probe", hook="forward", interface="probe0", number=1)
+    findings.queue = _tries(findings, lambda: nfnetlink.add_rules([rule]))
+    return findings
+
+
+def _tries(findings: Findings, attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except MachineError as error:
+        findings.refusals.append(str(error))
+        return False
+    return True
+
+
+def main() -> None:
+    """Write the findings as JSON."""
+    try:
+        box_entry.enter_namespaces()
+    except MachineError as error:
+        sys.stdout.write(json.dumps(vars(Findings(refusals=[str(error)]))))
+        return
+    first = os.fork()
+    if first == 0:
+        sys.stdout.write(json.dumps(vars(_probe())))
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(first, 0)
+
+
+if __name__ == "__main__":
+    main()

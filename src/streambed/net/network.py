@@ -1,0 +1,139 @@
+"""A network made from a plan: hosts and switches as namespaces, links as wires."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from streambed.net import netlink, nfnetlink, offload, rtnetlink, shaping
+from streambed.net.delay_line import DelayLine, delay_line
+from streambed.net.hosts import TMP, Furniture, Host
+from streambed.net.netlink import Request
+from streambed.net.shaping import Direction
+from streambed.net.wires import Drop, Wire
+from streambed.plan import Plan, Port
+
+_UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
+
+
+class Network:
+    """What was built, while it lasts."""
+
+    def __init__(self, hosts: dict[str, Host], wires: dict[str, Wire], line: DelayLine | None) -> None:
+        self.hosts = hosts
+        self.wires = wires
+        self._line = line
+
+    @property
+    def delay_line(self) -> subprocess.Popen[bytes] | None:
+        """The process that holds packets back; None where netem does it, or nothing has to."""
+        return self._line.process if self._line else None
+
+    def delay_line_statistics(self) -> dict[str, Any]:
+        """The newest gauge of the delay line; empty before its first, or without one."""
+        return self._line.statistics() if self._line else {}
+
+    def wire(self, ends: tuple[str, str]) -> Wire:
+        """The wire between two nodes, whichever is named first."""
+        return next(wire for wire in self.wires.values() if {port.node for port in wire.link.ports} == set(ends))
+
+    def port_counters(self) -> list[tuple[str, int, int, int, int]]:
+        """For every port "node/interface": bytes received and sent, packets received and sent, since it was made."""
+        return [(f"{name}/{interface}", *counts) for name, host in self.hosts.items() for interface, *counts in host.counters()]  # type: ignore[misc]
+
+
+@contextmanager
+def network(plan: Plan, directory: Path) -> Iterator[Network]:
+    """Build the network of a plan inside this box; it is destroyed with the block. The caller ends the processes in it.
+
+    `directory` is the run's folder: the delay line keeps its gauge and log there.
+    """
+    ways = shaping.directions(plan)
+    with ExitStack() as stack:
+        hosts = _make_hosts(plan, directory, stack)
+        line = _start_delay_line(plan, directory, hosts, ways, stack)
+        _connect(plan, hosts)
+        _shape(plan, hosts, ways)
+        if line:
+            line.wait_until_ready()
+        yield Network(hosts, _wires(ways, _dropper(hosts, line)), line)
+
+
+def names_file(plan: Plan) -> str:
+    """The text of /etc/hosts: every node by name."""
+    return "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in plan.addresses().items())
+
+
+def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
+    """The entries of the machine's /tmp that hosts still need: whatever the plan, the run's folder or this Python names there."""
+    named = " ".join(map(str, (plan.processes, plan.declaration, directory, sys.prefix, *sys.path)))
+    return tuple(path for path in (TMP / entry for entry in sorted(set(_UNDER_TMP.findall(named)))) if path.exists())
+
+
+def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host]:
+    names = directory / "hosts"
+    names.write_text(names_file(plan))
+    furniture = Furniture(names=names, kept=kept_in_tmp(plan, directory))
+    hosts = {}
+    for node in plan.nodes:  # No program runs on a switch, so it needs no file system.
+        hosts[node.name] = Host(node.name, switch=node.switch, furniture=None if node.switch else furniture)
+        stack.callback(hosts[node.name].close)
+    return hosts
+
+
+def _start_delay_line(
+    plan: Plan, directory: Path, hosts: dict[str, Host], ways: tuple[Direction, ...], stack: ExitStack
+) -> DelayLine | None:
+    queues = shaping.delay_line_queues(ways, {name: host.namespace for name, host in hosts.items()})
+    return stack.enter_context(delay_line(queues, seed=plan.seed, directory=directory)) if queues else None
+
+
+def _connect(plan: Plan, hosts: dict[str, Host]) -> None:
+    """Make every link first, from the node of its first port; then switch on, address and route, node by node."""
+    pairs: dict[str, list[Request]] = {node.name: [] for node in plan.nodes}
+    ports: dict[str, list[Port]] = {node.name: [rtnetlink.LOOPBACK] for node in plan.nodes}
+    for link in plan.links:
+        near, far = link.ports
+        pairs[near.node].append(rtnetlink.veth(near, far, hosts[far.node].namespace))
+        ports[near.node].append(near)
+        ports[far.node].append(far)
+    for name, requests in pairs.items():
+        _ask(hosts[name], requests)
+    for node in plan.nodes:
+        by_name = {port.interface: port for port in ports[node.name]}
+        requests = [request for port in by_name.values() for request in (rtnetlink.up(port), rtnetlink.address(port, node.address))]
+        _ask(hosts[node.name], requests + [rtnetlink.route(route, by_name[route.interface], node.address) for route in node.routes])
+
+
+def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
+    for name, host in hosts.items():
+        _ask(host, [request for way in ways if way.sender.node == name for request in shaping.disciplines(way, plan.seed)])
+        rules = [way.rule for way in ways if way.means == "delay_line" and way.rule.node == name]
+        if rules:
+            host.call(lambda rules=rules: nfnetlink.add_rules(rules))  # type: ignore[misc]
+    for port in shaping.ports_without_offload(plan):
+        hosts[port.node].call(lambda port=port: offload.switch_off(port))  # type: ignore[misc]
+
+
+def _ask(host: Host, requests: list[Request]) -> None:
+    if requests:
+        host.call(lambda: netlink.send(requests))
+
+
+def _wires(ways: tuple[Direction, ...], drop: Drop) -> dict[str, Wire]:
+    return {there.link.name: Wire((there, back), drop) for there, back in zip(ways[::2], ways[1::2], strict=True)}
+
+
+def _dropper(hosts: dict[str, Host], line: DelayLine | None) -> Drop:
+    def drop(way: Direction, wanted: bool) -> None:
+        if line:
+            line.drop(way.number, wanted)
+        else:
+            _ask(hosts[way.sender.node], [rtnetlink.netem(way.sender, shaping.CUT if wanted else way.shape, change=True)])
+
+    return drop

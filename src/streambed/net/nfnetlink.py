@@ -1,0 +1,103 @@
+"""Rules that hand packets to the delay line, by nfnetlink: no iptables or nft program is needed."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from streambed.net import netlink
+from streambed.net.netlink import APPEND, CREATE, Request, attribute, nested, text
+
+Hook = Literal["prerouting", "forward"]
+Means = Literal["nft queue", "xt NFQUEUE"]
+
+TABLE = "streambed"
+_BATCH_BEGIN, _BATCH_END, _NEWTABLE, _NEWCHAIN, _NEWRULE = 0x10, 0x11, 0xA00, 0xA03, 0xA06
+_SUBSYSTEM_NFTABLES = 10
+_HOOK_NUMBERS: dict[Hook, int] = {"prerouting": 0, "forward": 2}
+_META_KEYS: dict[Hook, int] = {"prerouting": 6, "forward": 7}  # By the name of the incoming or the outgoing interface.
+_PRIORITY_MANGLE = -150
+_ACCEPT = 1
+_REGISTER = 1
+_EQUAL = 0
+_NAME_BYTES = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueRule:
+    """Packets that pass `hook` by `interface` of `node` wait in queue `number`."""
+
+    node: str
+    hook: Hook
+    interface: str
+    number: int
+
+
+def add_rules(rules: Iterable[QueueRule]) -> Means:
+    """Put the rules into the network that the calling thread is in; which of two ways this kernel knows.
+
+    There is no bypass: when nobody reads a queue, its link is dead. Where the kernel lacks nft's own `queue`
+    (ENOENT), the older NFQUEUE target does the same.
+    """
+    wanted = list(rules)
+    try:
+        netlink.send(requests(wanted, "nft queue"), netlink.NETFILTER)
+    except netlink.Refusal as refusal:
+        if refusal.number not in (errno.ENOENT, errno.EOPNOTSUPP):
+            raise
+        netlink.send(requests(wanted, "xt NFQUEUE"), netlink.NETFILTER)
+        return "xt NFQUEUE"
+    return "nft queue"
+
+
+def requests(rules: list[QueueRule], means: Means) -> list[Request]:
+    """One transaction: the table, a chain for each hook, the rules."""
+    begin, end = (_request("change packet rules", kind, 0, family=0, resource=_SUBSYSTEM_NFTABLES) for kind in (_BATCH_BEGIN, _BATCH_END))
+    table = _request("make a table of packet rules", _NEWTABLE, CREATE, attribute(1, text(TABLE)), attribute(2, _be32(0)))
+    hooks = sorted({rule.hook for rule in rules})
+    return [begin, table, *(_chain(hook) for hook in hooks), *(_rule(rule, means) for rule in rules), end]
+
+
+def _chain(hook: Hook) -> Request:
+    place = nested(4, attribute(1, _be32(_HOOK_NUMBERS[hook])), attribute(2, _be32(_PRIORITY_MANGLE)))
+    names = attribute(1, text(TABLE)), attribute(3, text(hook)), place, attribute(5, _be32(_ACCEPT)), attribute(7, text("filter"))
+    return _request(f"make the chain {hook}", _NEWCHAIN, CREATE, *names)
+
+
+def _rule(rule: QueueRule, means: Means) -> Request:
+    name = rule.interface.encode().ljust(_NAME_BYTES, b"\0")
+    expressions = (
+        _expression("meta", attribute(1, _be32(_REGISTER)), attribute(2, _be32(_META_KEYS[rule.hook]))),
+        _expression("cmp", attribute(1, _be32(_REGISTER)), attribute(2, _be32(_EQUAL)), nested(3, attribute(1, name))),
+        _to_queue(rule.number, means),
+    )
+    asks = f"queue packets at {rule.node}/{rule.interface} ({rule.hook}, {means})"
+    return _request(asks, _NEWRULE, CREATE | APPEND, attribute(1, text(TABLE)), attribute(2, text(rule.hook)), nested(4, *expressions))
+
+
+def _to_queue(number: int, means: Means) -> bytes:
+    if means == "nft queue":
+        return _expression("queue", attribute(1, _be16(number)), attribute(2, _be16(1)), attribute(3, _be16(0)))
+    revision, queues, flags, padding = 3, 1, 0, 0
+    target = struct.pack("=HHHH", number, queues, flags, padding)
+    return _expression("target", attribute(1, text("NFQUEUE")), attribute(2, _be32(revision)), attribute(3, target))
+
+
+def _expression(name: str, *attributes: bytes) -> bytes:
+    return nested(1, attribute(1, text(name)), nested(2, *attributes))
+
+
+def _request(asks: str, kind: int, flags: int, *attributes: bytes, family: int = socket.AF_INET, resource: int = 0) -> Request:
+    return Request(asks=asks, kind=kind, flags=flags, body=struct.pack("!BBH", family, 0, resource) + b"".join(attributes))
+
+
+def _be32(number: int) -> bytes:
+    return struct.pack("!I", number & 0xFFFFFFFF)
+
+
+def _be16(number: int) -> bytes:
+    return struct.pack("!H", number)

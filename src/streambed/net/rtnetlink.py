@@ -1,0 +1,114 @@
+"""Requests for interfaces, addresses, routes and queueing disciplines. Nothing here touches the machine."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass
+
+from streambed.net.netlink import CREATE, EXCLUSIVE, Request, attribute, nested, text, u32
+from streambed.plan import Port, Route, Shape
+
+NEWLINK, NEWADDR, NEWROUTE, NEWQDISC = 16, 20, 24, 36
+NEW = CREATE | EXCLUSIVE
+LOOPBACK = Port(node="", interface="lo", index=1)
+
+ROOT = 0xFFFFFFFF
+NETEM_HANDLE = 0x00010000
+NETEM_CHILD = 0x00010001
+QUEUE_LIMIT_PACKETS = 100_000
+"""What one direction may hold back; a link that is asked for more drops."""
+
+_IFF_UP = 1
+_IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD = 3, 18, 28
+_IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
+_IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC = 1, 4, 5, 7
+_TABLE_MAIN, _PROTOCOL_STATIC, _UNICAST, _ONLINK = 254, 4, 1, 4
+_SCOPE_UNIVERSE, _SCOPE_LINK = 0, 253
+_TCA_KIND, _TCA_OPTIONS = 1, 2
+_TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
+_NETEM_LATENCY64, _NETEM_JITTER64, _NETEM_SEED = 10, 11, 14
+_U32_MAX = 0xFFFFFFFF
+
+
+def _interface(index: int, *, up: bool) -> bytes:
+    return struct.pack("=BBHiII", 0, 0, 0, index, _IFF_UP if up else 0, _IFF_UP if up else 0)
+
+
+def veth(near: Port, far: Port, far_namespace: int) -> Request:
+    """A pair of interfaces: `near` here and up, `far` in the namespace of that descriptor and still down.
+
+    The far end cannot be made up in the same message: the kernel answers ENOTCONN.
+    """
+    peer = _interface(far.index, up=False) + attribute(_IFLA_IFNAME, text(far.interface)) + attribute(_IFLA_NET_NS_FD, u32(far_namespace))
+    kind = attribute(_IFLA_INFO_KIND, text("veth")), nested(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, peer))
+    body = _interface(near.index, up=True) + attribute(_IFLA_IFNAME, text(near.interface)) + nested(_IFLA_LINKINFO, *kind)
+    asks = f"make the link {near.node}/{near.interface} to {far.node}/{far.interface}"
+    return Request(asks=asks, kind=NEWLINK, flags=NEW, body=body)
+
+
+def up(port: Port) -> Request:
+    """Switch an interface on."""
+    return Request(asks=f"switch on {port.node}/{port.interface}", kind=NEWLINK, flags=0, body=_interface(port.index, up=True))
+
+
+def address(port: Port, of: str) -> Request:
+    """Give an interface the one address of its node; links have no numbers of their own."""
+    packed = socket.inet_aton(of)
+    body = struct.pack("=BBBBI", socket.AF_INET, 32, 0, _SCOPE_UNIVERSE, port.index)
+    body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
+    return Request(asks=f"give {port.node}/{port.interface} the address {of}", kind=NEWADDR, flags=NEW, body=body)
+
+
+def route(wanted: Route, port: Port, source: str) -> Request:
+    """A route through `port` for packets that `source` sends or passes on.
+
+    A neighbour is "onlink": no address says that it is near, the plan does.
+    """
+    destination, _, length = wanted.destination.partition("/")
+    bits = 0 if destination == "default" else int(length or 32)
+    scope, flags = (_SCOPE_UNIVERSE, _ONLINK) if wanted.via else (_SCOPE_LINK, 0)
+    body = struct.pack("=BBBBBBBBI", socket.AF_INET, bits, 0, 0, _TABLE_MAIN, _PROTOCOL_STATIC, scope, _UNICAST, flags)
+    body += attribute(_RTA_DST, socket.inet_aton(destination)) if bits else b""
+    body += attribute(_RTA_GATEWAY, socket.inet_aton(wanted.via)) if wanted.via else b""
+    body += attribute(_RTA_OIF, u32(port.index)) + attribute(_RTA_PREFSRC, socket.inet_aton(source))
+    asks = f"add the route to {wanted.destination} by {port.node}/{port.interface} {wanted.via}".rstrip()
+    return Request(asks=asks, kind=NEWROUTE, flags=NEW, body=body)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """The numbers of a token bucket (tbf)."""
+
+    rate_bytes: int
+    burst_bytes: int
+    limit_bytes: int
+
+
+def tbf(port: Port, bucket: Bucket, parent: int = ROOT) -> Request:
+    """Hold what leaves an interface to a rate."""
+    ethernet = 1  # Else the kernel wants a table of transmission times.
+    rate = struct.pack("=BBHhHI", 0, ethernet, 0, 0, 0, min(bucket.rate_bytes, _U32_MAX))
+    no_peak, unused_burst_ticks, unused_mtu = bytes(12), 0, 0
+    parameters = rate + no_peak + struct.pack("=III", bucket.limit_bytes, unused_burst_ticks, unused_mtu)
+    options = attribute(_TBF_PARMS, parameters) + attribute(_TBF_BURST, u32(bucket.burst_bytes))
+    if bucket.rate_bytes > _U32_MAX:
+        options += attribute(_TBF_RATE64, struct.pack("=Q", bucket.rate_bytes))
+    asks = f"limit {port.node}/{port.interface} to {bucket.rate_bytes * 8} bit/s (tbf)"
+    return Request(asks=asks, kind=NEWQDISC, flags=NEW, body=_discipline(port, "tbf", parent, 0) + attribute(_TCA_OPTIONS, options))
+
+
+def netem(port: Port, shape: Shape, *, seed: int = 0, change: bool = False) -> Request:
+    """Delay and lose what leaves an interface; `change` alters the discipline that is there."""
+    loss = round(min(1.0, shape.loss) * _U32_MAX)
+    options = struct.pack("=IIIIII", 0, QUEUE_LIMIT_PACKETS, loss, 0, 0, 0)
+    options += attribute(_NETEM_LATENCY64, struct.pack("=q", shape.delay_ns)) + attribute(_NETEM_JITTER64, struct.pack("=q", shape.jitter_ns))
+    options += attribute(_NETEM_SEED, struct.pack("=Q", seed))  # Kernels before 6.6 pass over it.
+    asks = f"delay or drop what leaves {port.node}/{port.interface} (netem)"
+    body = _discipline(port, "netem", ROOT, NETEM_HANDLE) + attribute(_TCA_OPTIONS, options)
+    return Request(asks=asks, kind=NEWQDISC, flags=0 if change else NEW, body=body)
+
+
+def _discipline(port: Port, kind: str, parent: int, handle: int) -> bytes:
+    return struct.pack("=BBHiIII", 0, 0, 0, port.index, handle, parent, 0) + attribute(_TCA_KIND, text(kind))

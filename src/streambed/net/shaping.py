@@ -1,0 +1,125 @@
+"""What gives each direction of each link its shape: decided here, without touching anything.
+
+        sender                                        receiver
+    rate:  tbf ──────────────── veth ───────────────▶
+    delay, jitter, loss, cuts, by the machine's means:
+      netem       on the sender, with the tbf beneath it
+      delay line  in the sender if that is a switch (forward, by outgoing interface),
+                  else in the receiver (prerouting, by incoming interface)
+
+With netem the rate comes after the delay in the kernel's order. Packets leave at the same times either way, because a
+constant delay and a rate may change places; and the rate's own queue keeps its limit, which it would lose above netem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from streambed.errors import MachineError
+from streambed.net import rtnetlink
+from streambed.net.netlink import Request
+from streambed.net.nfnetlink import QueueRule
+from streambed.net.rtnetlink import Bucket
+from streambed.plan import Means, Plan, PlannedLink, Port, Shape
+
+BURST_LEAST_BYTES = 3_200
+BURST_PER_S = 250
+LIMIT_LEAST_BYTES = 45_000
+LIMIT_PER_S = 10
+CUT = Shape(loss=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction:
+    """One way through a link. `number` names it, also as the queue of the delay line."""
+
+    number: int
+    link: PlannedLink
+    sender: Port
+    receiver: Port
+    shape: Shape
+    means: Means
+    """"none" where packets need neither netem nor the delay line."""
+    from_switch: bool
+
+    @property
+    def rule(self) -> QueueRule:
+        """Where the delay line takes its packets."""
+        if self.from_switch:
+            return QueueRule(node=self.sender.node, hook="forward", interface=self.sender.interface, number=self.number)
+        return QueueRule(node=self.receiver.node, hook="prerouting", interface=self.receiver.interface, number=self.number)
+
+
+def directions(plan: Plan) -> tuple[Direction, ...]:
+    """Both ways through every link, numbered from 1; MachineError if this machine cannot do what they ask."""
+    switches = {node.name for node in plan.nodes if node.switch}
+    found: list[Direction] = []
+    for link in plan.links:
+        _refuse_what_cannot_be(link, plan)
+        for (sender, receiver), shape in zip((link.ports, link.ports[::-1]), link.shapes, strict=True):
+            found.append(
+                Direction(
+                    number=len(found) + 1,
+                    link=link,
+                    sender=sender,
+                    receiver=receiver,
+                    shape=shape,
+                    means=plan.machine.means if link.emulated else "none",
+                    from_switch=sender.node in switches,
+                )
+            )
+    return tuple(found)
+
+
+def _refuse_what_cannot_be(link: PlannedLink, plan: Plan) -> None:
+    if link.emulated and plan.machine.means == "none":
+        raise MachineError(f"link {link.name} has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE; see `streambed doctor`")
+    if any(shape.rate_bps for shape in link.shapes) and not plan.machine.shaping:
+        raise MachineError(f"link {link.name} has a rate, but this kernel has no token bucket (sch_tbf); see `streambed doctor`")
+
+
+def bucket(rate_bps: int) -> Bucket:
+    """A token bucket that passes bursts of 4 ms and holds back at most 100 ms."""
+    rate_bytes = max(1, rate_bps // 8)
+    burst_bytes = max(BURST_LEAST_BYTES, rate_bytes // BURST_PER_S)
+    return Bucket(rate_bytes=rate_bytes, burst_bytes=burst_bytes, limit_bytes=max(LIMIT_LEAST_BYTES, rate_bytes // LIMIT_PER_S))
+
+
+def disciplines(direction: Direction, seed: int) -> list[Request]:
+    """The queueing disciplines on the sender's interface, in the order in which they must be made."""
+    made: list[Request] = []
+    if direction.means == "netem":
+        made.append(rtnetlink.netem(direction.sender, direction.shape, seed=seed + direction.number))
+    if direction.shape.rate_bps:
+        parent = rtnetlink.NETEM_CHILD if direction.means == "netem" else rtnetlink.ROOT
+        made.append(rtnetlink.tbf(direction.sender, bucket(direction.shape.rate_bps), parent))
+    return made
+
+
+def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> list[dict[str, float]]:
+    """What the delay line must know of each of its queues; `namespaces` are descriptors by node."""
+    return [
+        {
+            "number": way.number,
+            "namespace": namespaces[way.rule.node],
+            "delay_ns": way.shape.delay_ns,
+            "jitter_ns": way.shape.jitter_ns,
+            "loss": way.shape.loss,
+        }
+        for way in ways
+        if way.means == "delay_line"
+    ]
+
+
+def ports_without_offload(plan: Plan) -> list[Port]:
+    """Ports of hosts that must send single packets, so that netem loses packets and not bundles of forty.
+
+    A bundle may cross many links before the one that loses, so all hosts are meant if any link loses.
+    The delay line needs none of this: the kernel unbundles for a queue that loses.
+    """
+    ends = [(port, shape.loss) for link in plan.links for port, shape in zip(link.ports, link.shapes, strict=True)]
+    if plan.machine.means != "netem" or not any(loss for _, loss in ends):
+        return []
+    switches = {node.name for node in plan.nodes if node.switch}
+    return [port for port, _ in ends if port.node not in switches]

@@ -1,0 +1,149 @@
+"""The Plan: every address, route, rate and command of a run, decided before anything is touched.
+
+Plain data, written as JSON; it is all that enters the box.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+OnExit = Literal["fail", "record", "restart"]
+Starts = Literal["start", "ready", "drain"]
+Means = Literal["netem", "delay_line", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What this machine is and can emulate, and the programs found on it."""
+
+    cores: int = 1
+    memory_mib: int = 0
+    kernel: str = ""
+    namespaces: bool = True
+    means: Means = "delay_line"
+    shaping: bool = True
+    java: str = ""
+    java_version: int = 0
+    java_build: str = ""
+    python: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What one direction of a link does to packets; zero means nothing."""
+
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    loss: float = 0.0
+    rate_bps: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """One end of a link."""
+
+    node: str
+    interface: str
+    index: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedLink:
+    """Two ports; `shapes[0]` is for packets from `ports[0]`, `shapes[1]` for packets from `ports[1]`.
+
+    A link is `emulated` if packets must pass the delay line or netem: it has delay, jitter or loss, or a fault may cut it.
+    """
+
+    name: str
+    ports: tuple[Port, Port]
+    shapes: tuple[Shape, Shape]
+    emulated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """Packets to `destination` leave by `interface`, to the neighbour `via` (empty: the destination is that neighbour)."""
+
+    destination: str
+    interface: str
+    via: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedNode:
+    """A host or a switch: one address, its routes, and where it is drawn."""
+
+    name: str
+    switch: bool
+    address: str
+    routes: tuple[Route, ...]
+    x: float = 0.0
+    y: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedFile:
+    """A file to be there before a process first starts: given text, or a copy of `source`."""
+
+    path: str
+    text: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessSpec:
+    """One process on one host; `starts` names the phase in which it is started (drain: after everybody caught up)."""
+
+    name: str
+    component: str
+    node: str
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    files: tuple[PlannedFile, ...] = ()
+    on_exit: OnExit = "fail"
+    starts: Starts = "start"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One run, decided."""
+
+    name: str
+    seed: int
+    duration_ns: int
+    ready_limit_ns: int
+    drain_limit_ns: int
+    directory: str
+    machine: Machine
+    nodes: tuple[PlannedNode, ...]
+    links: tuple[PlannedLink, ...]
+    processes: tuple[ProcessSpec, ...]
+    declaration: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def node(self, name: str) -> PlannedNode:
+        """The node of that name."""
+        return next(node for node in self.nodes if node.name == name)
+
+    def addresses(self) -> dict[str, str]:
+        """Address of every node by name."""
+        return {node.name: node.address for node in self.nodes}
+
+
+_ADAPTER = TypeAdapter(Plan)
+
+
+def write(plan: Plan, path: Path) -> None:
+    """Keep a plan as JSON."""
+    path.write_bytes(_ADAPTER.dump_json(plan, indent=1))
+
+
+def read(path: Path) -> Plan:
+    """The plan that `write` kept."""
+    return _ADAPTER.validate_json(path.read_bytes())

@@ -1,0 +1,81 @@
+"""The folder that holds a run, and the small ways to write into it. Imports nothing but the standard library: the box uses it.
+
+runs/<name>/<time>/
+  experiment.yaml plan.json status.json versions.json verdicts.json report.html
+  history/   events.jsonl · samples.arrow · sent-<process>.arrow · seen-<process>.arrow   (.parquet once read)
+  gauges/    one small JSON per agent, rewritten as it goes
+  gates/     files that appear when agents may go on: servers, load
+  data/      what servers and jobs keep
+  logs/      one per process
+  figures/   every figure of the report as SVG
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+EVENTS = "events.jsonl"
+FOLDERS = ("history", "gauges", "gates", "data", "logs", "figures")
+
+
+def now_ns() -> int:
+    """The one clock of a run: the machine's monotonic nanoseconds."""
+    return time.monotonic_ns()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file so that a reader sees the old text or the new, never half of it."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text)
+    os.replace(part, path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object; empty if the file is not there yet."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+class Events:
+    """The one place where what happens is written down: a JSON object per line, kept at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", buffering=1)
+        self._lock = threading.Lock()
+
+    def record(self, event: str, **fields: object) -> None:
+        """Write one event with the time at which it happened."""
+        with self._lock:
+            self._file.write(json.dumps({"time": now_ns(), "event": event, **fields}, default=str) + "\n")
+
+    def close(self) -> None:
+        """No more events."""
+        self._file.close()
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """All whole lines of an event file."""
+    if not path.exists():
+        return []
+    lines = path.read_text().split("\n")[:-1]  # What follows the last newline is half a line, if anything.
+    return [json.loads(line) for line in lines if line]
+
+
+def wait_until(done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02) -> bool:
+    """Wait for a condition, with a limit; whether it came true. The one place that sleeps."""
+    end = time.monotonic() + limit_s
+    while not done():
+        left_s = end - time.monotonic()
+        if left_s <= 0:
+            return False
+        time.sleep(min(step_s, left_s))
+    return True

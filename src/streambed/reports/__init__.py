@@ -1,0 +1,1 @@
+"""Reports: reads a run directory and shows it as one page; imports nothing that runs."""

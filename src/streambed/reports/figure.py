@@ -1,0 +1,125 @@
+"""A Figure: a chart, its caption and the table behind it; or the reason why there is none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from streambed.history import History
+from streambed.reports import series, style
+
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart
+WIDTH_PX = 960
+"""The width of a figure that is a file; in the page it is as wide as the page."""
+
+FAULTS = {"fault": pl.String, "what": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "healed": pl.Boolean}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """Something to see. `table` is all that was measured, even where the chart shows less of it and the caption says so."""
+
+    name: str
+    title: str
+    caption: str
+    chart: Chart
+    table: pl.DataFrame
+    summary: pl.DataFrame | None = None
+    """A small table to be read beneath the chart."""
+
+    def spec(self, subtitle: str, width: int | str = "container") -> dict[str, Any]:
+        """The Vega-Lite description, its title and the run it belongs to included."""
+        spec: dict[str, Any] = json.loads(self.chart.to_json())
+        spec.pop("config")
+        spec |= {"title": {"text": self.title, "subtitle": subtitle}, "width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+        return spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Absent:
+    """A figure that a run has nothing to show for."""
+
+    name: str
+    title: str
+    reason: str
+
+
+def rows(table: pl.DataFrame) -> alt.Data:
+    """A table as the inline values of a chart; text stays text, whatever is in it."""
+    return alt.Data(values=table.to_dicts())  # type: ignore[no-untyped-call]
+
+
+def end_s(history: History) -> float:
+    """The last moment that anything was recorded, in seconds since the run began."""
+    return history.seconds(max([history.start_ns, *(event.time for event in history.events[-1:]), *history.samples["time"].top_k(1)]))
+
+
+def faults(history: History) -> pl.DataFrame:
+    """When each fault was there: number, what it was, from_s, to_s. One that was never healed lasts to the end."""
+    healed = {event.fields["fault"]: history.seconds(event.time) for event in history.of("heal")}
+    found = [
+        {
+            "fault": f"F{event.fields['fault'] + 1}",
+            "what": f"{event.fields.get('kind', '')} {event.fields.get('target', '')}".strip(),
+            "from_s": history.seconds(event.time),
+            "to_s": healed.get(event.fields["fault"], end_s(history)),
+            "healed": event.fields["fault"] in healed,
+        }
+        for event in history.of("inject")
+    ]
+    return pl.DataFrame(found, schema=FAULTS)
+
+
+def time_axis(history: History, column: str = "time_s") -> alt.X:
+    """The axis that all plots over time share, so that they line up."""
+    domain = [0, max(round(end_s(history), 3), 0.001)]
+    scale, axis = alt.Scale(domain=domain, nice=False), alt.Axis(grid=False, tickCount=10)
+    return alt.X(f"{column}:Q", title="seconds since the run began", scale=scale, axis=axis)
+
+
+def shaded(history: History, *layers: alt.Chart) -> Chart:
+    """Layers over the shaded faults."""
+    table = faults(history)
+    if table.is_empty():
+        return alt.layer(*layers)
+    base = alt.Chart(rows(table)).encode(time_axis(history, "from_s"))
+    tooltip = [alt.Tooltip("fault:N"), alt.Tooltip("what:N"), alt.Tooltip("from_s:Q", format=".1f"), alt.Tooltip("to_s:Q", format=".1f")]
+    shade = base.mark_rect(style="fault", clip=True).encode(alt.X2("to_s:Q"), tooltip=tooltip)
+    name = base.mark_text(style="fault_name", dx=3, clip=True).encode(alt.Text("fault:N"), y=alt.value(9))
+    return alt.layer(shade, *layers, name)
+
+
+def lines(
+    history: History, table: pl.DataFrame, *, by: str, value: str, unit: str, keep: series.Keep = "mean", number: str = "~r"
+) -> tuple[Chart, str]:
+    """One line for each `by`, over the shaded faults; and a sentence that owns up to whatever is not drawn."""
+    chosen, left_out = series.largest(table, by=by, value=value)
+    thinned, thinning = series.thin(chosen, by=by, value=value, keep=keep)
+    names = chosen[by].unique(maintain_order=True).sort().to_list()
+    pick = alt.selection_point(fields=[by], bind="legend")
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+    base = alt.Chart(rows(thinned)).encode(
+        time_axis(history), alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=alt.Axis(format=number, minExtent=44))
+    )
+    line = base.mark_line(clip=True).encode(
+        _dash(by, names),
+        alt.Color(f"{by}:N", scale=alt.Scale(domain=names)),
+        opacity=alt.condition(pick, alt.value(1.0), alt.value(0.12)),
+    )
+    tooltip = [alt.Tooltip(f"{by}:N"), alt.Tooltip("time_s:Q", format=".1f"), alt.Tooltip(f"{value}:Q", title=unit, format=f".4{number}")]
+    # Points are there to be pointed at; they are seen only where there is no second one to draw a line to.
+    points = base.mark_point(clip=True, opacity=0, size=60, filled=True).encode(tooltip=tooltip)
+    if thinned.height < 2 * len(names):
+        points = points.mark_point(clip=True, opacity=1, size=60, filled=True).encode(alt.Color(f"{by}:N"))
+    chart = shaded(history, line.add_params(pick, zoom).properties(height=240), points)
+    return chart, " ".join(filter(None, (left_out, thinning)))
+
+
+def _dash(by: str, names: list[str]) -> alt.StrokeDash:
+    colours = len(style.COLOURS["light"])
+    dashes = [style.DASHES[index // colours % len(style.DASHES)] for index in range(len(names))]
+    return alt.StrokeDash(f"{by}:N", scale=alt.Scale(domain=names, range=dashes))

@@ -1,0 +1,164 @@
+"""The report: one page that needs nothing but a browser, with every figure as SVG and as a table beside it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jinja2
+import polars as pl
+import vl_convert
+
+from streambed import history as histories
+from streambed import plan as plans
+from streambed import record
+from streambed.history import History
+from streambed.plan import Plan
+from streambed.reports import latency, network, processes, records, spark, style, timeline, topology
+from streambed.reports.figure import WIDTH_PX, Absent, Figure, end_s, faults
+
+Shown = Figure | Absent
+TEMPLATES = Path(__file__).parent
+LISTED = 60
+"""So many items of a list in evidence, and so many files, are written out; then their number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """All that a run directory has to tell. A run that broke early may lack anything but its name."""
+
+    directory: Path
+    history: History
+    plan: Plan | None
+    verdicts: list[dict[str, Any]]
+    status: dict[str, Any]
+    versions: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.plan.name if self.plan else self.directory.parent.name
+
+    @property
+    def subtitle(self) -> str:
+        """What every plot says of the run that it belongs to."""
+        seed = self.plan.seed if self.plan else "unknown"
+        state = self.status.get("state", "unknown")
+        return f"{self.name} · run {self.directory.name} · seed {seed}" + ("" if state == "finished" else f" · {state}")
+
+
+def read(directory: Path) -> Recorded:
+    """Read whatever is there."""
+    plan, verdicts = directory / "plan.json", directory / "verdicts.json"
+    return Recorded(
+        directory=directory.resolve(),
+        history=histories.read(directory),
+        plan=plans.read(plan) if plan.exists() else None,
+        verdicts=json.loads(verdicts.read_text()) if verdicts.exists() else [],
+        status=record.read_json(directory / "status.json"),
+        versions=record.read_json(directory / "versions.json"),
+    )
+
+
+def write(directory: Path) -> Path:
+    """Write report.html and figures/ into a run directory; returns the page's path."""
+    run = read(directory)
+    shown = sections(run.history, run.plan)
+    for figure in (figure for figures in shown.values() for figure in figures if isinstance(figure, Figure)):
+        keep(figure, directory / "figures", run.subtitle)
+    path = directory / "report.html"
+    record.write_whole(path, page(run, shown))
+    return path
+
+
+def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
+    """Every figure of a report, in the order of reading."""
+    return {
+        "Network": [topology.topology(plan)],
+        "Timeline": [timeline.timeline(history)],
+        "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent")],
+        "Records": [records.record_rates(history), records.lag(history)],
+        "Latency": [latency.over_time(history), latency.distribution(history), latency.synchronisation(history)],
+        "Resources": [processes.processors(history, plan), processes.memory(history)],
+        "Spark": [spark.durations(history), spark.batch_rows(history)],
+        "Emulation": [network.lateness(history)],
+    }
+
+
+def keep(figure: Figure, folder: Path, subtitle: str) -> None:
+    """A figure as two files: what is seen, and the numbers behind it."""
+    folder.mkdir(exist_ok=True)
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    svg = vl_convert.vegalite_to_svg(figure.spec(subtitle, WIDTH_PX), vl_version=version, config=style.config("light"))
+    record.write_whole(folder / f"{figure.name}.svg", svg)
+    figure.table.write_parquet(folder / f"{figure.name}.parquet")
+
+
+def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
+    """The text of the page."""
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"plain": plain, "script": as_script}
+    figures = [figure for found in shown.values() for figure in found if isinstance(figure, Figure)]
+    return environment.get_template("report.html").render(
+        run=run,
+        facts=facts(run),
+        sections=shown,
+        specs={figure.name: figure.spec(run.subtitle) for figure in figures},
+        themes={theme: style.config(theme) for theme in style.INK},
+        ink=style.INK,
+        font=style.FONT,
+        faults=faults(run.history),
+        lives=processes.lives(run.history),
+        files=files(run.directory),
+        bundle=vl_convert.javascript_bundle(),  # type: ignore[call-arg]
+    )
+
+
+def facts(run: Recorded) -> dict[str, str]:
+    """What stands beneath the title."""
+    clock = next(iter(run.history.of("clock")), None)
+    date = datetime.fromtimestamp(clock.fields["wall_ns"] / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if clock else "not recorded"
+    machine = run.plan.machine if run.plan else None
+    return {
+        "run": run.directory.name,
+        "seed": str(run.plan.seed) if run.plan else "not recorded",
+        "began": date,
+        "lasted": f"{end_s(run.history):.1f} s",
+        "machine": f"{machine.cores} cores, {machine.memory_mib} MiB, Linux {machine.kernel or 'of unknown version'}"
+        if machine
+        else "not recorded",
+        "links by": machine.means.replace("_", " ") if machine else "not recorded",
+        "state": str(run.status.get("state", "unknown")),
+    }
+
+
+def files(directory: Path) -> pl.DataFrame:
+    """The files of a run with their sizes; what servers and jobs keep in data/ is left to them."""
+    found = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.relative_to(directory).parts[0] != "data"]
+    return pl.DataFrame(
+        [{"file": str(path.relative_to(directory)), "bytes": path.stat().st_size} for path in found],
+        schema={"file": pl.String, "bytes": pl.Int64},
+    )
+
+
+def plain(value: object) -> str:
+    """A value of evidence or of a table as people write it; a long list ends with how many more there are."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {plain(found)}" for key, found in value.items())
+    if isinstance(value, list | tuple):
+        more = f" and {len(value) - LISTED} more" if len(value) > LISTED else ""
+        return ", ".join(plain(found) for found in value[:LISTED]) + more
+    return "" if value is None else str(value)
+
+
+def as_script(value: object) -> str:
+    """JSON that may stand inside a script element: no name or log line can close it."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,87 @@
+"""How figures look: colours that colour-blind readers can tell apart, on paper-white and on night-black."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+Theme = Literal["light", "dark"]
+
+COLOURS: dict[Theme, tuple[str, ...]] = {
+    "light": ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#e69f00", "#5b4fa3"),
+    "dark": ("#56b4e9", "#e69f00", "#2fc79a", "#e79fc4", "#f0e442", "#c7d0dc", "#ff6f61", "#b3a6ff"),
+}
+"""Okabe and Ito's palette, darkened or lightened where it would vanish in its background."""
+
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+"""When the colours are used up they come again with the next dash."""
+
+INK: dict[Theme, dict[str, str]] = {
+    "light": {"back": "#ffffff", "text": "#1d2430", "soft": "#5a6473", "grid": "#e4e8ee", "fault": "#d55e00"},
+    "dark": {"back": "#151a22", "text": "#e8ecf2", "soft": "#a3adbb", "grid": "#2b3340", "fault": "#ff8a4c"},
+}
+FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
+
+
+def config(theme: Theme) -> dict[str, Any]:
+    """The Vega-Lite configuration of a theme; figures name its styles instead of colours."""
+    ink = INK[theme]
+    return {
+        "background": ink["back"],
+        "font": FONT,
+        "padding": {"left": 4, "right": 16, "top": 4, "bottom": 4},
+        "view": {"stroke": None},
+        "range": {"category": list(COLOURS[theme])},
+        "title": {
+            "anchor": "start",
+            "color": ink["text"],
+            "subtitleColor": ink["soft"],
+            "fontSize": 15,
+            "subtitleFontSize": 11,
+            "offset": 10,
+        },
+        "axis": _axis(ink),
+        "axisQuantitative": {"tickCount": 5},
+        "legend": _legend(ink),
+        "line": {"strokeWidth": 1.6},
+        "style": {
+            "fault": {"color": ink["fault"], "opacity": 0.14},
+            "fault_name": {"color": ink["fault"], "fontSize": 10, "fontWeight": "bold", "align": "left"},
+            "wire": {"color": ink["soft"], "strokeWidth": 1.5},
+            "node": {"color": COLOURS[theme][0], "stroke": ink["back"], "strokeWidth": 2, "opacity": 1},
+            "switch": {"color": ink["soft"], "stroke": ink["back"], "strokeWidth": 2, "opacity": 1},
+            "label": {"color": ink["text"], "fontSize": 12},
+            "moment": {"color": ink["text"], "stroke": ink["back"], "strokeWidth": 1, "opacity": 1},
+            "soft": {"color": ink["soft"], "fontSize": 11},
+            "halo": {"color": ink["back"], "stroke": ink["back"], "strokeWidth": 9, "strokeJoin": "round", "fontSize": 11},
+        },
+    }
+
+
+def _axis(ink: dict[str, str]) -> dict[str, Any]:
+    return {
+        "labelColor": ink["soft"],
+        "titleColor": ink["soft"],
+        "gridColor": ink["grid"],
+        "domainColor": ink["grid"],
+        "tickColor": ink["grid"],
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "labelLimit": 240,
+    }
+
+
+def _legend(ink: dict[str, str]) -> dict[str, Any]:
+    return {
+        "orient": "bottom",
+        "direction": "horizontal",
+        "columns": 4,
+        "title": None,
+        "labelColor": ink["text"],
+        "labelFontSize": 11,
+        "labelLimit": 220,
+        "symbolStrokeWidth": 2.5,
+        "symbolOpacity": 1,
+        "rowPadding": 4,
+        "columnPadding": 18,
+    }

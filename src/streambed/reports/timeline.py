@@ -1,0 +1,71 @@
+"""The timeline: phases, faults and the lives of processes as bars; deaths and notes as marks."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from streambed.history import History
+from streambed.reports import processes
+from streambed.reports.figure import Absent, Figure, end_s, faults, rows, shaded, time_axis
+
+SPANS = {"row": pl.String, "kind": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "says": pl.String}
+KINDS = ["phase", "fault", "process"]
+MARKS = {"died": "cross", "heal failed": "triangle-up", "note": "diamond"}
+ROWS = 60
+"""So many rows are drawn at most."""
+
+
+def spans(history: History) -> pl.DataFrame:
+    """What lasted: one row for each phase, fault and life of a process."""
+    end = end_s(history)
+    phases = history.of("phase")
+    starts = [history.seconds(event.time) for event in phases]
+    names = [f"phase {event.fields['phase']}" for event in phases]
+    found = [(name, "phase", start, to, "") for name, start, to in zip(names, starts, [*starts, end][1:], strict=True)]
+    for fault in faults(history).iter_rows(named=True):
+        says = fault["what"] if fault["healed"] else f"{fault['what']}, never healed"
+        found.append((f"{fault['fault']} {fault['what']}", "fault", fault["from_s"], fault["to_s"], says))
+    for life in processes.lives(history).iter_rows(named=True):
+        to = end if life["end_s"] is None else life["end_s"]
+        found.append((life["process"], "process", life["start_s"], to, f"on {life['node']}, status {life['status'] or 'not recorded'}"))
+    return pl.DataFrame(found, schema=SPANS, orient="row")
+
+
+def moments(history: History) -> pl.DataFrame:
+    """What happened at once: unexpected deaths, faults that could not be healed, notes."""
+    found = []
+    for event in history.of("process_ended", "heal_failed", "note", "drain_incomplete"):
+        at, said = history.seconds(event.time), event.fields
+        if event.event == "process_ended" and not said.get("expected"):
+            found.append((said["process"], "died", at, at, f"{said['process']} ended with status {said.get('status')}"))
+        elif event.event == "heal_failed":
+            found.append(("notes", "heal failed", at, at, f"{said.get('kind')} {said.get('target')}: {said.get('reason')}"))
+        elif event.event != "process_ended":
+            found.append(("notes", "note", at, at, str(said.get("says") or f"drain incomplete: {said.get('waits')}")))
+    return pl.DataFrame(found, schema=SPANS, orient="row")
+
+
+def timeline(history: History) -> Figure | Absent:
+    """Everything that happened, on one axis."""
+    name, title = "timeline", "What happened when"
+    bars, marks = spans(history), moments(history)
+    if bars.is_empty():
+        return Absent(name=name, title=title, reason="Nothing happened: the run recorded no phase, fault or process.")
+    order = pl.concat([bars["row"], marks["row"]]).unique(maintain_order=True).to_list()
+    shown = [row for row in order if row != "notes"][:ROWS] + ["notes"] * ("notes" in order)
+    left_out = f" Drawn are the first {ROWS} rows of {len(order)}; the table has all." if len(shown) < len(order) else ""
+    axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=170)
+    y = alt.Y("row:N", sort=None, title=None, scale=alt.Scale(domain=shown), axis=axis)
+    tooltip = ["kind:N", "row:N", "says:N", alt.Tooltip("from_s:Q", format=".2f"), alt.Tooltip("to_s:Q", format=".2f")]
+    kind = alt.Color("kind:N", scale=alt.Scale(domain=KINDS), legend=None)
+    bar = alt.Chart(rows(bars.filter(pl.col("row").is_in(shown)))).mark_bar(height=9, cornerRadius=2, clip=True)
+    mark = alt.Chart(rows(marks.filter(pl.col("row").is_in(shown)))).mark_point(size=140, filled=True, style="moment", clip=True)
+    shape = alt.Shape("kind:N", scale=alt.Scale(domain=list(MARKS), range=list(MARKS.values())), legend=None)
+    chart = shaded(
+        history,
+        bar.encode(time_axis(history, "from_s"), y, kind, alt.X2("to_s:Q"), tooltip=tooltip).properties(height=18 * len(shown)),
+        mark.encode(time_axis(history, "from_s"), y, shape, tooltip=tooltip),
+    )
+    caption = f"Bars last; a cross is a process that died unasked, a triangle a fault that could not be healed, a diamond a note.{left_out}"
+    return Figure(name=name, title=title, caption=caption, chart=chart, table=pl.concat([bars, marks]))

@@ -1,0 +1,96 @@
+"""The box: a fresh small process that enters new namespaces, and the process 1 that lives and dies with the conductor.
+
+launcher ──pipe──▶ box (enters namespaces) ──▶ process 1 (reaps) ──▶ conductor ──▶ hosts, delay line, programs
+
+Whoever of them dies, the others follow at once: the box when the pipe closes, process 1 with the box, everything in the
+PID namespace with process 1, process 1 with the conductor.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import FrameType
+
+from streambed.net.box_entry import enter_namespaces, settle_as_first
+from streambed.status import DISK_FULL, conclude, describe_failure
+
+
+def main(plan_path: Path) -> int:
+    """Run the plan in a box of its own; the exit status of the conductor."""
+    directory = plan_path.parent
+    try:
+        enter_namespaces()
+    except Exception as error:
+        conclude(directory, "failed", str(error))
+        return 3
+    first = os.fork()
+    if first == 0:
+        _as_first(plan_path)
+    reason = _watch(first)
+    status = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+    conclude(directory, "broken", reason or f"the conductor ended without a word (status {status})")
+    return status
+
+
+def _watch(first: int) -> str:
+    """Wait for the end of process 1; end it if the launcher goes. Why it had to be ended, if so."""
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGTERM))
+    ended = os.pidfd_open(first)
+    poller = select.poll()
+    poller.register(ended, select.POLLIN)
+    poller.register(sys.stdin.fileno(), select.POLLIN | select.POLLHUP)
+    while True:
+        ready = {descriptor for descriptor, _ in poller.poll()}
+        if ended in ready:
+            return ""
+        if not os.read(sys.stdin.fileno(), 1):
+            os.kill(first, signal.SIGKILL)
+            return "the launcher ended before the run did"
+
+
+def _as_first(plan_path: Path) -> None:
+    """Process 1: reaps orphans and ends with the conductor; when it ends, the kernel ends everything in the box."""
+    settle_as_first()
+    conductor = os.fork()
+    if conductor == 0:
+        _as_conductor(plan_path)
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        os.kill(conductor, number)
+
+    signal.signal(signal.SIGTERM, pass_on)
+    while True:
+        pid, status = os.wait()
+        if pid == conductor:
+            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _as_conductor(plan_path: Path) -> None:
+    """Import what conducting needs only now: the box itself stays small."""
+    os.setsid()
+    status = 3
+    try:
+        from streambed import plan
+        from streambed.runner import conductor
+
+        try:
+            conductor.conduct(plan.read(plan_path))
+            conclude(plan_path.parent, "finished", "")
+            status = 0
+        except conductor.Interrupted:
+            conclude(plan_path.parent, "interrupted", "interrupted by the user")
+        except BaseException as error:
+            traceback.print_exc()
+            status = DISK_FULL if describe_failure(plan_path.parent, error) else 3
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

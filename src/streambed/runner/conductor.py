@@ -1,0 +1,138 @@
+"""The conductor: carries out one plan inside the box, phase by phase, and records what happens. Judging comes later."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from pydantic import TypeAdapter
+
+from streambed.errors import ProcessError
+from streambed.experiment.model import Experiment
+from streambed.history import WITNESS
+from streambed.plan import Plan, Starts
+from streambed.record import EVENTS, Events, now_ns
+from streambed.runner.drain import Drain
+from streambed.runner.live_world import LiveWorld, live_world
+from streambed.runner.sampler import sampling
+from streambed.runner.timeline import Timeline, timeline
+from streambed.world import Missing
+
+LEAD_NS = 50_000_000
+"""Between opening the gate and the first record due, so that every producer has seen the gate."""
+WITNESS_S_MAX = 120.0
+
+
+class Interrupted(BaseException):
+    """The user wants the run to end now."""
+
+
+def conduct(plan: Plan) -> None:
+    """Carry out one run and keep what happened."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    experiment = TypeAdapter(Experiment).validate_python(plan.declaration)
+    events = Events(Path(plan.directory) / "history" / EVENTS)
+    events.record("phase", phase="build")
+    events.record("clock", wall_ns=time.time_ns())
+    for note in plan.notes:
+        events.record("note", says=note)
+    try:
+        with live_world(plan, events) as world, sampling(world, experiment), timeline(experiment.faults, world) as faults:
+            start(world, "start")
+            ready(world, experiment)
+            load(world, faults, plan.duration_ns)
+            drain(world, experiment)
+            stop(world, experiment)
+    finally:
+        events.record("phase", phase="destroy")
+        events.record("clock", wall_ns=time.time_ns())
+        events.close()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise Interrupted
+
+
+def start(world: LiveWorld, phase: Starts) -> None:
+    """Start the processes of a phase, all at once: each waits for what it needs by itself."""
+    world.record("phase", phase=phase)
+    for process in world.processes.values():
+        if process.spec.starts == phase:
+            process.start()
+
+
+def ready(world: LiveWorld, experiment: Experiment) -> None:
+    """Servers first; then everybody who was waiting for them."""
+    end_ns = now_ns() + world.plan.ready_limit_ns
+    servers = [component for component in experiment.components.values() if component.server]
+    others = [component for component in experiment.components.values() if not component.server]
+    world.record("phase", phase="servers")
+    await_all(world, {server.name: server.readiness(world) for server in servers}, end_ns)
+    open_gate(world, "servers")
+    start(world, "ready")
+    await_all(world, {other.name: other.readiness(world) for other in others}, end_ns)
+
+
+def await_all(world: LiveWorld, waits: dict[str, Missing], end_ns: int) -> None:
+    """Wait until nothing is missing; each component's readiness is recorded when it comes."""
+    began_ns = now_ns()
+
+    def all_ready() -> bool:
+        for name in [name for name, missing in waits.items() if not missing()]:
+            del waits[name]
+            world.record("ready", component=name, seconds=round((now_ns() - began_ns) / 1e9, 3))
+        return not waits
+
+    if not world.wait(all_ready, limit_s=(end_ns - now_ns()) / 1e9):
+        raise ProcessError("\n".join(_late(world, name, missing()) for name, missing in waits.items()))
+
+
+def _late(world: LiveWorld, name: str, missing: str) -> str:
+    processes = [process for process in world.processes.values() if process.spec.component == name]
+    last: Iterator[str] = (f"\n  | {line}" for process in processes for line in process.last_lines())
+    limit_s = world.plan.ready_limit_ns / 1e9
+    return f"{name} was not ready within {limit_s:g} s: {missing}. Raise `ready:` if it needs longer. Last lines:{''.join(last)}"
+
+
+def open_gate(world: LiveWorld, name: str, **message: object) -> None:
+    """Let everybody pass who waits at a gate."""
+    part = world.directory / "gates" / f"{name}.part"
+    part.write_text(json.dumps(message))
+    part.rename(part.with_suffix(""))
+
+
+def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
+    """Records flow; faults come and go."""
+    start_ns = now_ns() + LEAD_NS
+    world.record("phase", phase="load")
+    open_gate(world, "load", start_ns=start_ns)
+    faults.follow(start_ns, start_ns + duration_ns)
+    world.record("phase", phase="heal")
+    faults.heal_all()
+
+
+def drain(world: LiveWorld, experiment: Experiment) -> None:
+    """Wait until every reader has caught up; then let the witness read the checked topics back."""
+    began_ns = now_ns()
+    world.record("phase", phase="drain")
+    asked = Drain(world, experiment)
+    if world.wait(asked.done, limit_s=world.plan.drain_limit_ns / 1e9, step_s=0.1):
+        world.record("drained", seconds=round((now_ns() - began_ns) / 1e9, 3))
+    else:
+        world.record("drain_incomplete", waits=asked.waits)
+    witnesses = [process for process in world.processes.values() if process.spec.starts == "drain"]
+    for witness in witnesses:
+        witness.start()
+    if not world.wait(lambda: not any(witness.alive for witness in witnesses), limit_s=WITNESS_S_MAX):
+        world.record("note", says=f"the {WITNESS} did not finish reading within {WITNESS_S_MAX:g} s")
+
+
+def stop(world: LiveWorld, experiment: Experiment) -> None:
+    """Agents and programs are asked to end and keep what they have; servers end with the world."""
+    world.record("phase", phase="stop")
+    servers = {component.name for component in experiment.components.values() if component.server}
+    world.stop([process for process in world.processes.values() if process.spec.component not in servers])

@@ -1,0 +1,78 @@
+"""The examination of a machine: what is there, what is missing, and how to mend it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from streambed import artifacts
+from streambed.errors import StreambedError
+from streambed.net import machine
+from streambed.plan import Machine
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FREE_GIB_MIN = 2
+MEMORY_MIB_MIN = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    good: bool
+    says: str
+    mend: str = ""
+    optional: bool = False
+
+
+def examine() -> list[Finding]:
+    """Look at everything that a run needs."""
+    found = machine.examine()
+    return [*_network(found), _size(found), _disk(), _java(), *(_jars(kind) for kind in artifacts.LOCKS), _browser()]
+
+
+def _network(found: Machine) -> list[Finding]:
+    why = " ".join(found.notes)
+    if not found.namespaces:
+        return [Finding(what="namespaces", good=False, says="this user may not make namespaces", mend=why)]
+    ways = {"netem": "by the kernel's netem", "delay_line": "by the delay line (NFQUEUE): this kernel has no netem", "none": "cannot be had"}
+    return [
+        Finding(what="namespaces", good=True, says=f"kernel {found.kernel}, no root needed"),
+        Finding(what="delay, loss", good=found.means != "none", says=ways[found.means], mend=why if found.means == "none" else ""),
+        Finding(what="rate", good=found.shaping, says="by tbf" if found.shaping else "cannot be had", mend="" if found.shaping else why),
+    ]
+
+
+def _size(found: Machine) -> Finding:
+    good = found.memory_mib >= MEMORY_MIB_MIN
+    return Finding(what="machine", good=good, says=f"{found.cores} cores, {found.memory_mib} MiB", mend="" if good else "a broker and a Spark job need 2 GiB")
+
+
+def _disk() -> Finding:
+    free_gib = shutil.disk_usage(Path.cwd()).free >> 30
+    good = free_gib >= FREE_GIB_MIN
+    return Finding(what="disk", good=good, says=f"{free_gib} GiB free here", mend="" if good else "free some space, or run with --into on another disk")
+
+
+def _java() -> Finding:
+    try:
+        java = artifacts.find_java()
+    except StreambedError as error:
+        return Finding(what="java", good=False, says="none", mend=str(error))
+    return Finding(what="java", good=True, says="; ".join([f"{java.version} at {java.path}", *java.notes]))
+
+
+def _jars(kind: str) -> Finding:
+    try:
+        count = len(artifacts.jars(kind))
+    except StreambedError as error:
+        return Finding(what=kind, good=False, says=str(error), mend=f"streambed fetch {kind}")
+    return Finding(what=kind, good=True, says=f"{count} jars in the cache, checksums right")
+
+
+def _browser() -> Finding:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), "")
+    mend = "" if found else "any browser shows the report; a chromium on PATH lets the tests look at it"
+    return Finding(what="browser", good=bool(found), says=found or "none on PATH", mend=mend, optional=True)

@@ -1,0 +1,83 @@
+"""Drain: the load is over; wait until every producer has its answers and every reader has caught up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from streambed.experiment.model import Experiment
+from streambed.kinds.components import Consumer, Kafka, Producer, SparkJob
+from streambed.record import now_ns
+from streambed.runner.live_world import LiveWorld
+
+SETTLE_NS = 1_000_000_000
+Positions = Mapping[str, Mapping[str, int]]
+
+
+def behind(name: str, topics: Iterable[str], positions: Positions, ends: Mapping[str, Mapping[int, int]]) -> str:
+    """How far a reader is behind the ends of its topics; empty if it is not."""
+    lag = sum(
+        max(0, end - positions.get(topic, {}).get(str(part), 0)) for topic in topics for part, end in ends.get(topic, {}).items()
+    )
+    return f"{name} is {lag} records behind" if lag else ""
+
+
+def group_positions(world: LiveWorld, members: Iterable[str]) -> dict[str, dict[str, int]]:
+    """How far a consumer group has come: the farthest of its members in each partition."""
+    farthest: dict[str, dict[str, int]] = {}
+    for member in members:
+        for topic, parts in world.gauge(member).get("positions", {}).items():
+            mine = farthest.setdefault(topic, {})
+            mine.update({part: max(offset, mine.get(part, 0)) for part, offset in parts.items()})
+    return farthest
+
+
+class Drain:
+    """Asks everybody, and remembers for how long the answer has been "nothing is missing"."""
+
+    def __init__(self, world: LiveWorld, experiment: Experiment) -> None:
+        self._world = world
+        self._components = list(experiment.components.values())
+        self._still_since_ns: int | None = None
+        self.waits: list[str] = []
+
+    def done(self) -> bool:
+        """Whether all have caught up and stayed so for a second: a job's last batch may still bring output."""
+        self.waits = [said for said in self._ask() if said]
+        if self.waits:
+            self._still_since_ns = None
+            return False
+        self._still_since_ns = self._still_since_ns or now_ns()
+        return now_ns() - self._still_since_ns >= SETTLE_NS
+
+    def _ask(self) -> list[str]:
+        said = [self._undecided(component) for component in self._components if isinstance(component, Producer)]
+        jobs = {job.name: job.log(self._world).positions() for job in self._components if isinstance(job, SparkJob)}
+        ends = self._ends()
+        for job in (job for job in self._components if isinstance(job, SparkJob)):
+            if self._world.find(job.name).alive:
+                said.append(behind(job.name, {*job.reads, *jobs[job.name]}, jobs[job.name], ends))
+        for group, (members, topics) in self._groups().items():
+            said.append(behind(group, topics, group_positions(self._world, members), ends))
+        return said
+
+    def _undecided(self, producer: Producer) -> str:
+        gauge = self._world.gauge(producer.name)
+        if gauge.get("done") or not self._world.find(producer.name).alive:
+            return ""
+        return f"{producer.name} has {gauge.get('open', 0)} records under way"
+
+    def _ends(self) -> dict[str, dict[int, int]]:
+        ends: dict[str, dict[int, int]] = {}
+        for kafka in self._components:
+            if isinstance(kafka, Kafka) and kafka.topics:
+                ends.update(kafka.cluster(self._world).end_offsets(list(kafka.topics)))
+        return ends
+
+    def _groups(self) -> dict[str, tuple[list[str], set[str]]]:
+        groups: dict[str, tuple[list[str], set[str]]] = {}
+        for consumer in self._components:
+            if isinstance(consumer, Consumer) and self._world.find(consumer.name).alive:
+                members, topics = groups.setdefault(consumer.group or consumer.name, ([], set()))
+                members.append(consumer.name)
+                topics.update(consumer.reads)
+        return groups

@@ -1,0 +1,182 @@
+"""The launcher: prepares a run's folder, starts the box, and sees it through. It stays outside all namespaces."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.metadata
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from streambed import artifacts, history, plan
+from streambed.errors import WorldError
+from streambed.experiment.model import Experiment
+from streambed.net import machine
+from streambed.plan import Machine, Plan
+from streambed.planner import plan_for
+from streambed.record import FOLDERS, wait_until
+from streambed.runs import RUNS, Run
+from streambed.status import DISK_FULL, begin, conclude
+
+FREE_BYTES_MIN = 64 << 20
+LOOK_S = 0.1
+END_S = 10.0
+VERSIONS = ("streambed", "pyspark", "confluent-kafka", "pyarrow", "polars")
+
+
+def examine() -> Machine:
+    """This machine, what it can emulate, and the Java that runs will use."""
+    found, java = machine.examine(), artifacts.find_java()
+    return replace(
+        found,
+        java=str(java.path),
+        java_version=java.version,
+        java_build=java.build,
+        python=sys.executable,
+        notes=(*found.notes, *java.notes),
+    )
+
+
+def prepare(experiment: Experiment, *, base: Path, into: Path = RUNS) -> Plan:
+    """Decide everything; makes nothing."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    directory = into.absolute() / experiment.name / stamp
+    number = 2
+    while directory.exists():
+        directory = directory.with_name(f"{stamp}-{number}")
+        number += 1
+    return plan_for(experiment, examine(), base=base, directory=directory)
+
+
+def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None) -> Run:
+    """Carry out a plan and wait for its end; `on_look` is called ten times a second meanwhile. Ctrl-C stops the run in order."""
+    for kind in sorted({need for need in _needs(decided)}):
+        artifacts.jars(kind)
+    directory = Path(decided.directory)
+    _make_folder(directory)
+    with _active(decided.name) as others:
+        notes = (*decided.notes, *(f"another run is active ({other}): they share the CPU, so neither can be compared with a run alone" for other in others))
+        _fill(directory, replace(decided, notes=notes), text)
+        box = _start_box(directory)
+        run = Run(directory)
+        try:
+            _see_through(box, lambda: on_look(run))
+        finally:
+            _end(box, directory)
+            on_look(run)
+    if run.state != "running":
+        with contextlib.suppress(OSError):  # A full disk: the Arrow files stay and are just as readable.
+            history.keep_as_parquet(directory)
+    return run
+
+
+def _needs(decided: Plan) -> Iterator[str]:
+    for component in decided.declaration["components"].values():
+        if component["kind"] in artifacts.LOCKS:
+            yield component["kind"]
+
+
+def _make_folder(directory: Path) -> None:
+    try:
+        for name in FOLDERS:
+            (directory / name).mkdir(parents=True)
+    except OSError as error:
+        raise WorldError(f"the run's folder {directory} cannot be made: {error.strerror}. Give another place with --into") from error
+    free = shutil.disk_usage(directory).free
+    if free < FREE_BYTES_MIN:
+        shutil.rmtree(directory)
+        raise WorldError(
+            f"the disk that holds {directory.parent} is full: {free >> 20} MiB free, a run needs {FREE_BYTES_MIN >> 20} MiB at least. "
+            "Free some space, or run with --into on another disk"
+        )
+
+
+def _fill(directory: Path, decided: Plan, text: str) -> None:
+    plan.write(decided, directory / "plan.json")
+    (directory / "experiment.yaml").write_text(text or json.dumps(decided.declaration, indent=1))
+    versions = {name: importlib.metadata.version(name) for name in VERSIONS}
+    versions |= {"python": sys.version.split()[0], "java": decided.machine.java_build, "kernel": decided.machine.kernel}
+    (directory / "versions.json").write_text(json.dumps(versions, indent=1))
+    latest = directory.parent / "latest"
+    part = directory.parent / f".latest-{directory.name}"
+    part.symlink_to(directory.name)
+    os.replace(part, latest)
+
+
+def _start_box(directory: Path) -> subprocess.Popen[bytes]:
+    """The pipe to its input tells the box that we live; a session of its own keeps Ctrl-C for us."""
+    with (directory / "logs" / "box.log").open("wb") as log:
+        box = subprocess.Popen(
+            [sys.executable, "-m", "streambed.runner.box", str(directory / "plan.json")],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    begin(directory, box.pid)
+    return box
+
+
+def _see_through(box: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
+    """Wait for the end of the box. A first Ctrl-C asks for an orderly stop, a second is not waited for."""
+
+    def ended() -> bool:
+        look()
+        return box.poll() is not None
+
+    try:
+        while not wait_until(ended, limit_s=3600, step_s=LOOK_S):
+            pass
+    except KeyboardInterrupt:
+        box.send_signal(signal.SIGTERM)
+        wait_until(ended, limit_s=END_S, step_s=LOOK_S)
+
+
+def _end(box: subprocess.Popen[bytes], directory: Path) -> None:
+    assert box.stdin
+    box.stdin.close()
+    try:
+        status = box.wait(END_S)
+    except subprocess.TimeoutExpired:
+        box.kill()
+        status = box.wait()
+    full = f"the disk that holds {directory} is full: free some space, or run with --into on another disk"
+    with contextlib.suppress(OSError):  # On a full disk nobody can write it down; a reader then finds the process gone.
+        conclude(directory, "broken", full if status == DISK_FULL else f"the box was killed (status {status})")
+
+
+@contextlib.contextmanager
+def _active(name: str) -> Iterator[list[str]]:
+    """Hold a lock for as long as this run lasts; the names of other runs of this user that hold theirs."""
+    folder = artifacts.cache() / "active"
+    folder.mkdir(parents=True, exist_ok=True)
+    mine = folder / f"{os.getpid()}-{time.monotonic_ns()}"
+    with mine.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write(name)
+        lock.flush()
+        try:
+            yield [other for path in folder.iterdir() if path != mine and (other := _holder(path))]
+        finally:
+            mine.unlink()
+
+
+def _holder(path: Path) -> str:
+    """Who holds a lock; a file that nobody holds was left by a killed launcher and goes."""
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+    except BlockingIOError:
+        return path.read_text() or "another experiment"
+    except FileNotFoundError:
+        pass
+    return ""

@@ -1,0 +1,111 @@
+"""The live World: hosts and wires from net, processes, and what agents report."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from streambed.errors import ProcessError, WorldError
+from streambed.net.network import Network, network
+from streambed.plan import Plan
+from streambed.record import Events, read_json, wait_until
+from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
+from streambed.world import Wire
+
+Answer = TypeVar("Answer")
+STOP_S = 3.0
+
+
+class LiveWorld:
+    """A plan made real; what components, faults and probes ask of it is in world.World."""
+
+    def __init__(self, plan: Plan, made: Network, events: Events) -> None:
+        self.plan = plan
+        self.directory = Path(plan.directory)
+        self.network = made
+        self.record = events.record
+        self.processes = {spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record) for spec in plan.processes}
+        self._kept: dict[str, Any] = {}
+
+    def find(self, target: str) -> LiveProcess:
+        """The process called so, or the only process of the component called so."""
+        component, _, node = target.partition("/")
+        found = [
+            process
+            for process in self.processes.values()
+            if process.name == target or (process.spec.component == component and (not node or process.spec.node == node))
+        ]
+        if len(found) != 1:
+            raise WorldError(f"'{target}' names {len(found)} processes, one was wanted")
+        return found[0]
+
+    def wire(self, ends: tuple[str, str]) -> Wire:
+        """The wire between two nodes."""
+        return self.network.wire(ends)
+
+    def call(self, node: str, function: Callable[[], Answer]) -> Answer:
+        """Call `function` inside the host of `node`."""
+        return self.network.hosts[node].call(function)
+
+    def gauge(self, component: str) -> dict[str, Any]:
+        """The newest gauge that an agent wrote."""
+        return read_json(self.directory / "gauges" / f"{file_name(component)}.json")
+
+    def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
+        """What `make` made when first asked for `key`."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        kept: Answer = self._kept[key]
+        return kept
+
+    def watch(self) -> None:
+        """Notice what died since the last look; a death that the declaration does not allow ends the run."""
+        line = self.network.delay_line
+        if line and line.poll() is not None:
+            raise WorldError("the delay line died: every emulated link is dead, so the run cannot be believed")
+        for process in self.processes.values():
+            status = process.ended()
+            if status is None:
+                continue
+            if process.spec.on_exit == "restart" and process.incarnation <= RESTARTS_MAX:
+                process.start()
+            elif process.spec.on_exit != "record":
+                raise ProcessError(death(process, status))
+
+    def wait(self, done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02) -> bool:
+        """Wait for a condition while watching that everybody lives."""
+
+        def done_or_dead() -> bool:
+            self.watch()
+            return done()
+
+        return wait_until(done_or_dead, limit_s=limit_s, step_s=step_s)
+
+    def stop(self, processes: list[LiveProcess]) -> None:
+        """Ask politely, then insist."""
+        for process in processes:
+            process.terminate()
+        wait_until(lambda: not any(process.alive for process in processes), limit_s=STOP_S)
+        for process in processes:
+            process.kill()
+
+
+def death(process: LiveProcess, status: int) -> str:
+    """The evidence: exit status, last output, where the whole log is."""
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    last = "".join(f"\n  | {line}" for line in process.last_lines())
+    return f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
+
+
+@contextlib.contextmanager
+def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
+    """Build the network of a plan; on every way out its processes end and the network goes."""
+    with network(plan, Path(plan.directory)) as made:
+        world = LiveWorld(plan, made, events)
+        try:
+            yield world
+        finally:
+            for process in world.processes.values():
+                process.kill()

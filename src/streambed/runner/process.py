@@ -1,0 +1,133 @@
+"""A process of a run: started on its host, in a session of its own, its output in a log of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from streambed.net.hosts import Host
+from streambed.plan import PlannedFile, ProcessSpec
+
+LAST_LINES = 12
+RESTARTS_MAX = 10
+
+
+def file_name(process: str) -> str:
+    """The name of a process as part of a file's name."""
+    return process.replace("/", ".")
+
+
+class LiveProcess:
+    """The live twin of a ProcessSpec. A killed one can be started again and keeps its files."""
+
+    def __init__(self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[..., None]) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.incarnation = 0
+        self._host = host
+        self._directory = directory
+        self._record = record
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._told_to_end = False
+
+    @property
+    def log(self) -> Path:
+        """Where its output goes."""
+        return self._directory / "logs" / f"{file_name(self.name)}.log"
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs now."""
+        return self._popen is not None and self._popen.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Its number inside the box, which is its session's number too; 0 before the first start."""
+        return self._popen.pid if self._popen else 0
+
+    def start(self) -> None:
+        """Start it, or start it again."""
+        home = self._directory / "data" / self.spec.component
+        home.mkdir(parents=True, exist_ok=True)
+        if not self.incarnation:
+            for file in self.spec.files:
+                _lay_down(file)
+        self.incarnation += 1
+        environment = {
+            **os.environ,
+            "TMPDIR": "/tmp",
+            "PYTHONUNBUFFERED": "1",
+            "STREAMBED_PROCESS": file_name(self.name),
+            "STREAMBED_INCARNATION": str(self.incarnation),
+            **self.spec.env,
+        }
+        with self.log.open("ab") as log:
+            self._popen = self._host.call(
+                lambda: subprocess.Popen(
+                    self.spec.argv,
+                    cwd=self.spec.cwd or home,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
+        self._told_to_end = False
+        self._record(
+            "process_started", process=self.name, component=self.spec.component, node=self.spec.node, pid=self.pid, incarnation=self.incarnation
+        )
+
+    def kill(self) -> None:
+        """End it and its children without a word."""
+        self._signal(signal.SIGKILL)
+        self.reap()
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._signal(signal.SIGTERM)
+
+    def _signal(self, number: int) -> None:
+        self._told_to_end = True
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError):  # It may have ended by itself just now.
+                os.killpg(self.pid, number)
+
+    def reap(self) -> None:
+        """Wait for the end of a process that was killed, and record it."""
+        if self._popen:
+            self._popen.wait()
+            self.ended()
+
+    def ended(self) -> int | None:
+        """Its exit status, the first time that it is found to have ended; None otherwise. Records the end."""
+        if self._popen is None or self._popen.poll() is None:
+            return None
+        status = self._popen.returncode
+        expected = self._told_to_end or status == 0
+        self._popen = None
+        lines = [] if expected else self.last_lines()
+        self._record(
+            "process_ended", process=self.name, component=self.spec.component, node=self.spec.node, status=status, expected=expected, last_lines=lines
+        )
+        return None if expected else status
+
+    def last_lines(self) -> list[str]:
+        """The end of its log, for people."""
+        with self.log.open(errors="replace") as log:
+            return [line.rstrip() for line in deque(log, LAST_LINES)]
+
+
+def _lay_down(file: PlannedFile) -> None:
+    path = Path(file.path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if file.source:
+        shutil.copyfile(file.source, path)
+    else:
+        path.write_text(file.text)

@@ -1,0 +1,118 @@
+"""The sampler: once a second it measures ports, processes, agents, the delay line and Spark's batches."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+
+from streambed.experiment.model import Experiment
+from streambed.kinds.components import SparkJob
+from streambed.record import now_ns
+from streambed.runner.live_world import LiveWorld
+from streambed.tables import SAMPLES, Table
+
+EVERY_S = 1.0
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+GAUGES = {"sent": "sent_total", "acked": "acked_total", "failed": "failed_total", "seen": "seen_total", "lag": "lag_records"}
+Measured = tuple[str, str, float]
+
+
+def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
+    """CPU seconds (ended children included) and resident bytes of every session in the box; one process may be counted apart."""
+    found: dict[int, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # It ended between the listing and the reading.
+        session, ticks, pages = apart if int(entry) == apart else int(fields[3]), sum(map(int, fields[11:15])), int(fields[21])
+        cpu_s, rss = found[session]
+        found[session] = (cpu_s + ticks / TICKS_PER_S, rss + pages * PAGE_BYTES)
+    return found
+
+
+class Sampler:
+    """Runs in a thread of its own, so that waiting and faults are not held up by measuring."""
+
+    def __init__(self, world: LiveWorld, experiment: Experiment, table: Table) -> None:
+        self._world = world
+        self._components = list(experiment.components.values())
+        self._table = table
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sampler")
+        self._wall_minus_monotonic_ns = time.time_ns() - now_ns()
+
+    def _run(self) -> None:
+        while not self._stop.wait(EVERY_S):
+            self.sample()
+
+    def sample(self) -> None:
+        """Measure everything now."""
+        time_ns = now_ns()
+        for metric, of, value in (*self._ports(), *self._processes(), *self._agents(), *self._delay_line()):
+            self._table.append(time_ns, metric, of, value)
+        self._table.flush()
+        self._batches()
+
+    def _ports(self) -> Iterator[Measured]:
+        for of, *counts in self._world.network.port_counters():
+            for metric, count in zip(("port_rx_bytes", "port_tx_bytes", "port_rx_packets", "port_tx_packets"), counts, strict=True):
+                yield metric, of, count
+
+    def _processes(self) -> Iterator[Measured]:
+        names = {process.pid: process.name for process in self._world.processes.values() if process.pid}
+        line = self._world.network.delay_line
+        apart = line.pid if line else 0  # The delay line shares the conductor's session, so that it dies with it.
+        names |= {os.getsid(0): "conductor", apart: "delay line"}
+        for session, (cpu_s, rss) in processes_by_session(apart).items():
+            if session and session in names:
+                yield "process_cpu_s", names[session], cpu_s
+                yield "process_rss_bytes", names[session], rss
+
+    def _agents(self) -> Iterator[Measured]:
+        for component in self._components:
+            gauge = self._world.gauge(component.name)
+            for key, metric in GAUGES.items():
+                if key in gauge:
+                    yield metric, component.name, gauge[key]
+
+    def _delay_line(self) -> Iterator[Measured]:
+        for key, value in self._world.network.delay_line_statistics().items():
+            yield f"delay_line_{key}", "delay line", value
+
+    def _batches(self) -> None:
+        for job in self._components:
+            if isinstance(job, SparkJob):
+                for batch in job.log(self._world).take_batches():
+                    start, end = (batch.pop(key) - self._wall_minus_monotonic_ns for key in ("start_wall", "end_wall"))
+                    self._world.record("batch", component=job.name, start=start, end=end, **batch)
+
+    def start(self) -> None:
+        """Begin to sample."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Sample once more and end."""
+        self._stop.set()
+        self._thread.join()
+        self.sample()
+
+
+@contextlib.contextmanager
+def sampling(world: LiveWorld, experiment: Experiment) -> Iterator[Sampler]:
+    """Sample for as long as the world lives."""
+    with Table(world.directory / "history" / "samples.arrow", SAMPLES) as table:
+        sampler = Sampler(world, experiment, table)
+        sampler.start()
+        try:
+            yield sampler
+        finally:
+            sampler.finish()

@@ -1,0 +1,114 @@
+"""Runs on disk: find them, read them, judge them again, remove them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import polars as pl
+from pydantic import TypeAdapter
+
+from streambed import history, plan
+from streambed.errors import UsageError, suggestion
+from streambed.history import History, Ledger, Verdict
+from streambed.kinds.checks import CHECKS
+from streambed.record import read_json, write_whole
+from streambed.status import State, state_of
+
+RUNS = Path("runs")
+
+
+class Run:
+    """One run: a folder, and what can be asked of it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.directory)!r}, {self.state})"
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.directory.parent.name
+
+    @property
+    def state(self) -> State:
+        """running, finished, failed, interrupted or broken."""
+        return state_of(self.directory)[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it is not finished."""
+        return state_of(self.directory)[1]
+
+    @property
+    def plan(self) -> plan.Plan:
+        """What was decided before it began."""
+        return plan.read(self.directory / "plan.json")
+
+    def history(self) -> History:
+        """All that it recorded."""
+        return history.read(self.directory)
+
+    def samples(self) -> pl.DataFrame:
+        """What was measured: time, metric, of, value."""
+        return self.history().samples
+
+    def ledger(self) -> Ledger:
+        """Every record sent and seen, as two data frames."""
+        return self.history().ledger
+
+    def verdicts(self) -> list[Verdict]:
+        """What was judged last; empty if it never was."""
+        return [Verdict(**found) for found in read_json(self.directory / "verdicts.json").get("verdicts", [])]
+
+    def check(self) -> list[Verdict]:
+        """Judge it, without running it, and keep the verdicts."""
+        recorded = self.history()
+        verdicts = [TypeAdapter(CHECKS[asked["kind"]]).validate_python(asked).judge(recorded) for asked in recorded.declaration.get("checks", [])]
+        write_whole(self.directory / "verdicts.json", json.dumps({"verdicts": [asdict(verdict) for verdict in verdicts]}, default=str, indent=1))
+        return verdicts
+
+
+def every(into: Path = RUNS) -> list[Run]:
+    """All runs under a folder, oldest first."""
+    return [Run(path.parent) for path in sorted(into.glob("*/*/plan.json"), key=lambda path: path.parent.name) if not path.parent.is_symlink()]
+
+
+def find(named: str, into: Path = RUNS) -> Run:
+    """A run by folder, by experiment (its newest), by time, or the newest of all: "latest"."""
+    if (Path(named) / "plan.json").is_file():
+        return Run(Path(named).resolve())
+    runs = every(into)
+    fitting = [run for run in runs if named in _names(run)]
+    if not fitting:
+        known = {name for run in runs for name in _names(run)}
+        raise UsageError(f"there is no run '{named}' in {into}/. {suggestion(named, known)}")
+    return fitting[-1]
+
+
+def _names(run: Run) -> Iterator[str]:
+    yield "latest"
+    yield run.name
+    yield run.directory.name
+    yield f"{run.name}/{run.directory.name}"
+    yield f"{run.name}/latest"
+
+
+def remove(run: Run) -> None:
+    """Delete a run's folder, and the link that points at it."""
+    if run.state == "running":
+        raise UsageError(f"{run.directory} is still running: stop it first (Ctrl-C where it was started)")
+    latest = run.directory.parent / "latest"
+    if latest.is_symlink() and latest.resolve() == run.directory.resolve():
+        latest.unlink()
+    shutil.rmtree(run.directory)
+    left = [Run(path) for path in sorted(run.directory.parent.glob("*")) if not path.is_symlink()]
+    if left:
+        latest.symlink_to(left[-1].directory.name)
+    else:
+        run.directory.parent.rmdir()

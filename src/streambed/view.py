@@ -1,0 +1,121 @@
+"""What a user sees while a run goes on: a line for each thing that happened, and a table of what flows now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from streambed.plan import Plan
+from streambed.record import EVENTS, now_ns, read_json
+from streambed.runs import Run
+
+HIDDEN = ("clock", "batch", "process_started")
+RATE_NS_MIN = 900_000_000
+
+
+def headline(plan: Plan) -> str:
+    """The experiment in one line."""
+    hosts = sum(not node.switch for node in plan.nodes)
+    brokers = sum(len(found["nodes"]) for found in plan.declaration["components"].values() if found["kind"] == "kafka")
+    faults = len(plan.declaration["faults"])
+    parts = [_count(hosts, "host"), _count(brokers, "broker"), _count(faults, "fault"), f"{plan.duration_ns / 1e9:g} s", f"seed {plan.seed}"]
+    return f"{plan.name}: {', '.join(parts)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+class Happenings:
+    """The events of a run as lines for people, each given once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._path = Path(plan.directory) / "history" / EVENTS
+        self._at = 0
+        self._start_ns: int | None = None
+        self.phase = "build"
+
+    def new(self) -> Iterator[str]:
+        """The lines of what happened since the last call."""
+        for event in self._unread():
+            self._start_ns = self._start_ns or event["time"]
+            kind = event["event"]
+            if kind == "phase":
+                self.phase = event["phase"]
+            if kind not in HIDDEN:
+                yield f"{clock(event['time'] - self._start_ns)} {self._line(kind, event)}"
+
+    def _unread(self) -> Iterator[dict[str, Any]]:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._at += len(whole) + len(newline)
+        for line in whole.splitlines():
+            yield json.loads(line)
+
+    def _line(self, kind: str, event: dict[str, Any]) -> str:
+        if kind == "phase":
+            return f"{event['phase']:<8} {self._about(event['phase'])}".rstrip()
+        if kind == "ready":
+            return f"{'ready':<8} {event['component']} after {event['seconds']:.1f} s"
+        if kind == "inject":
+            return f"{'inject':<8} {event['kind']} {event['target']}, {event['lasts_ns'] / 1e9:g} s"
+        if kind in ("heal", "heal_failed"):
+            return f"{'heal':<8} {event['kind']} {event['target']}{': FAILED, ' + event['reason'] if kind == 'heal_failed' else ''}"
+        if kind == "process_ended":
+            return f"{'ended':<8} {event['process']}, status {event['status']}{'' if event['expected'] else ', unexpectedly'}"
+        if kind == "drained":
+            return f"{'drained':<8} every reader caught up in {event['seconds']:.1f} s"
+        if kind == "drain_incomplete":
+            return f"{'drain':<8} INCOMPLETE: {'; '.join(event['waits'])}"
+        return f"{kind:<8} {event.get('says', '')}".rstrip()
+
+    def _about(self, phase: str) -> str:
+        if phase == "build":
+            return f"{len(self._plan.nodes)} nodes, {len(self._plan.links)} wires, delays by {self._plan.machine.means.replace('_', ' ')}"
+        if phase == "start":
+            return f"{sum(spec.starts == 'start' for spec in self._plan.processes)} processes at once"
+        return {"servers": "waiting for servers", "ready": "waiting for jobs and clients", "load": f"for {self._plan.duration_ns / 1e9:g} s"}.get(phase, "")
+
+
+def clock(elapsed_ns: int) -> str:
+    """A time of a run as minutes and seconds."""
+    minutes, seconds = divmod(int(elapsed_ns / 1e9), 60)
+    return f"{minutes:>3}:{seconds:02}"
+
+
+class Flow:
+    """What flows now: totals and rates of every agent, from their gauges."""
+
+    def __init__(self, run: Run, plan: Plan) -> None:
+        self._run = run
+        self._names = [name for name, found in plan.declaration["components"].items() if found["kind"] in ("producer", "consumer")]
+        self._before: dict[str, tuple[int, int]] = {}
+        self._rates: dict[str, float] = {}
+
+    def table(self, phase: str) -> Table:
+        """One row for each producer and consumer."""
+        table = Table(title=Text(phase), box=None, pad_edge=False, title_justify="left")
+        for heading in ("", "records", "records/s", "failed", "lag"):
+            table.add_column(heading, justify="left" if not heading else "right")
+        for name in self._names:
+            gauge = read_json(self._run.directory / "gauges" / f"{name}.json")
+            total = gauge.get("seen", gauge.get("acked", 0))
+            table.add_row(name, str(total), f"{self._rate(name, total):.0f}", str(gauge.get("failed", "")), str(gauge.get("lag", "")))
+        return table
+
+    def _rate(self, name: str, total: int) -> float:
+        now = now_ns()
+        then, before = self._before.get(name, (0, 0))
+        if now - then >= RATE_NS_MIN:
+            self._rates[name] = (total - before) / (now - then) * 1e9 if then else 0.0
+            self._before[name] = (now, total)
+        return self._rates.get(name, 0.0)

@@ -1,0 +1,51 @@
+"""docs/declare.md knows every key of every kind, and its default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+from pydantic_core import PydanticUndefined
+
+from streambed.experiment.keys import TABLES, keys_of
+from streambed.experiment.model import Experiment
+from streambed.experiment.topology import Link, Topology, Way
+from streambed.experiment.yaml_file import read
+from streambed.kinds.components.kafka import Topic
+
+PAGE = Path(__file__).parents[2] / "docs" / "declare.md"
+KINDS = {kind: declared for table in TABLES.values() for kind, declared in table.items()}
+HEADINGS = {"Experiment": Experiment, "Topology": Topology, "Link": Link, "Way": Way, "topic": Topic, **KINDS}
+
+
+def section(heading: str) -> str:
+    return re.split(r"^#+ ", PAGE.read_text().split(f"# {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> str:
+    if key in ("kind", "version"):
+        return "needed in a file"
+    if default is None or (default is PydanticUndefined and factory is None):
+        return "needed" if default is PydanticUndefined else "none"
+    plain = TypeAdapter(Any).dump_python(default if factory is None else factory(), mode="json")
+    return f"`{plain!r}`" if plain == "" else f"`{plain}`"
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_the_page_lists_each_key_with_its_default_in_the_order_of_the_class(heading: str) -> None:
+    declared = HEADINGS[heading]
+    fields = declared.__pydantic_fields__
+    expected = [(key, default_text(key, fields[key].default, fields[key].default_factory)) for key in keys_of(declared)]
+
+    assert re.findall(r"^\| `(\w+)` \| (.*?) \| .+ \|$", section(heading), re.MULTILINE) == expected
+
+
+def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
+    example = PAGE.read_text().split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "example.yaml").write_text(example)
+
+    assert read(tmp_path / "example.yaml").name == "word-count"

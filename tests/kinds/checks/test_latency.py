@@ -1,0 +1,161 @@
+from types import SimpleNamespace
+
+import pytest
+from histories import acked, batch, heal, history_of, inject, output, seen
+from pydantic import ValidationError
+
+from streambed.history import WITNESS, History
+from streambed.kinds.checks.latency import Latency, shown
+from streambed.kinds.checks.through_spark import through_spark
+
+READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
+COUNTER = {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["counts"]}}
+CHAIN = {
+    "counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["counts"]},
+    "averager": {"kind": "spark_job", "node": "engine", "reads": ["counts"], "writes": ["averages"]},
+}
+
+
+def verdict_of(*lines, of="reader", components=READER, broken=False, **limits):
+    return Latency(of=of, **limits).judge(history_of(*lines, components=components, broken=broken))
+
+
+def test_a_latency_needs_a_limit():
+    with pytest.raises(ValidationError, match="at least one limit"):
+        Latency(of="reader")
+
+
+def test_latency_counts_from_due_to_first_seen():
+    lines = [acked("lines", "a=1"), seen("lines", "a=1", at=1.5), seen("lines", "a=1", at=9)]
+
+    verdict = verdict_of(*lines, max="2s")
+
+    assert verdict.holds
+    assert verdict.says == "reader p50 500 ms, p99 500 ms, max 500 ms over 1 record; limit max 2 s"
+
+
+def test_another_consumer_does_not_make_it_faster():
+    assert verdict_of(acked("lines", "a=1"), seen("lines", "a=1", at=9), seen("lines", "a=1", by="other", at=1.5), max="2s").fails
+
+
+def test_a_broken_limit_says_when_and_during_which_fault():
+    quick = [line for number in (1, 50, 100) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))]
+    slow = [line for number in (52, 53) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}", at=64))]
+
+    verdict = verdict_of(*quick, *slow, inject(52, "partition"), heal(63, "partition"), p99="2s")
+
+    assert verdict.says == "reader p99 12 s, limit 2 s; worst 0:52–1:04, during partition"
+    assert verdict.evidence["worst"] == {"start_s": 52.0, "end_s": 64.0, "during": "partition"}
+
+
+def test_each_broken_limit_is_named_and_a_kept_one_is_not():
+    verdict = verdict_of(acked("lines", "a=1"), seen("lines", "a=1", at=2.5), p50="1s", p99="1.2s", max="5s")
+
+    assert verdict.says == "reader p50 1.5 s, limit 1 s, p99 1.5 s, limit 1.2 s; worst 0:01–0:02"
+
+
+def test_the_median_can_hold_where_the_maximum_fails():
+    lines = [line for number in (1, 2, 3) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))]
+    slow = (acked("lines", "a=4"), seen("lines", "a=4", at=40))
+
+    assert verdict_of(*lines, *slow, p50="1s").holds
+    assert verdict_of(*lines, *slow, max="1s").fails
+
+
+def test_records_never_seen_are_counted():
+    verdict = verdict_of(acked("lines", "a=1"), seen("lines", "a=1"), acked("lines", "a=2"), max="1s")
+
+    assert verdict.holds
+    assert verdict.says.endswith("limit max 1 s; 1 sent record was never seen")
+    assert verdict.evidence["never_seen"] == 1
+
+
+def test_nothing_seen_is_unknown():
+    verdict = verdict_of(acked("lines", "a=1"), max="1s")
+
+    assert (verdict.answer, verdict.says) == ("unknown", "reader: nobody saw what became of 1 record")
+
+
+def test_an_empty_or_broken_history_is_unknown():
+    assert Latency(of="reader", p50="1s").judge(History()).answer == "unknown"
+    assert verdict_of(acked("lines", "a=1"), seen("lines", "a=1"), max="9s", broken=True).answer == "unknown"
+
+
+def test_a_consumer_of_records_that_spark_wrote_is_unknown():
+    verdict = verdict_of(output("lines", offset=0, written=1, at=2), max="9s")
+
+    assert (verdict.answer, verdict.says) == ("unknown", "reader: no record with a due time came its way")
+
+
+def test_through_spark_counts_to_the_first_output_of_the_batch():
+    inputs = [acked("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=3")]
+    batches = [batch("counter", 2.5, 4, lines=(0, 3)), batch("counter", 4, 6, lines=(3, 4))]
+    first = [output("counts", offset=0, written=3.5, at=3.8), output("counts", offset=1, written=3.6, at=3.7)]
+    history = history_of(*inputs, *batches, *first, output("counts", offset=2, written=5, at=8), components=COUNTER)
+
+    found = through_spark(history, "counter").sort("offset")
+
+    assert found.columns == ["topic", "partition", "offset", "due", "seen"]
+    assert ((found["seen"] - found["due"]) / 1e9).round(3).to_list() == [2.7, 1.7, 5.0]
+
+
+def test_outputs_outside_every_batch_belong_to_none():
+    lines = [acked("lines", "a=1"), batch("counter", 2, 3, lines=(0, 2)), output("counts", offset=0, written=3.5, at=4)]
+
+    assert through_spark(history_of(*lines, components=COUNTER), "counter").is_empty()
+
+
+def test_the_witness_does_not_count_as_somebody_who_saw_an_output():
+    lines = [acked("lines", "a=1"), batch("counter", 2, 3, lines=(0, 2)), output("counts", offset=0, written=2.5, at=999, by=WITNESS)]
+
+    assert verdict_of(*lines, of="counter", components=COUNTER, max="9s").answer == "unknown"
+
+
+def test_inputs_whose_batch_gave_no_output_are_left_out_and_counted():
+    inputs = [acked("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=3")]
+    batches = [batch("counter", 2, 3, lines=(0, 2)), batch("counter", 3, 4, lines=(2, 3))]
+
+    verdict = verdict_of(*inputs, *batches, output("counts", offset=0, written=2.5, at=4), of="counter", components=COUNTER, max="9s")
+
+    assert verdict.says == "counter p50 3 s, p99 3 s, max 3 s over 1 record; limit max 9 s; 1 sent record was never seen"
+    assert (verdict.evidence["without_output"], verdict.evidence["never_seen"]) == (1, 1)
+
+
+def test_a_chained_job_counts_from_the_earliest_due_of_the_batch_before():
+    inputs = [acked("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=5")]
+    first = [batch("counter", 2.5, 4, lines=(0, 3)), batch("counter", 5, 6, lines=(3, 6))]
+    between = [output("counts", offset=0, written=3, at=900, by=WITNESS), output("counts", offset=1, written=5.5, at=900, by=WITNESS)]
+    second = [batch("averager", 4, 5, counts=(0, 1)), batch("averager", 7, 8, counts=(1, 2))]
+    last = [output("averages", offset=0, written=4.5, at=5), output("averages", offset=1, written=7.5, at=8)]
+
+    found = through_spark(history_of(*inputs, *first, *between, *second, *last, components=CHAIN), "averager").sort("offset")
+
+    assert found["due"].to_list() == [1_000_000_000, 5_000_000_000]
+    assert found["seen"].to_list() == [5_000_000_000, 8_000_000_000]
+
+
+def test_jobs_that_write_what_they_read_end_all_the_same():
+    loop = {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["lines", "counts"]}}
+    lines = [acked("lines", "a=1"), batch("counter", 2, 3, lines=(0, 3)), output("lines", offset=2, written=2.5, at=3)]
+
+    assert through_spark(history_of(*lines, components=loop), "counter")["offset"].to_list() == [1]
+    assert Latency(of="counter", p50="1s").witnessed({"components": loop}) == ("lines",)
+
+
+def test_the_witness_reads_the_topics_between_chained_jobs():
+    assert Latency(of="averager", p50="1s").witnessed({"components": CHAIN}) == ("counts",)
+    assert Latency(of="counter", p50="1s").witnessed({"components": CHAIN}) == ()
+    assert Latency(of="reader", p50="1s").witnessed({"components": READER}) == ()
+
+
+def test_a_declaration_is_told_of_a_component_that_does_not_exist_or_says_too_little():
+    components = {"counter": SimpleNamespace(kind="spark_job", reads=("lines",), writes=()), "reader": SimpleNamespace(kind="consumer")}
+
+    assert Latency(of="reader", p50="1s").problems(components) == []
+    assert "Did you mean 'counter'?" in Latency(of="conuter", p50="1s").problems(components)[0].says
+    assert "must declare" in Latency(of="counter", p50="1s").problems(components)[0].says
+
+
+@pytest.mark.parametrize(("span_ns", "text"), [(3_104_000_000, "3.1 s"), (2_000_000_000, "2 s"), (240_000_000, "240 ms")])
+def test_spans_are_shown_with_three_digits(span_ns, text):
+    assert shown(span_ns) == text

