@@ -18,6 +18,7 @@ from streambed import record, tables
 Answer = Literal["holds", "fails", "unknown"]
 WITNESS = "witness"
 """The consumer that reads checked topics back from their start after the drain."""
+TABLES = {"samples": tables.SAMPLES, "sent": tables.SENT, "seen": tables.SEEN, "kept": tables.KEPT}
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,11 @@ def read(directory: Path) -> History:
     )
 
 
+def read_table(directory: Path, name: str) -> pl.DataFrame:
+    """One of the tables of a run: samples, sent, seen or kept."""
+    return _table(directory / "history", name, TABLES[name])
+
+
 def _table(folder: Path, name: str, schema: pa.Schema) -> pl.DataFrame:
     kept = folder / f"{name}.parquet"
     if kept.exists():
@@ -133,7 +139,7 @@ def _table(folder: Path, name: str, schema: pa.Schema) -> pl.DataFrame:
 def keep_as_parquet(directory: Path) -> None:
     """Turn the tables of a finished run into Parquet; the Arrow files they came from go."""
     folder = directory / "history"
-    for name, schema in (("samples", tables.SAMPLES), ("sent", tables.SENT), ("seen", tables.SEEN)):
+    for name, schema in TABLES.items():
         parts = list(folder.glob(f"{name}*.arrow"))
         if parts:
             part = folder / f"{name}.parquet.part"

@@ -2,7 +2,7 @@
 
 runs/<name>/<time>/
   experiment.yaml plan.json status.json versions.json verdicts.json report.html
-  history/   events.jsonl · samples.arrow · sent-<process>.arrow · seen-<process>.arrow   (.parquet once read)
+  history/   events.jsonl · samples.arrow · sent-<process>.arrow · seen-<process>.arrow · kept-<process>.arrow (.parquet in the end)
   gauges/    one small JSON per agent, rewritten as it goes
   gates/     files that appear when agents may go on: servers, load
   data/      what servers and jobs keep

@@ -56,11 +56,15 @@ class Run:
 
     def samples(self) -> pl.DataFrame:
         """What was measured: time, metric, of, value."""
-        return self.history().samples
+        return history.read_table(self.directory, "samples")
 
     def ledger(self) -> Ledger:
         """Every record sent and seen, as two data frames."""
         return self.history().ledger
+
+    def records(self) -> pl.DataFrame:
+        """Keys and values of what consumers with `keep: true` saw."""
+        return history.read_table(self.directory, "kept")
 
     def verdicts(self) -> list[Verdict]:
         """What was judged last; empty if it never was."""

@@ -41,6 +41,10 @@ SEEN = pa.schema(
     }
 )
 
+KEPT = pa.schema(
+    {"consumer": pa.string(), "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "key": pa.binary(), "value": pa.binary()}
+)
+
 
 class Table:
     """Rows appended in memory and flushed once a second as Arrow IPC, so that a killed run loses a second at most."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
 from streambed.experiment.keys import TABLES, keys_of
@@ -31,8 +30,8 @@ def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> s
         return "needed in a file"
     if default is None or (default is PydanticUndefined and factory is None):
         return "needed" if default is PydanticUndefined else "none"
-    plain = TypeAdapter(Any).dump_python(default if factory is None else factory(), mode="json")
-    return f"`{plain!r}`" if plain == "" else f"`{plain}`"
+    given = default if factory is None else factory()
+    return {(): "`[]`", "": "`''`"}.get(given, f"`{given}`") if isinstance(given, (str, tuple)) else f"`{given}`"
 
 
 @pytest.mark.parametrize("heading", HEADINGS)

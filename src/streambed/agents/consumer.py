@@ -11,7 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaExc
 from streambed.agents.agent import Agent
 from streambed.agents.producer import IDENTITY
 from streambed.record import now_ns
-from streambed.tables import SEEN
+from streambed.tables import KEPT, SEEN, Table
 
 BATCH = 1000
 POLL_S = 0.1
@@ -34,6 +34,7 @@ class Reading:
         self.order = order
         self.client = Consumer({**order["client"], "log_level": 4})
         self.table = agent.table("seen", SEEN)
+        self.kept = agent.table("kept", KEPT) if order["keep"] else None
         self.seen = 0
         self.next: dict[tuple[str, int], int] = {}
         self.ready = False
@@ -61,11 +62,18 @@ class Reading:
                 continue  # Transient by librdkafka's contract: it goes on by itself, and lag shows what is missing.
             topic, partition, offset = message.topic(), message.partition(), message.offset()
             self.table.append(self.order["consumer"], self.order["group"], topic, partition, offset, *identity(message), now_ns(), message.timestamp()[1])
+            if self.kept:
+                self.kept.append(self.order["consumer"], topic, partition, offset, message.key(), message.value())
             self.next[topic, partition] = offset + 1
             self.seen += 1
-        self.table.flush_if_due()
+        for table in self.tables():
+            table.flush_if_due()
         if self.agent.report_is_due():
             self.report()
+
+    def tables(self) -> list[Table]:
+        """Its files in the history."""
+        return [self.table, self.kept] if self.kept else [self.table]
 
     def report(self, done: bool = False) -> None:
         """The gauge: what was seen, how far each partition was read, how much is left."""
@@ -103,7 +111,8 @@ def main(order: dict[str, Any]) -> None:
             reading.take()
     else:
         reading.read_all()
-    reading.table.close()
+    for table in reading.tables():
+        table.close()
     reading.report(done=True)
     try:
         reading.client.close()

@@ -25,7 +25,7 @@ def layout(topology: Topology) -> Places:
         return _fitted({centre[0]: (0.0, 0.0), **_circle([node for node in graph if node != centre[0]])})
     if len(graph) > SPRINGS_MAX or len(graph) < 3:
         return _fitted(_circle(list(graph)))
-    springs = nx.spring_layout(graph, pos=_circle(list(graph)), iterations=200, seed=1, method="force")
+    springs = nx.spring_layout(graph, pos=_circle(list(graph)), iterations=60, seed=1, method="force")
     return _fitted({node: (float(x), float(y)) for node, (x, y) in springs.items()})
 
 

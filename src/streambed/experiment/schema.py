@@ -5,18 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
 
 from streambed.experiment.model import Experiment
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.components import COMPONENTS
 from streambed.kinds.faults import FAULTS
+from streambed.units import Quantity
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
+class _Generator(GenerateJsonSchema):
+    def encode_default(self, dft: Any) -> Any:
+        """Defaults as a file would give them."""
+        return str(dft) if isinstance(dft, Quantity) else super().encode_default(dft)
+
+
 def schema() -> dict[str, Any]:
     """The schema of the YAML form, in which a component's name is its key and `kind` and `version` must be given."""
-    found: dict[str, Any] = TypeAdapter(Experiment).json_schema()
+    found: dict[str, Any] = TypeAdapter(Experiment).json_schema(schema_generator=_Generator)
     definitions = found["$defs"]
     for kind in (*COMPONENTS.values(), *FAULTS.values(), *CHECKS.values()):
         definition = definitions[kind.__name__]

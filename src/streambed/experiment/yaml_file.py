@@ -102,14 +102,17 @@ def _named_inside(content: dict[str, Any]) -> list[ErrorDetails]:
 
 
 def _without(content: Any, errors: list[ErrorDetails]) -> Any:
-    """The content without the plain values that are wrong, so that the rest can be looked at; nothing if more than that is wrong."""
+    """The content without what is wrong, so that the rest can be looked at; nothing if others may depend on what is wrong."""
     rest = copy.deepcopy(content)
     for error in errors:
         *above, last = path_of(error["loc"]) or ("",)
         holder = rest
         for key in above:
             holder = entry(holder, key)
-        if not isinstance(holder, dict) or isinstance(holder.get(last, {}), (dict, list)):
+        if above and above[0] in ("faults", "checks"):
+            rest[above[0]] = []
+        elif isinstance(holder, dict) and not isinstance(holder.get(last, {}), (dict, list)):
+            del holder[last]
+        else:
             return None
-        del holder[last]
     return rest

@@ -2,7 +2,8 @@
 
     box process ── enter_namespaces() ── fork ──▶ process 1 ── settle_as_first()
 
-Both belong in a fresh process without threads: the kernel refuses a user namespace to any other.
+Both belong in a fresh process without threads: the kernel refuses a user namespace to any other. Some libraries start threads
+when they are imported (pyarrow is one), so this module imports little: import it, enter, and import the rest afterwards.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _CONTAINER = "inside a container, start it with --privileged, or with --security
 def enter_namespaces() -> None:
     """Give this process namespaces of its own, all but the process namespace, which its next child begins."""
     uid, gid = os.geteuid(), os.getegid()
+    if (threads := len(os.listdir("/proc/self/task"))) > 1:
+        raise MachineError(f"a process with threads cannot enter a box, and this one has {threads}: enter before importing what starts them")
     try:
         if uid != 0 or not _enter_with_every_id():
             _enter_with_one_id(uid=uid, gid=gid)
@@ -68,16 +71,21 @@ def _enter_with_every_id() -> bool:
     box, (entered, enter) = os.getpid(), os.pipe()
     writer = os.fork()
     if writer == 0:
+        os.close(enter)
         os._exit(_write_identity(box, entered))
-    syscalls.unshare(CLONE_NEWUSER)
-    os.write(enter, b"entered")
-    os.close(enter)
     os.close(entered)
-    return os.waitpid(writer, 0)[1] == 0
+    try:
+        syscalls.unshare(CLONE_NEWUSER)
+        os.write(enter, b"!")
+    finally:  # The writer ends in any case: it reads the end of the pipe if nothing was entered.
+        os.close(enter)
+        _, status = os.waitpid(writer, 0)
+    return status == 0
 
 
 def _write_identity(box: int, entered: int) -> int:
-    os.read(entered, 1)
+    if not os.read(entered, 1):
+        return 1
     try:
         for name in ("uid_map", "gid_map"):
             Path(f"/proc/{box}/{name}").write_text(identity_map(Path(f"/proc/self/{name}").read_text()))

@@ -66,11 +66,15 @@ class Host:
         """
         if threading.current_thread() is self._thread:
             return function()
+        return self.begin(function).result()
+
+    def begin(self, function: Callable[[], Answer]) -> Future[Answer]:
+        """Call `function` inside the host without waiting for it."""
         if self._closed:
             raise WorldError(f"the host {self.name} is closed")
         future: Future[Answer] = Future()
         self._work.put(lambda: _fulfil(future, function))
-        return future.result()
+        return future
 
     def counters(self) -> list[Counters]:
         """What every interface but the loopback has carried; may be called from any thread."""

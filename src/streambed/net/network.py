@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from streambed.net import netlink, nfnetlink, offload, rtnetlink, shaping
 from streambed.net.delay_line import DelayLine, delay_line
 from streambed.net.hosts import TMP, Furniture, Host
 from streambed.net.netlink import Request
+from streambed.net.nfnetlink import Means, QueueRule
 from streambed.net.shaping import Direction
 from streambed.net.wires import Drop, Wire
 from streambed.plan import Plan, Port
@@ -111,13 +114,26 @@ def _connect(plan: Plan, hosts: dict[str, Host]) -> None:
 
 
 def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
-    for name, host in hosts.items():
-        _ask(host, [request for way in ways if way.sender.node == name for request in shaping.disciplines(way, plan.seed)])
-        rules = [way.rule for way in ways if way.means == "delay_line" and way.rule.node == name]
-        if rules:
-            host.call(lambda rules=rules: nfnetlink.add_rules(rules))  # type: ignore[misc]
+    disciplines, rules = defaultdict(list), defaultdict(list)
+    for way in ways:
+        disciplines[way.sender.node] += shaping.disciplines(way, plan.seed)
+        if way.means == "delay_line":
+            rules[way.rule.node].append(way.rule)
+    for name, requests in disciplines.items():
+        _ask(hosts[name], requests)
+    _add_rules(hosts, rules)
     for port in shaping.ports_without_offload(plan):
-        hosts[port.node].call(lambda port=port: offload.switch_off(port))  # type: ignore[misc]
+        hosts[port.node].call(partial(offload.switch_off, port))
+
+
+def _add_rules(hosts: dict[str, Host], rules: dict[str, list[QueueRule]]) -> None:
+    """The first host finds out by which means. The others go at once: the kernel makes each wait for milliseconds, but not for each other."""
+    means: Means = "nft queue"
+    for name in list(rules)[:1]:
+        means = hosts[name].call(partial(nfnetlink.add_rules, rules[name]))
+    begun = [hosts[name].begin(partial(nfnetlink.add_rules, rules[name], means)) for name in list(rules)[1:]]
+    for future in begun:
+        future.result()
 
 
 def _ask(host: Host, requests: list[Request]) -> None:

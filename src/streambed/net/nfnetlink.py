@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import socket
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,21 +36,19 @@ class QueueRule:
     number: int
 
 
-def add_rules(rules: Iterable[QueueRule]) -> Means:
-    """Put the rules into the network that the calling thread is in; which of two ways this kernel knows.
+def add_rules(rules: list[QueueRule], means: Means = "nft queue") -> Means:
+    """Put the rules into the network that the calling thread is in; by which means this kernel took them.
 
     There is no bypass: when nobody reads a queue, its link is dead. Where the kernel lacks nft's own `queue`
     (ENOENT), the older NFQUEUE target does the same.
     """
-    wanted = list(rules)
     try:
-        netlink.send(requests(wanted, "nft queue"), netlink.NETFILTER)
+        netlink.send(requests(rules, means), netlink.NETFILTER)
     except netlink.Refusal as refusal:
-        if refusal.number not in (errno.ENOENT, errno.EOPNOTSUPP):
+        if means == "xt NFQUEUE" or refusal.number not in (errno.ENOENT, errno.EOPNOTSUPP):
             raise
-        netlink.send(requests(wanted, "xt NFQUEUE"), netlink.NETFILTER)
-        return "xt NFQUEUE"
-    return "nft queue"
+        return add_rules(rules, "xt NFQUEUE")
+    return means
 
 
 def requests(rules: list[QueueRule], means: Means) -> list[Request]:

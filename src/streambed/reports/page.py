@@ -24,7 +24,7 @@ from streambed.reports.figure import WIDTH_PX, Absent, Figure, end_s, faults
 Shown = Figure | Absent
 TEMPLATES = Path(__file__).parent
 LISTED = 60
-"""So many items of a list in evidence, and so many files, are written out; then their number."""
+"""So many items of a list in evidence are written out; then how many more there are."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-from histories import event, heal, history_of, inject, ns
+from histories import event, heal, history_of, inject, ns, undrained
 
 from streambed.kinds.checks.course import FOREVER_NS, drained, faults_of, names_between
 
@@ -26,13 +26,20 @@ def test_several_faults_of_a_kind_are_told_apart_by_their_target():
 
 
 def test_a_run_without_a_word_on_its_drain_did_not_drain():
-    assert not drained(history_of(broken=True), ["reader"])
-    assert drained(history_of(), ["reader"])
+    assert not drained(history_of(broken=True), "reader", ["reader"])
+    assert drained(history_of(), "reader", ["reader"])
 
 
 def test_a_reader_that_had_died_did_not_catch_up_whatever_the_drain_says():
     died = event(150, "process_ended", component="reader", status=-9)
 
-    assert not drained(history_of(event(1, "process_started", component="reader"), died), ["reader"])
-    assert drained(history_of(died, event(160, "process_started", component="reader")), ["reader"])
-    assert drained(history_of(died), ["reader", "another of its group"])
+    assert not drained(history_of(event(1, "process_started", component="reader"), died), "reader", ["reader"])
+    assert drained(history_of(died, event(160, "process_started", component="reader")), "reader", ["reader"])
+    assert drained(history_of(died), "readers", ["reader", "another"])
+
+
+def test_a_drain_that_waits_for_a_group_waits_for_its_members():
+    history = history_of(undrained("readers is 8 records behind"))
+
+    assert not drained(history, "readers", ["one", "two"])
+    assert drained(history, "readers-2", ["three"])

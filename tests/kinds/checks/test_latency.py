@@ -99,6 +99,14 @@ def test_through_spark_counts_to_the_first_output_of_the_batch():
     assert ((found["seen"] - found["due"]) / 1e9).round(3).to_list() == [2.7, 1.7, 5.0]
 
 
+def test_a_batch_that_took_nothing_of_a_partition_does_not_hide_the_next():
+    batches = [batch("counter", 2, 3, lines=(1, 1)), batch("counter", 3, 4, lines=(1, 2))]
+
+    history = history_of(acked("lines", "a=1"), *batches, output("counts", offset=0, written=3.5, at=4), components=COUNTER)
+
+    assert through_spark(history, "counter")["offset"].to_list() == [1]
+
+
 def test_outputs_outside_every_batch_belong_to_none():
     lines = [acked("lines", "a=1"), batch("counter", 2, 3, lines=(0, 2)), output("counts", offset=0, written=3.5, at=4)]
 

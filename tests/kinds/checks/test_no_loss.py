@@ -202,7 +202,7 @@ def test_a_spark_job_without_any_batch_is_unknown():
 def test_a_spark_job_is_unknown_where_offsets_are_unknown():
     verdict = verdict_of(acked("lines", "a=1", offset=-1), batch("counter", 1, 2, lines=(0, 9)), seen("lines", "a=1"))
 
-    assert (verdict.answer, verdict.says) == ("unknown", "counter cannot be judged: the offsets of 1 acked records are unknown")
+    assert (verdict.answer, verdict.says) == ("unknown", "counter cannot be judged: the offsets of 1 acked record are unknown")
 
 
 def test_a_spark_job_did_not_see_what_the_log_had_lost():

@@ -38,6 +38,12 @@ def test_a_query_that_found_nothing_yet_is_ready(tmp_path):
     assert log_of(tmp_path, STARTED, IDLE).missing() == ""
 
 
+def test_a_query_whose_first_batch_runs_is_ready(tmp_path):
+    job = {"Event": "SparkListenerJobStart", "Properties": {"sql.streaming.queryId": "q"}}
+
+    assert log_of(tmp_path, STARTED, job).missing() == ""
+
+
 def test_a_batch_has_its_times_rows_and_offset_ranges(tmp_path):
     (batch,) = log_of(tmp_path, STARTED, PROGRESS).take_batches()
 

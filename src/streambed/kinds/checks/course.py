@@ -59,21 +59,20 @@ def load_ended(history: History) -> bool:
     return any(event.fields["phase"] == "drain" for event in history.of("phase"))
 
 
-def drained(history: History, components: Iterable[str]) -> bool:
-    """Whether the run waited until these components, taken together, had caught up. It does not wait for the dead."""
-    names = list(components)
+def drained(history: History, reader: str, members: Iterable[str]) -> bool:
+    """Whether the run waited until a reader had caught up: a Spark job, or a group with its members. It does not wait for the dead."""
+    names = {reader, *members}
     ends = history.of("drained", "drain_incomplete")
-    if not ends or all(_dead_at(history, name, ends[-1].time) for name in names):
+    if not ends or all(_dead_at(history, member, ends[-1].time) for member in members):
         return False
     waits = [wait for end in ends for wait in _texts(end.fields.get("waits", ()))]
     return not any(_mentions(wait, name) for wait in waits for name in names)
 
 
 def _dead_at(history: History, component: str, time: int) -> bool:
-    lives = [
-        event for event in history.of("process_started", "process_ended") if event.fields["component"] == component and event.time <= time
-    ]
-    return bool(lives) and lives[-1].event == "process_ended"
+    lives = [event for event in history.of("process_started", "process_ended") if event.fields["component"] == component]
+    before = [event for event in lives if event.time <= time]
+    return bool(before) and before[-1].event == "process_ended"
 
 
 def witness_finished(history: History) -> bool:

@@ -111,9 +111,8 @@ def acked_records(history: History, topic: str) -> pl.DataFrame:
 def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame) -> Finding:
     """Sort the acked records into seen, lost and undecided for one reader."""
     times = times_seen(history, reader, topic, acked)
-    caught_up = drained(history, {reader.name, *reader.components}) and (
-        not reader.spark or bool(times.sum())
-    )  # A job without batches left no evidence.
+    evident = not reader.spark or bool(times.sum())  # A job without batches left no evidence, for or against.
+    caught_up = evident and drained(history, reader.name, reader.components)
     if reader.spark:
         times = times * acked["in_log"].fill_null(True).cast(pl.Int64)
     records = acked.with_columns(times=times)
@@ -129,7 +128,7 @@ def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame
         duplicates=int((seen["times"] - 1).sum()),
         older=missing.height - needed.height,
         lost=needed.join(undecided, on=IDENTITY, how="anti"),
-        doubt=_doubt(history, reader, undecided, acked, nothing_needed=seen.height + needed.height == 0),
+        doubt=_doubt(reader, undecided, acked.height, nothing_needed=seen.height + needed.height == 0),
     )
 
 
@@ -141,14 +140,15 @@ def _undecided(reader: Reader, *, caught_up: bool) -> pl.Expr:
     return unplaced | pl.col("last").is_null() | (pl.col("offset") > pl.col("last"))
 
 
-def _doubt(history: History, reader: Reader, undecided: pl.DataFrame, acked: pl.DataFrame, *, nothing_needed: bool) -> str:
+def _doubt(reader: Reader, undecided: pl.DataFrame, acked: int, *, nothing_needed: bool) -> str:
     if nothing_needed:
         return f"{reader.name} began at the latest record and saw none"
     if undecided.is_empty():
         return ""
-    if reader.spark and undecided["offset"].min() == -1:
-        return f"{reader.name} cannot be judged: the offsets of {undecided.height} acked records are unknown"
-    return f"the run ended before {reader.name} had seen {undecided.height} of {acked.height} acked records"
+    unplaced = undecided.filter(pl.col("offset") < 0).height
+    if reader.spark and unplaced:
+        return f"{reader.name} cannot be judged: the offsets of {counted(unplaced, 'acked record')} are unknown"
+    return f"the run ended before {reader.name} had seen {undecided.height} of {acked} acked records"
 
 
 def lost_records(findings: list[Finding], history: History) -> pl.DataFrame:

@@ -54,7 +54,8 @@ def _inputs(history: History, job: str, *, below: frozenset[str]) -> pl.DataFram
     ranges = ranges_of(history, job)
     reads = {*ranges["topic"], *topics_in(history.components("spark_job").get(job, {}).get("reads"))}
     dues = _dues(history, reads, below=below | {job}).sort("offset")
-    firsts = ranges.unique(["topic", "partition", "first"], keep="first", maintain_order=True).sort("first")
+    taking = ranges.filter(pl.col("past") > pl.col("first"))  # A batch that takes nothing of a partition names its next offset too.
+    firsts = taking.unique(["topic", "partition", "first"], keep="first", maintain_order=True).sort("first")
     taken = dues.join_asof(firsts, left_on="offset", right_on="first", by=["topic", "partition"], check_sortedness=False)
     return taken.with_columns(batch=pl.when(pl.col("offset") < pl.col("past")).then("batch")).select(*PLACE, "due", "batch")
 

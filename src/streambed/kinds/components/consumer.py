@@ -29,6 +29,8 @@ class Consumer:
     group: str = ""
     """Consumers of one group share the partitions; default: a group of its own."""
     start: Literal["earliest", "latest"] = "earliest"
+    keep: bool = False
+    """Keep keys and values too: `run.records()` gives them."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
     on_exit: OnExit = "fail"
@@ -59,7 +61,8 @@ class Consumer:
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent."""
         settings = {"auto.offset.reset": self.start, **self.settings}
-        return [reader(site, self.name, self.node, self.reads, group=self.group or self.name, settings=settings, on_exit=self.on_exit)]
+        group = self.group or self.name
+        return [reader(site, self.name, self.node, self.reads, group=group, settings=settings, keep=self.keep, on_exit=self.on_exit)]
 
     def readiness(self, world: World) -> Missing:
         """Ready when it has been given its partitions."""
@@ -67,12 +70,20 @@ class Consumer:
 
 
 def reader(
-    site: Site, name: str, node: str, topics: tuple[str, ...], *, group: str, settings: Mapping[str, Setting], on_exit: OnExit = "fail"
+    site: Site,
+    name: str,
+    node: str,
+    topics: tuple[str, ...],
+    *,
+    group: str,
+    settings: Mapping[str, Setting],
+    keep: bool = False,
+    on_exit: OnExit = "fail",
 ) -> ProcessSpec:
     """A consumer agent; an empty group makes it a witness, which reads everything there is once and ends."""
     bootstrap = site.bootstrap_for(topics)
     client = {"bootstrap.servers": bootstrap, "group.id": group or name, **{key: setting_text(value) for key, value in settings.items()}}
-    order = {"consumer": name, "group": group, "topics": list(topics), "client": client}
+    order = {"consumer": name, "group": group, "topics": list(topics), "keep": keep, "client": client}
     return ProcessSpec(
         name=name,
         component=name,

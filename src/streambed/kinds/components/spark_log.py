@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 STREAMING = '{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query'
+JOB_START = '{"Event":"SparkListenerJobStart"'
+QUERY = re.compile(r'"sql\.streaming\.queryId":"([^"]+)"')
 Offsets = dict[str, dict[str, list[int]]]
 
 
@@ -55,18 +58,20 @@ class SparkLog:
             for line in whole.decode().split("\n"):
                 if line.startswith(STREAMING):
                     self._take(json.loads(line))
+                elif line.startswith(JOB_START) and (query := QUERY.search(line)):
+                    self._reported[query[1]] = True  # Its first batch runs, so it has looked: it knows its starting offsets.
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["Event"].rpartition("$")[2]
         if kind == "QueryStartedEvent":
-            self._reported.setdefault(event["runId"], False)
+            self._reported.setdefault(event["id"], False)
         elif kind == "QueryIdleEvent":
-            self._reported[event["runId"]] = True
+            self._reported[event["id"]] = True
         elif kind == "QueryTerminatedEvent":
-            self._reported.pop(event["runId"], None)
+            self._reported.pop(event["id"], None)
         elif kind == "QueryProgressEvent":
             progress = event["progress"]
-            self._reported[progress["runId"]] = True
+            self._reported[progress["id"]] = True
             batch = batch_of(progress)
             self._batches.append(batch)
             for topic, parts in batch["offsets"].items():

@@ -1,0 +1,86 @@
+"""Experiments made in Python, and what is wrong although each key for itself is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streambed.errors import DeclarationError
+from streambed.experiment.model import Experiment, check, problems
+from streambed.experiment.topology import Link, Topology
+from streambed.kinds.components.command import Command
+from streambed.kinds.components.kafka import Kafka, Topic
+from streambed.kinds.components.producer import Producer
+
+KAFKA = Kafka(name="kafka", nodes=["a"], topics={"lines": Topic()})
+POET = Producer(name="poet", node="b", writes="lines")
+
+
+def experiment(*components: Any, **changes: Any) -> Experiment:
+    topology = Topology(switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "core"))])
+    return Experiment(**{"name": "first", "duration": "10s", "topology": topology, "components": list(components), **changes})
+
+
+def says(found: Experiment) -> list[str]:
+    return [f"{problem.key}: {problem.says}" for problem in problems(found, Path())]
+
+
+def test_components_in_python_are_a_list_with_names() -> None:
+    assert experiment(KAFKA, POET).components == {"kafka": KAFKA, "poet": POET}
+
+
+def test_a_right_experiment_has_no_problems() -> None:
+    check(experiment(KAFKA, POET), Path())
+
+
+def test_two_components_of_one_name_are_refused() -> None:
+    with pytest.raises(ValidationError, match="two components have the same name"):
+        experiment(KAFKA, KAFKA)
+
+
+def test_check_tells_all_problems_of_an_experiment_made_in_python() -> None:
+    wrong = experiment(Kafka(name="kafka", nodes=["c"]), POET, duration="0s")
+
+    with pytest.raises(DeclarationError) as refused:
+        check(wrong, Path())
+
+    assert [problem.key for problem in refused.value.problems] == ["duration", "components.poet.writes", "components.kafka.nodes.0"]
+
+
+def test_two_clusters_cannot_share_a_host() -> None:
+    assert says(experiment(KAFKA, Kafka(name="other", nodes=["b", "a"]))) == [
+        "components.other.nodes.1: 'a' runs a broker of 'kafka' already, and both would want the same port"
+    ]
+
+
+def test_hosts_with_components_must_reach_each_other() -> None:
+    apart = Topology(switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "c"))])
+
+    assert says(experiment(KAFKA, POET, topology=apart)) == [
+        "topology.links: there is no way from 'a' to 'b': add a link. Packets pass through switches only, hosts do not forward"
+    ]
+
+
+def test_hosts_without_components_may_be_apart() -> None:
+    apart = Topology(switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "core")), Link(ends=("c", "d"))])
+
+    assert says(experiment(KAFKA, POET, topology=apart)) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["{kafka.bootstrap}", "{a.address}", "{self.checkpoint}", "{run.seed}", "{{no.thing}}", '{"a": {"b": 1}}', "{}", "${HOME}"]
+)
+def test_references_and_other_braces_are_accepted(text: str) -> None:
+    assert says(experiment(KAFKA, Command(name="tool", node="a", argv=["true", text]))) == []
+
+
+def test_a_reference_to_nothing_is_told_with_what_there_is() -> None:
+    tool = Command(name="tool", node="a", argv=["true", "x={a.adress}"], env={"GROUP": "{nobody.group}"})
+
+    assert [line.split(" There is")[0] for line in says(experiment(KAFKA, tool))] == [
+        "components.tool.argv.1: nothing answers to {a.adress}. Did you mean 'a.address'?",
+        "components.tool.env.GROUP: nothing answers to {nobody.group}.",
+    ]

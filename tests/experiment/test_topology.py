@@ -1,0 +1,131 @@
+"""What a network may be, the ways of packets through it, and where it is drawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from streambed.experiment.layout import layout
+from streambed.experiment.routing import Routing
+from streambed.experiment.topology import NODES_MAX, Link, Topology, Way
+from streambed.units import Bandwidth, Duration
+
+
+def star(*hosts: str) -> Topology:
+    return Topology(switches=["core"], links=[Link(ends=(host, "core")) for host in hosts])
+
+
+def test_hosts_are_all_ends_that_are_no_switches_in_order_of_mention() -> None:
+    topology = Topology(
+        switches=["core"], hosts=["late"], links=[Link(ends=("core", "b")), Link(ends=("a", "core")), Link(ends=("late", "core"))]
+    )
+
+    assert topology.host_names() == ["late", "b", "a"]
+
+
+def test_the_way_back_differs_only_in_what_it_gives() -> None:
+    link = Link(ends=("a", "b"), delay="20ms", rate="1Mbit", back=Way(delay="5ms"))
+
+    assert (link.way("a").delay, link.way("b").delay) == (Duration(20e6), Duration(5e6))
+    assert link.way("b").rate == Bandwidth(1e6)
+
+
+@pytest.mark.parametrize(
+    ("topology", "key", "says"),
+    [
+        (Topology(links=[Link(ends=("a", "a"))]), "links.0.ends", "'a' is linked to itself"),
+        (Topology(links=[Link(ends=("a", "b"), loss="101%")]), "links.0.loss", "101% is more than 100 %"),
+        (
+            Topology(links=[Link(ends=("a", "b"), jitter="2ms", delay="1ms")]),
+            "links.0.jitter",
+            "a jitter of 2ms is more than the delay of 1ms",
+        ),
+        (
+            Topology(links=[Link(ends=("a", "b"), jitter="2ms", delay="2ms", back=Way(delay="1ms"))]),
+            "links.0.back.delay",
+            "a jitter of 2ms is more",
+        ),
+        (Topology(links=[Link(ends=("a", "b"), rate="0bit")]), "links.0.rate", "a link that carries nothing is no link"),
+        (Topology(links=[Link(ends=("a", "b")), Link(ends=("b", "a"))]), "links.1.ends", "link 0 joins these"),
+        (Topology(links=[Link(ends=("a", "b")), Link(ends=("A", "c"))]), "links.1.ends.0", "'A' and 'a' differ only in case"),
+        (Topology(hosts=["lonely"], links=[Link(ends=("a", "b"))]), "hosts.0", "no link ends at 'lonely'. There is a, b."),
+        (Topology(switches=["cor"], links=[Link(ends=("a", "core"))]), "switches.0", "no link ends at 'cor'. Did you mean 'core'?"),
+        (Topology(switches=["b"], hosts=["b"], links=[Link(ends=("a", "b"))]), "switches.0", "'b' is named twice"),
+        (Topology(links=[Link(ends=("a", "localhost"))]), "links.0.ends.1", "a node cannot be called 'localhost'"),
+    ],
+)
+def test_an_impossible_network_is_refused(topology: Topology, key: str, says: str) -> None:
+    [problem] = topology.problems()
+
+    assert problem.key == key
+    assert problem.says.startswith(says)
+
+
+def test_a_single_host_needs_no_link() -> None:
+    assert Topology(hosts=["only"]).problems() == []
+
+
+def test_more_nodes_than_addresses_are_refused() -> None:
+    assert [problem.key for problem in star(*(f"h{number}" for number in range(NODES_MAX))).problems()] == ["links"]
+
+
+def ring(slow: str = "0s") -> Topology:
+    """Two ways from a to b: by s1 or by s2 and s3."""
+    pairs = [("a", "s1"), ("s1", "b"), ("a", "s2"), ("s2", "s3"), ("s3", "b")]
+    return Topology(switches=["s1", "s2", "s3"], links=[Link(ends=ends, delay=slow if ends == ("s1", "b") else "0s") for ends in pairs])
+
+
+def test_the_least_delay_wins_even_over_more_hops() -> None:
+    assert Routing(ring(slow="5ms")).next_hop("a", "b") == "s2"
+
+
+def test_of_equal_delays_the_fewest_hops_win() -> None:
+    assert Routing(ring()).next_hop("a", "b") == "s1"
+
+
+def test_of_equal_ways_the_first_name_wins() -> None:
+    pairs = [("a", "s2"), ("s2", "b"), ("a", "s1"), ("s1", "b")]
+
+    assert Routing(Topology(switches=["s1", "s2"], links=[Link(ends=ends) for ends in pairs])).next_hop("a", "b") == "s1"
+
+
+def test_the_way_back_may_be_another() -> None:
+    links = [
+        Link(ends=("a", "s1")),
+        Link(ends=("s1", "b"), delay="9ms", back=Way(delay="1ms")),
+        Link(ends=("a", "s2"), delay="4ms"),
+        Link(ends=("s2", "b")),
+    ]
+    routing = Routing(Topology(switches=["s1", "s2"], links=links))
+
+    assert (routing.next_hop("a", "b"), routing.next_hop("b", "a")) == ("s2", "s1")
+
+
+def test_hosts_do_not_forward() -> None:
+    routing = Routing(Topology(links=[Link(ends=("a", "b")), Link(ends=("b", "c"))]))
+
+    assert (routing.next_hop("a", "b"), routing.next_hop("a", "c")) == ("b", None)
+    assert routing.unreachable(["a", "b", "c"]) == [("a", "c")]
+
+
+def test_hosts_of_one_star_reach_each_other_through_it() -> None:
+    routing = Routing(star("a", "b"))
+
+    assert (routing.next_hop("a", "b"), routing.next_hop("core", "b"), routing.unreachable(["a", "b"])) == ("core", "b", [])
+
+
+def test_a_star_is_drawn_with_its_switch_in_the_middle() -> None:
+    places = layout(star("a", "b", "c", "d"))
+
+    assert places["core"] == (0.5, 0.5)
+    assert places["a"] == (0.05, 0.5)
+
+
+@pytest.mark.parametrize(
+    "topology", [Topology(hosts=["only"]), Topology(links=[Link(ends=("a", "b"))]), ring(), star(*(f"h{at}" for at in range(500)))]
+)
+def test_every_drawing_is_inside_the_unit_square_and_always_the_same(topology: Topology) -> None:
+    places = layout(topology)
+
+    assert set(places) == set(topology.nodes())
+    assert all(0 <= x <= 1 and 0 <= y <= 1 for x, y in places.values())
+    assert layout(topology) == places

@@ -1,0 +1,182 @@
+"""What is measured in a small network; `enter.py` calls it inside a box."""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from streambed import plan as plans
+from streambed import record
+from streambed.net.network import Network, network
+
+PORT = 7777
+ECHO_LIMIT_S = 1.0
+
+
+def serve_echo(net: Network, node: str) -> None:
+    """Answer datagrams on a host for as long as the box lasts."""
+
+    def serve() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.bind(("", PORT))
+            bound.set()
+            while True:
+                server.sendto(*server.recvfrom(2048))
+
+    bound = threading.Event()
+    net.hosts[node].call(lambda: threading.Thread(target=serve, daemon=True).start())
+    bound.wait(5)
+
+
+def round_trip_ms(net: Network, source: str, target: str, limit_s: float = ECHO_LIMIT_S) -> float | None:
+    """The time of one datagram there and back by name; None if it did not come back."""
+
+    def ask() -> float | None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.settimeout(limit_s)
+            start = time.perf_counter()
+            try:
+                client.sendto(b"?", (target, PORT))
+                client.recvfrom(2048)
+            except OSError:
+                return None
+            return (time.perf_counter() - start) * 1e3
+
+    return net.hosts[source].call(ask)
+
+
+def round_trips(net: Network, count: int = 40) -> dict[str, Any]:
+    """Round trips from the first host to the last."""
+    source, *_, target = [name for name, host in net.hosts.items() if not host.name.startswith("switch")]
+    serve_echo(net, target)
+    round_trip_ms(net, source, target)  # Neighbours learn of each other by the first.
+    times = [found for _ in range(count) if (found := round_trip_ms(net, source, target))]
+    return {"median_ms": statistics.median(times), "spread_ms": statistics.pstdev(times), "answered": len(times)}
+
+
+def goodput(net: Network, seconds: float = 3.0) -> dict[str, Any]:
+    """What TCP carries from a to b, counted where it arrives, after half a second of slow start."""
+    server = net.hosts["b"].call(lambda: socket.create_server(("", PORT)))
+    client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
+    channel, _ = server.accept()
+    threading.Thread(target=_pour, args=(client,), daemon=True).start()
+    _received(channel, 0.5)
+    return {"mbit_per_s": _received(channel, seconds) * 8 / seconds / 1e6}
+
+
+def _pour(client: socket.socket) -> None:
+    while True:
+        client.sendall(bytes(65536))
+
+
+def _received(channel: socket.socket, seconds: float) -> int:
+    end, count = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        count += len(channel.recv(65536))
+    return count
+
+
+def loss(net: Network, count: int = 2000) -> dict[str, Any]:
+    """How many of `count` datagrams from a arrive at b."""
+    server, client = (net.hosts[name].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for name in "ba")
+    server.bind(("", PORT))
+    net.hosts["a"].call(lambda: client.connect(("b", PORT)))
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    server.settimeout(0.5)
+    arrived = 0
+    for _ in range(count // 50):
+        for _ in range(50):
+            client.send(b"?")
+        record.wait_until(lambda: False, limit_s=0.005, step_s=0.005)
+    try:
+        while server.recv(64):
+            arrived += 1
+    except TimeoutError:
+        return {"sent": count, "arrived": arrived}
+
+
+def segments(net: Network) -> dict[str, Any]:
+    """How many packets the delay line lets go, or drops, for one megabyte of TCP."""
+    server = net.hosts["b"].call(lambda: socket.create_server(("", PORT)))
+    client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
+    channel, _ = server.accept()
+    threading.Thread(target=client.sendall, args=(bytes(1_000_000),), daemon=True).start()
+    left = 1_000_000
+    while left:
+        left -= len(channel.recv(left))
+    before = net.delay_line_statistics()
+    record.wait_until(lambda: net.delay_line_statistics() != before, limit_s=3)
+    return net.delay_line_statistics()
+
+
+def cuts(net: Network) -> dict[str, Any]:
+    """Who reaches whom while the wire of a is cut in one direction, in the other, in both, and when it is mended."""
+    (wire,) = [wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}]
+    ends = tuple(port.node for port in wire.link.ports)
+    serve_echo(net, "b")
+    seen = {}
+    for name, sources in {"whole": (), "from a": ("a",), "to a": tuple(end for end in ends if end != "a"), "both": ends}.items():
+        wire.cut(sources)
+        settle()
+        received = _packets_at(net, "b/eth0")
+        answered = round_trip_ms(net, "a", "b", 0.2) is not None
+        seen[name] = {"answered": answered, "arrived": _packets_at(net, "b/eth0") > received}
+        wire.mend(sources)
+        settle()
+    seen["mended"] = {"answered": round_trip_ms(net, "a", "b", 2.0) is not None, "arrived": True}
+    return seen
+
+
+def settle() -> None:
+    """An order to the delay line takes a moment to arrive."""
+    record.wait_until(lambda: False, limit_s=0.05)
+
+
+def _packets_at(net: Network, port: str) -> int:
+    return next(packets for of, _, _, packets, _ in net.port_counters() if of == port)
+
+
+def killed_delay_line(net: Network) -> dict[str, Any]:
+    """Whether a reaches b before and after the delay line is killed."""
+    serve_echo(net, "b")
+    before = round_trip_ms(net, "a", "b")
+    assert net.delay_line
+    net.delay_line.kill()
+    net.delay_line.wait()
+    return {"before": before is not None, "after": round_trip_ms(net, "a", "b", 0.3) is not None}
+
+
+def surroundings(net: Network) -> dict[str, Any]:
+    """What a program on a host sees: names, its /tmp, its interfaces."""
+
+    def look() -> dict[str, Any]:
+        Path("/tmp/mine").touch()
+        names = [line.split()[1] for line in Path("/etc/hosts").read_text().splitlines()]
+        interfaces = sorted(name for _, name in socket.if_nameindex())
+        return {"hostname": socket.gethostname(), "names": names, "tmp": sorted(os.listdir("/tmp")), "interfaces": interfaces}
+
+    return net.hosts["a"].call(look)
+
+
+def built(net: Network) -> dict[str, Any]:
+    """Nothing but that it could be built; the time is added by the box."""
+    return {"hosts": len(net.hosts), "uid_map": Path("/proc/self/uid_map").read_text().split()}
+
+
+MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
+    function.__name__: function for function in (round_trips, goodput, loss, segments, cuts, killed_delay_line, surroundings, built)
+}
+
+
+def measure(plan_path: str, folder: str, name: str) -> dict[str, Any]:
+    """Build the plan and take one measurement."""
+    start = time.monotonic()
+    with network(plans.read(Path(plan_path)), Path(folder)) as net:
+        build_s = time.monotonic() - start
+        return MEASURES[name](net) | {"build_s": build_s}

@@ -1,0 +1,135 @@
+"""However a run ends, everything ends with it within a second, and what it recorded can be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from running import children, end_now, family, lives, only_run, phases, start, wait_for
+
+from streambed import Run
+
+pytestmark = pytest.mark.system
+SEED = int(os.environ.get("STREAMBED_TEST_SEED", "1"))
+VICTIMS = ("launcher", "box", "process 1", "conductor", "delay line")
+PHASES = ("build", "start", "ready", "load", "drain")
+EXPERIMENT = """
+version: 1
+name: ends
+duration: 3s
+topology:
+  links: [{ends: [left, right], delay: 5ms}]
+components:
+  sleeper: {kind: command, node: left, argv: [sleep, "1000"]}
+  echo: {kind: command, node: right, argv: [sh, -c, "while true; do echo here; sleep 0.1; done"]}
+"""
+
+
+def victims(launcher: int) -> dict[str, int]:
+    """The processes that hold a run together, as far as they are there yet."""
+    chain, found = [launcher], {"launcher": launcher}
+    for name in ("box", "process 1", "conductor"):
+        below = [child for child in children(chain[-1]) if name != "box" or "runner.box" in command_of(child)]
+        if not below:
+            return found
+        chain.append(below[0])
+        found[name] = below[0]
+    line = [child for child in children(chain[-1]) if "delay_line.py" in command_of(child)]
+    return {**found, **({"delay line": line[0]} if line else {})}
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def begun(tmp_path: Path, phase: str, victim: str) -> tuple[subprocess.Popen[str], Path, dict[str, int]]:
+    """A run that has just reached a phase and has the victim."""
+    (tmp_path / "experiment.yaml").write_text(EXPERIMENT)
+    launcher = start(tmp_path / "experiment.yaml", tmp_path / "runs")
+    directory = wait_for(lambda: only_run(tmp_path / "runs"), 20, "the run's folder")
+    wait_for(lambda: phase in phases(directory), 20, phase)
+    found = wait_for(lambda: victim in (now := victims(launcher.pid)) and now, 5, victim)
+    return launcher, directory, found
+
+
+CASES = random.Random(SEED).sample([(victim, phase) for victim in VICTIMS for phase in PHASES], 8)
+
+
+@pytest.mark.parametrize(("victim", "phase"), CASES)
+def test_kill_9_of_any_part_in_any_phase_ends_everything_and_breaks_the_run(tmp_path, victim, phase):
+    launcher, directory, found = begun(tmp_path, phase, victim)
+    try:
+        everybody = list(family(launcher.pid))
+        os.kill(found[victim], signal.SIGKILL)
+        killed = time.monotonic()
+        wait_for(lambda: not any(lives(pid) for pid in everybody if pid != launcher.pid), 1.0, f"all of {len(everybody)} processes to end")
+        assert time.monotonic() - killed <= 1.0
+        launcher.wait(10)
+    finally:
+        end_now(launcher)
+
+    run = Run(directory)
+    assert run.state in ("broken", "failed"), run.reason
+    assert run.reason
+    assert run.history().of("phase")
+
+
+def test_all_parts_of_a_run_are_different_processes_below_the_launcher(tmp_path):
+    launcher, _, found = begun(tmp_path, "load", "delay line")
+    end_now(launcher)
+
+    assert set(found) == set(VICTIMS)
+    assert len(set(found.values())) == len(VICTIMS)
+
+
+@pytest.mark.parametrize("phase", random.Random(SEED).sample(PHASES, 2))
+def test_ctrl_c_in_any_phase_ends_the_run_in_order(tmp_path, phase):
+    launcher, directory, _ = begun(tmp_path, phase, "launcher")
+    everybody = list(family(launcher.pid))
+    os.killpg(launcher.pid, signal.SIGINT)
+    said, _ = launcher.communicate(timeout=20)
+
+    assert launcher.returncode == 3, said
+    assert "interrupted" in said
+    assert Run(directory).state == "interrupted"
+    assert not any(lives(pid) for pid in everybody)
+    assert "Traceback" not in said
+
+
+def test_two_runs_at_once_work_and_say_that_they_share_the_cpu(tmp_path):
+    first, directory, _ = begun(tmp_path, "start", "launcher")
+    second = start(tmp_path / "experiment.yaml", tmp_path / "others")
+    said = [process.communicate(timeout=60)[0] for process in (first, second)]
+
+    assert (first.returncode, second.returncode) == (0, 0), said
+    assert "another run is active (ends)" in said[1]
+    assert Run(directory).state == "finished"
+
+
+def test_a_process_that_dies_ends_the_run_with_its_last_lines(tmp_path):
+    (tmp_path / "experiment.yaml").write_text(EXPERIMENT.replace('[sleep, "1000"]', "[sh, -c, 'echo the dam broke; exit 7']"))
+    launcher = start(tmp_path / "experiment.yaml", tmp_path / "runs")
+    said, _ = launcher.communicate(timeout=30)
+
+    assert launcher.returncode == 3
+    assert "sleeper on left ended with status 7" in said
+    assert "the dam broke" in said
+
+
+def test_the_network_of_a_run_is_not_seen_outside(tmp_path):
+    before = set(os.listdir("/sys/class/net"))
+    launcher, directory, _ = begun(tmp_path, "load", "delay line")
+    during = set(os.listdir("/sys/class/net"))
+    end_now(launcher)
+
+    assert during == before
+    assert json.loads((directory / "plan.json").read_text())["nodes"]

@@ -1,0 +1,84 @@
+"""Checks that must fail do: a planted loss is named, a planted delay is found; the same without them holds."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from running import streambed
+
+pytestmark = pytest.mark.system
+
+EXPERIMENT = """
+version: 1
+name: planted
+duration: 8s
+topology:
+  switches: [core]
+  links:
+    - {{ends: [edge, core], delay: {delay}}}
+    - {{ends: [broker, core], delay: 1ms}}
+    - {{ends: [home, core], delay: 1ms}}
+components:
+  kafka: {{kind: kafka, nodes: [broker], topics: {{lines: {{}}}}}}
+  poet: {{kind: producer, node: edge, writes: lines, size: 100B, rate: 200/s}}
+  reader: {{kind: consumer, node: home, reads: lines}}
+{more}
+checks:
+  - {{kind: no_loss, topic: lines}}
+  - {{kind: latency, of: reader, p99: {limit}}}
+"""
+LOSS = """
+  thief: {{kind: command, node: broker, argv: [{python}, {thief}]}}
+faults:
+  - {{kind: cut, at: 2s, lasts: 4s, link: [home, core]}}
+"""
+THIEF = """
+import os, time
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+while not os.path.exists(os.environ["STREAMBED_RUN"] + "/gates/load"):
+    time.sleep(0.01)
+time.sleep(4)  # The reader was cut off at 2 s: what came since then is in the log, acked and not read.
+client = AdminClient({"bootstrap.servers": os.environ["STREAMBED_BOOTSTRAP"]})
+client.delete_records([TopicPartition("lines", 0, 600)])[TopicPartition("lines", 0, 600)].result()
+"""
+
+
+def judged(folder, text: str) -> tuple[int, dict]:
+    (folder / "experiment.yaml").write_text(text)
+    done = streambed("run", "experiment.yaml", "--json", "--no-report", cwd=folder)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_records_deleted_behind_the_readers_back_are_named_as_lost_in_the_log(tmp_path):
+    (tmp_path / "thief.py").write_text(THIEF)
+    more = LOSS.format(python=sys.executable, thief=tmp_path / "thief.py")
+
+    status, summary = judged(tmp_path, EXPERIMENT.format(delay="5ms", limit="20s", more=more))
+
+    no_loss, latency = summary["verdicts"]
+    assert (status, no_loss["answer"], latency["answer"]) == (1, "fails", "holds"), summary
+    lost = [row for row in no_loss["evidence"]["lost"]]
+    assert {row["where"] for row in lost} == {"lost in the log"}
+    assert {row["producer"] for row in lost} == {"poet"}
+    assert 100 < len(lost) <= 600
+    assert "poet=" in no_loss["says"]
+
+
+def test_a_link_slower_than_the_limit_fails_the_latency_check(tmp_path):
+    status, summary = judged(tmp_path, EXPERIMENT.format(delay="300ms", limit="200ms", more=""))
+
+    no_loss, latency = summary["verdicts"]
+    assert (status, no_loss["answer"], latency["answer"]) == (1, "holds", "fails"), summary
+
+
+def test_a_killed_broker_comes_back_and_nothing_acked_is_lost(tmp_path):
+    kill = "faults:\n  - {kind: kill, at: 2s, lasts: 2s, target: kafka}\n"
+
+    status, summary = judged(tmp_path, EXPERIMENT.format(delay="5ms", limit="20s", more=kill))
+
+    assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (0, ["holds", "holds"]), summary

@@ -1,0 +1,127 @@
+"""The example, as a new user runs it; every command of the README works on its run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from running import ROOT, streambed
+
+from streambed import Run
+
+pytestmark = pytest.mark.system
+EXAMPLE = ROOT / "examples" / "word_count"
+LOAD_S = 15
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """One run of the example for all tests here."""
+    folder = tmp_path_factory.mktemp("example")
+    done = streambed("run", EXAMPLE / "experiment.yaml", "--set", f"duration={LOAD_S}s", "--json", "--seed", "3", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder, json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def run(example) -> Run:
+    return Run(Path(example[1]["run"]))
+
+
+def expectation():
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        import expected
+    finally:
+        sys.path.remove(str(EXAMPLE))
+    return expected
+
+
+def acked_records(run: Run) -> list[tuple[str, str]]:
+    lines = [line.partition("\t") for line in (EXAMPLE / "lines.txt").read_text().splitlines()]
+    acked = run.ledger().sent.filter(pl.col("acked").is_not_null())
+    return [(lines[sequence % len(lines)][0], lines[sequence % len(lines)][2]) for sequence in acked["sequence"]]
+
+
+def newest(run: Run, topic: str) -> dict[str, dict]:
+    """The last value of each key of a topic, as its readers see it."""
+    rows = run.records().filter(pl.col("topic") == topic).sort("partition", "offset")
+    return {key.decode(): json.loads(value) for key, value in rows.select("key", "value").iter_rows()}
+
+
+def test_every_check_of_the_example_holds(example):
+    _, summary = example
+
+    assert summary["state"] == "finished"
+    assert [verdict["answer"] for verdict in summary["verdicts"]] == ["holds", "holds", "holds"]
+
+
+def test_the_frequencies_are_those_of_the_text_that_was_acked(run):
+    counted = {(found["document"], found["word"]): found["frequency"] for found in newest(run, "frequencies").values()}
+
+    assert counted == expectation().expected_frequencies(acked_records(run))
+
+
+def test_the_averages_are_those_of_the_text_that_was_acked(run):
+    averages = newest(run, "averages")
+
+    wanted = expectation().expected_averages(acked_records(run))
+    assert set(averages) == set(wanted)
+    for topic, (documents, words) in wanted.items():
+        assert averages[topic]["average"] == pytest.approx(words / documents)
+
+
+def test_the_producer_kept_its_rate(run):
+    sent = run.ledger().sent
+
+    assert len(sent) == 500 * LOAD_S
+    assert sent["due"].max() - sent["due"].min() == (len(sent) - 1) * 2_000_000
+
+
+def test_every_kind_of_sample_was_taken(run):
+    samples = run.samples()
+
+    assert {"port_rx_bytes", "process_cpu_s", "process_rss_bytes", "lag_records", "sent_total", "delay_line_late_mean_ns"} <= set(samples["metric"])
+    assert {"kafka/broker", "counter", "averager", "poet", "reader", "conductor", "delay line"} <= set(
+        samples.filter(pl.col("metric") == "process_cpu_s")["of"]
+    )
+
+
+def test_batches_of_both_jobs_were_recorded(run):
+    batches = run.history().of("batch")
+
+    assert {event.fields["component"] for event in batches} == {"counter", "averager"}
+    assert sum(event.fields["rows"] for event in batches if event.fields["component"] == "counter") == 500 * LOAD_S
+
+
+def test_the_slow_edge_is_as_slow_as_declared(run):
+    """An acknowledgement crosses edge and broker links twice: at least 2 x (20 + 2) ms."""
+    sent = run.ledger().sent
+
+    assert (sent["acked"] - sent["sent"]).min() >= 44_000_000 * 0.95
+
+
+def test_the_page_and_its_figures_are_there(run):
+    assert (run.directory / "report.html").stat().st_size > 100_000
+    assert len(list((run.directory / "figures").glob("*.svg"))) >= 8
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["list"], "word-count/"),
+        (["check", "latest"], "no_loss    HOLDS"),
+        (["report", "latest"], "report.html"),
+        (["logs", "latest", "kafka"], "Kafka Server started"),
+    ],
+)
+def test_a_kept_run_can_be_listed_judged_shown_and_read_again(example, words, says):
+    folder, _ = example
+
+    done = streambed(*words, cwd=folder)
+
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout

@@ -1,0 +1,150 @@
+"""The planner decides addresses, routes, links and commands, and refuses what the machine cannot do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streambed import artifacts, plan
+from streambed.errors import MachineError
+from streambed.experiment.model import Experiment
+from streambed.experiment.topology import Link, Topology, Way
+from streambed.kinds.checks import NoLoss
+from streambed.kinds.components import Command, Kafka, Producer
+from streambed.kinds.components.kafka import Topic
+from streambed.kinds.faults import Cut
+from streambed.plan import Machine, Plan, Route, Shape
+from streambed.planner import address, describe, plan_for
+
+KAFKA = Kafka(name="kafka", nodes=["b"], topics={"lines": Topic()})
+POET = Producer(name="poet", node="a", writes="lines")
+STAR = (Link(ends=("a", "core"), delay="20ms", back=Way(loss="1%")), Link(ends=("b", "core"), rate="10Mbit"))
+
+
+@pytest.fixture(autouse=True)
+def _no_jars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "kafka_command", lambda *_, **__: ["java", "-cp", ":".join(f"lib{at}.jar" for at in range(20))])
+    monkeypatch.setattr(artifacts, "kafka_checkpoint", lambda: Path("checkpoint"))
+
+
+def planned(*components: Any, links: tuple[Link, ...] = STAR, machine: Machine | None = None, **changes: Any) -> Plan:
+    switches = ["core"] if any("core" in link.ends for link in links) else []
+    topology = Topology(switches=switches, links=links)
+    experiment = Experiment(name="first", duration="10s", topology=topology, components=list(components), **changes)
+    return plan_for(experiment, machine or Machine(python="python"), base=Path("here"), directory=Path("runs/1"))
+
+
+@pytest.mark.parametrize(("number", "expected"), [(1, "10.0.0.1"), (254, "10.0.0.254"), (255, "10.0.1.1"), (60_000, "10.0.236.56")])
+def test_addresses_never_end_in_0_or_255(number: int, expected: str) -> None:
+    assert address("10.0", number) == expected
+
+
+def test_hosts_and_switches_get_addresses_in_order_of_mention() -> None:
+    assert planned().addresses() == {"a": "10.0.0.1", "b": "10.0.0.2", "core": "10.255.0.1"}
+
+
+def test_a_host_on_a_switch_has_a_default_route_and_the_switch_one_for_each_host() -> None:
+    found = planned()
+
+    assert found.node("a").routes == (Route(destination="default", interface="eth0", via="10.255.0.1"),)
+    assert found.node("core").routes == (Route(destination="10.0.0.1", interface="eth0"), Route(destination="10.0.0.2", interface="eth1"))
+
+
+def test_hosts_with_a_link_between_them_reach_each_other_directly() -> None:
+    assert planned(links=(Link(ends=("a", "b")),)).node("a").routes == (Route(destination="10.0.0.2", interface="eth0"),)
+
+
+def test_a_host_with_several_links_has_a_route_for_each_host() -> None:
+    found = planned(links=(*STAR, Link(ends=("a", "b"), delay="90ms")))
+
+    assert found.node("a").routes == (Route(destination="10.0.0.2", interface="eth0", via="10.255.0.1"),)
+    assert [port.index for port in found.links[2].ports] == [3, 3]
+
+
+def test_links_have_a_shape_for_each_direction() -> None:
+    first, second = planned().links
+
+    assert first.shapes == (Shape(delay_ns=20_000_000), Shape(delay_ns=20_000_000, loss=0.01))
+    assert second.shapes == (Shape(rate_bps=10_000_000), Shape(rate_bps=10_000_000))
+
+
+def test_a_link_is_emulated_for_its_delay_or_because_a_fault_may_cut_it() -> None:
+    assert [link.emulated for link in planned().links] == [True, False]
+    assert [link.emulated for link in planned(faults=[Cut(at="1s", lasts="1s", link=("core", "b"))]).links] == [True, True]
+
+
+def test_processes_come_in_the_order_of_the_declaration() -> None:
+    assert [process.name for process in planned(POET, KAFKA).processes] == ["poet", "kafka/b"]
+
+
+def test_references_become_what_they_stand_for() -> None:
+    words = ["true", "{kafka.bootstrap}", "{a.address}", "{self.node}/{self.checkpoint}", "{run.seed}", "{{a.name}}", '{"x":{}}']
+
+    tool = planned(KAFKA, Command(name="tool", node="a", argv=words, env={"AT": "{self.data}"})).processes[-1]
+
+    assert tool.argv == ("true", "b:9092", "10.0.0.1", "a/runs/1/data/tool/checkpoint", "1", "{a.name}", '{"x":{}}')
+    assert tool.env["AT"] == "runs/1/data/tool"
+
+
+def test_a_witness_reads_back_what_checks_need() -> None:
+    witness = planned(KAFKA, POET, checks=[NoLoss(topic="lines")]).processes[-1]
+
+    assert (witness.name, witness.node, witness.starts, witness.on_exit) == ("witness", "b", "drain", "record")
+
+
+def test_each_cluster_has_its_own_witness() -> None:
+    other = Kafka(name="other", nodes=["a"], topics={"words": Topic()})
+
+    processes = planned(KAFKA, other, checks=[NoLoss(topic="lines"), NoLoss(topic="words")]).processes
+
+    assert [(process.name, process.component, process.node) for process in processes[2:]] == [
+        ("witness/kafka", "witness", "b"),
+        ("witness/other", "witness", "a"),
+    ]
+
+
+def test_nobody_witnesses_what_no_check_asks_for() -> None:
+    assert [process.name for process in planned(KAFKA).processes] == ["kafka/b"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        (Machine(namespaces=False), "this machine does not let you make the namespaces"),
+        (Machine(means="none"), "can neither delay, lose nor cut packets, but a – core needs it"),
+        (Machine(shaping=False), "cannot limit rates, but b – core needs it"),
+    ],
+)
+def test_what_the_machine_cannot_do_is_refused(machine: Machine, says: str) -> None:
+    with pytest.raises(MachineError, match="streambed doctor") as refused:
+        planned(machine=machine)
+
+    assert says in str(refused.value)
+
+
+def test_a_delay_shorter_than_the_delay_line_itself_is_refused() -> None:
+    with pytest.raises(MachineError, match="cannot delay by less than 100us, as a – b asks"):
+        planned(links=(Link(ends=("a", "b"), delay="50us"),))
+
+    assert planned(links=(Link(ends=("a", "b"), delay="50us"),), machine=Machine(means="netem", python="python")).links[0].emulated
+
+
+def test_a_plan_is_kept_and_read_back_the_same(tmp_path: Path) -> None:
+    found = planned(KAFKA, POET, checks=[NoLoss(topic="lines")])
+
+    plan.write(found, tmp_path / "plan.json")
+
+    assert plan.read(tmp_path / "plan.json") == found
+
+
+def test_a_plan_is_described_for_people() -> None:
+    text = describe(planned(KAFKA, POET, faults=[Cut(at="3s", lasts="1s", link=("a", "core"))]))
+
+    assert text.startswith(
+        "first: 2 hosts, 1 switch, 2 links, 2 processes, 0:10 of load, seed 1\n\nnodes\n  a     10.0.0.1    all by eth0, through core\n"
+    )
+    assert "  a/eth0 – core/eth0  20ms; back 20ms, 1% lost  emulated\n" in text
+    assert "  kafka/b  on b  java -cp (20 jars) " in text
+    assert text.endswith("\ntimeline\n  0:03  cut  link a – core  until 0:04")
