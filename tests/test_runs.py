@@ -46,7 +46,7 @@ def test_a_run_is_found_by_latest_name_time_and_folder(tmp_path):
 def test_a_misspelt_run_gets_a_suggestion(tmp_path):
     make_run(tmp_path, "words", "20260101-000000")
 
-    with pytest.raises(UsageError, match="there is no run 'wrods' in .*Did you mean 'words'"):
+    with pytest.raises(UsageError, match=r"there is no run 'wrods' in .*Did you mean 'words'"):
         runs.find("wrods", tmp_path)
 
 

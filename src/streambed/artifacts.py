@@ -20,7 +20,6 @@ __all__ = [
     "find_java",
     "find_pyspark",
     "jars",
-    "checkpoint_path",
     "kafka_checkpoint",
     "kafka_command",
     "spark_command",

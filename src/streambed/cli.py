@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from streambed import artifacts, planner, runs, view
-from streambed.errors import MissingError, StreambedError, UsageError, suggestion
+from streambed.errors import StreambedError, UsageError, suggestion
 from streambed.experiment import yaml_file
 from streambed.experiment.schema import schema as schema_of
 from streambed.history import EXIT_STATUS, Verdict, worst
@@ -36,7 +35,6 @@ app = typer.Typer(
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 COLOURS = {"holds": "green", "fails": "red", "unknown": "yellow"}
-TAIL_LINES = 200
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The declaration, a YAML file.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="latest, an experiment's name, NAME/TIME, or a run's folder.")]
@@ -81,15 +79,19 @@ def _watched(plan: Plan, text: str) -> Run:
     happenings = view.Happenings(plan)
     flow = view.Flow(Run(Path(plan.directory)), plan)
     if not out.is_terminal:
-        return launcher.launch(plan, text=text, on_look=lambda _: [out.print(escape(line)) for line in happenings.new()] and None)
+        return launcher.launch(plan, text=text, on_look=lambda _: _print_lines(happenings.new()))
     with Live(console=out, refresh_per_second=4, transient=True) as live:
 
         def look(_: Run) -> None:
-            for line in happenings.new():
-                live.console.print(escape(line))
+            _print_lines(happenings.new())
             live.update(flow.table(happenings.phase))
 
         return launcher.launch(plan, text=text, on_look=look)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        out.print(escape(line))
 
 
 def _write_report(done: Run, *, quiet: bool) -> Path:
@@ -155,13 +157,17 @@ def list_runs(into: IntoOption = RUNS) -> None:
     found = runs.every(into)
     for kept in found:
         answer = worst(kept.verdicts()) if kept.verdicts() else ""
-        out.print(f"{kept.name}/{kept.directory.name}  {kept.state:<11} {answer:<8} {escape(kept.reason.splitlines()[0] if kept.reason else '')}")
+        out.print(
+            f"{kept.name}/{kept.directory.name}  {kept.state:<11} {answer:<8} {escape(kept.reason.splitlines()[0] if kept.reason else '')}"
+        )
     if not found:
         err.print(f"there is no run in {into}/ yet. Make one: streambed run FILE")
 
 
 @app.command()
-def logs(named: RunArgument, component: Annotated[str, typer.Argument(help="A component, or one of its processes.")], into: IntoOption = RUNS) -> None:
+def logs(
+    named: RunArgument, component: Annotated[str, typer.Argument(help="A component, or one of its processes.")], into: IntoOption = RUNS
+) -> None:
     """Print what the processes of a component wrote."""
     found = runs.find(named, into)
     every = {path.stem: path for path in sorted((found.directory / "logs").glob("*.log"))}
@@ -194,7 +200,9 @@ def doctor() -> None:
     findings = examination.examine()
     for finding in findings:
         mark = "[green]ok [/]" if finding.good else "[yellow]no [/]" if finding.optional else "[red]NO [/]"
-        out.print(f"{mark} {finding.what:<12} {escape(finding.says)}" + (f"\n    [bold]→ {escape(finding.mend)}[/]" if finding.mend else ""))
+        out.print(
+            f"{mark} {finding.what:<12} {escape(finding.says)}" + (f"\n    [bold]→ {escape(finding.mend)}[/]" if finding.mend else "")
+        )
     raise typer.Exit(0 if all(finding.good or finding.optional for finding in findings) else 3)
 
 
@@ -217,12 +225,24 @@ def _kinds(word: str) -> list[str]:
 
 def _with_progress(work: Callable[[artifacts.Progress], list[str]]) -> list[str]:
     if not err.is_terminal:
-        said: set[str] = set()
-        return work(lambda done, total, what: None if what in said else (said.add(what), err.print(escape(what)))[1])
+        return work(_say_once())
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("fetching", total=None)
         return work(lambda done, total, what: bar.update(task, completed=done, total=total or None, description=what))
+
+
+def _say_once() -> artifacts.Progress:
+    """Progress without a terminal: a line for each piece of work, none for each jar."""
+    said: set[str] = set()
+
+    def say(done: int, total: int, what: str) -> None:
+        what = "fetching jars" if ":" in what else what
+        if what not in said:
+            said.add(what)
+            err.print(escape(what))
+
+    return say
 
 
 def main() -> None:

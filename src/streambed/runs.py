@@ -15,6 +15,7 @@ from streambed import history, plan
 from streambed.errors import UsageError, suggestion
 from streambed.history import History, Ledger, Verdict
 from streambed.kinds.checks import CHECKS
+from streambed.kinds.checks.check import Check
 from streambed.record import read_json, write_whole
 from streambed.status import State, state_of
 
@@ -73,14 +74,20 @@ class Run:
     def check(self) -> list[Verdict]:
         """Judge it, without running it, and keep the verdicts."""
         recorded = self.history()
-        verdicts = [TypeAdapter(CHECKS[asked["kind"]]).validate_python(asked).judge(recorded) for asked in recorded.declaration.get("checks", [])]
-        write_whole(self.directory / "verdicts.json", json.dumps({"verdicts": [asdict(verdict) for verdict in verdicts]}, default=str, indent=1))
+        checks: list[Check] = [
+            TypeAdapter(CHECKS[asked["kind"]]).validate_python(asked) for asked in recorded.declaration.get("checks", [])
+        ]
+        verdicts = [check.judge(recorded) for check in checks]
+        kept = {"verdicts": [asdict(verdict) for verdict in verdicts]}
+        write_whole(self.directory / "verdicts.json", json.dumps(kept, default=str, indent=1))
         return verdicts
 
 
 def every(into: Path = RUNS) -> list[Run]:
     """All runs under a folder, oldest first."""
-    return [Run(path.parent) for path in sorted(into.glob("*/*/plan.json"), key=lambda path: path.parent.name) if not path.parent.is_symlink()]
+    return [
+        Run(path.parent) for path in sorted(into.glob("*/*/plan.json"), key=lambda path: path.parent.name) if not path.parent.is_symlink()
+    ]
 
 
 def find(named: str, into: Path = RUNS) -> Run:

@@ -44,7 +44,11 @@ def describe_failure(directory: Path, error: BaseException) -> bool:
     if full or shutil.disk_usage(directory).free < FREE_BYTES_MIN:
         reason = f"the disk that holds {directory} is full: free some space, or run with --into on another disk"
     else:
-        reason = str(error) if isinstance(error, StreambedError) else f"{type(error).__name__}: {error}. The whole trace is in {directory / 'logs' / 'box.log'}"
+        reason = (
+            str(error)
+            if isinstance(error, StreambedError)
+            else f"{type(error).__name__}: {error}. The whole trace is in {directory / 'logs' / 'box.log'}"
+        )
     try:
         conclude(directory, "failed", reason)
     except OSError:
@@ -60,5 +64,3 @@ def state_of(directory: Path) -> tuple[State, str]:
     if status["state"] == "running" and started_ticks(status["pid"]) != status["started"]:
         return "broken", "its processes were killed"
     return status["state"], status["reason"]
-
-

@@ -23,7 +23,13 @@ def headline(plan: Plan) -> str:
     hosts = sum(not node.switch for node in plan.nodes)
     brokers = sum(len(found["nodes"]) for found in plan.declaration["components"].values() if found["kind"] == "kafka")
     faults = len(plan.declaration["faults"])
-    parts = [_count(hosts, "host"), _count(brokers, "broker"), _count(faults, "fault"), f"{plan.duration_ns / 1e9:g} s", f"seed {plan.seed}"]
+    parts = [
+        _count(hosts, "host"),
+        _count(brokers, "broker"),
+        _count(faults, "fault"),
+        f"{plan.duration_ns / 1e9:g} s",
+        f"seed {plan.seed}",
+    ]
     return f"{plan.name}: {', '.join(parts)}"
 
 
@@ -83,7 +89,11 @@ class Happenings:
             return f"{len(self._plan.nodes)} nodes, {len(self._plan.links)} wires, delays by {self._plan.machine.means.replace('_', ' ')}"
         if phase == "start":
             return f"{sum(spec.starts == 'start' for spec in self._plan.processes)} processes at once"
-        return {"servers": "waiting for servers", "ready": "waiting for jobs and clients", "load": f"for {self._plan.duration_ns / 1e9:g} s"}.get(phase, "")
+        return {
+            "servers": "waiting for servers",
+            "ready": "waiting for jobs and clients",
+            "load": f"for {self._plan.duration_ns / 1e9:g} s",
+        }.get(phase, "")
 
 
 def clock(elapsed_ns: int) -> str:

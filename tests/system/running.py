@@ -20,7 +20,13 @@ STEP_S = 0.01
 def streambed(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, limit_s: float = 300) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
     return subprocess.run(
-        [*STREAMBED, *map(str, words)], cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=limit_s, check=False
+        [*STREAMBED, *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
     )
 
 

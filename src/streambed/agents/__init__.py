@@ -1,1 +1,1 @@
-
+"""Small programs that run on hosts."""

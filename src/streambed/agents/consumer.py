@@ -19,11 +19,19 @@ POLL_S = 0.1
 
 def identity(message: Message) -> tuple[str | None, int | None]:
     """Who sent a record and as which; nothing for records that no producer of ours sent."""
-    for name, value in message.headers() or ():
+    headers: Any = message.headers()
+    for name, value in headers or ():
         if name == IDENTITY and value is not None:
-            producer, _, sequence = bytes(value).decode().rpartition("/")
+            producer, _, sequence = value.decode().rpartition("/")
             return producer, int(sequence)
     return None, None
+
+
+def where(message: Message) -> tuple[str, int, int]:
+    """Topic, partition and offset of a record that was read, which are known by then."""
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None and partition is not None and offset is not None
+    return topic, partition, offset
 
 
 class Reading:
@@ -60,8 +68,10 @@ class Reading:
         for message in self.client.consume(BATCH, POLL_S):
             if message.error():
                 continue  # Transient by librdkafka's contract: it goes on by itself, and lag shows what is missing.
-            topic, partition, offset = message.topic(), message.partition(), message.offset()
-            self.table.append(self.order["consumer"], self.order["group"], topic, partition, offset, *identity(message), now_ns(), message.timestamp()[1])
+            topic, partition, offset = where(message)
+            self.table.append(
+                self.order["consumer"], self.order["group"], topic, partition, offset, *identity(message), now_ns(), message.timestamp()[1]
+            )
             if self.kept:
                 self.kept.append(self.order["consumer"], topic, partition, offset, message.key(), message.value())
             self.next[topic, partition] = offset + 1
@@ -87,7 +97,11 @@ class Reading:
 
     def read_all(self) -> None:
         """The witness: from the beginning of each partition to its present end."""
-        parts = [TopicPartition(topic, number, OFFSET_BEGINNING) for topic in self.order["topics"] for number in self.client.list_topics(topic, timeout=10).topics[topic].partitions]
+        parts = [
+            TopicPartition(topic, number, OFFSET_BEGINNING)
+            for topic in self.order["topics"]
+            for number in self.client.list_topics(topic, timeout=10).topics[topic].partitions
+        ]
         ends = {(part.topic, part.partition): self.client.get_watermark_offsets(part, timeout=10) for part in parts}
         self.client.assign(parts)
         wanted = {part: high for part, (low, high) in ends.items() if high > low}

@@ -31,23 +31,16 @@ OVERHEAD_NS = 85_000
 QUEUE_LIMIT_PACKETS = 100_000
 """A queue that is full drops, as a link does."""
 SLICE_NS = 100_000
-REALTIME_PRIORITY = 10
-PACKETS_PER_TURN = 64
-GAUGE_EVERY_S = 1.0
-NEVER_NS = 1 << 62
+REALTIME_PRIORITY, PACKETS_PER_TURN, GAUGE_EVERY_S, NEVER_NS = 10, 64, 1.0, 1 << 62
 STDIN, STDOUT = 0, 1
 
 CLONE_NEWNET = 0x40000000
 PR_SET_TIMERSLACK = 29
 CLOCK_MONOTONIC, TFD_NONBLOCK, TFD_CLOEXEC, TFD_TIMER_ABSTIME = 1, 0o4000, 0o2000000, 1
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
-NETLINK_NETFILTER, SOL_NETLINK, NETLINK_NO_ENOBUFS, SO_RCVBUFFORCE = 12, 270, 5, 33
-RECEIVE_BUFFER_BYTES = 64 << 20
-REQUEST, ACKNOWLEDGE = 1, 4
-PACKET, VERDICT, CONFIGURE, VERDICT_UP_TO = 0x300, 0x301, 0x302, 0x303
-DROP, ACCEPT = 0, 1
-BIND, COPY_PACKET, GSO_FLAG = 1, 2, 4
-COPY_BYTES = 20
+NETLINK_NETFILTER, SOL_NETLINK, NETLINK_NO_ENOBUFS, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES = 12, 270, 5, 33, 64 << 20
+REQUEST, ACKNOWLEDGE, PACKET, VERDICT, CONFIGURE, VERDICT_UP_TO = 1, 4, 0x300, 0x301, 0x302, 0x303
+DROP, ACCEPT, BIND, COPY_PACKET, COPY_BYTES, GSO_FLAG = 0, 1, 1, 2, 20, 4
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _message_kind = struct.Struct("=4xH").unpack_from
@@ -82,8 +75,7 @@ class Queue:
         self.loss: float = declared["loss"]
         self.cut = False
         self.next_ns = NEVER_NS
-        self._draw = random.Random(f"{seed} {self.number}").random
-        self._send = channel.send
+        self._draw, self._send = random.Random(f"{seed} {self.number}").random, channel.send
         self._in_order: deque[tuple[int, int]] = deque()
         self._by_due: list[tuple[int, int]] = []
         self._accept = verdict(VERDICT, self.number, ACCEPT)
@@ -307,8 +299,8 @@ def main(path: str) -> None:
         declared = json.load(file)
     lateness = Lateness()
     channels, queues = open_queues(declared)
+    be_punctual()  # Before the thread, which inherits it: a slow one would make us wait for Python's lock.
     threading.Thread(target=keep_gauge, args=(declared["gauge"], lateness), daemon=True).start()
-    be_punctual()
     engine = Engine(channels, queues, lateness)
     os.write(STDOUT, b"ready\n")
     engine.run()

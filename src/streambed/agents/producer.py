@@ -68,7 +68,11 @@ class Sending:
             try:
                 self.open[sequence] = (due, now_ns())
                 self.client.produce(
-                    self.order["topic"], record[1], record[0], headers=[(IDENTITY, identity)], on_delivery=lambda error, message: self.decided(sequence, error, message)
+                    self.order["topic"],
+                    record[1],
+                    record[0],
+                    headers=[(IDENTITY, identity)],
+                    on_delivery=lambda error, message: self.decided(sequence, error, message),
                 )
                 self.sent += 1
                 return
@@ -103,7 +107,9 @@ class Sending:
         if self.open:
             self.client.flush(STOP_S)
         for sequence, (due, sent) in self.open.items():
-            self.table.append(self.order["producer"], sequence, self.order["topic"], None, None, due, sent, None, "undecided when the run stopped")
+            self.table.append(
+                self.order["producer"], sequence, self.order["topic"], None, None, due, sent, None, "undecided when the run stopped"
+            )
         self.table.close()
         self.report(done=True)
 
@@ -121,7 +127,12 @@ def know_the_topic(sending: Sending) -> None:
 def main(order: dict[str, Any]) -> None:
     """Wait for the load to begin, send, wait for the answers."""
     agent = Agent()
-    made_up = {"size": order["size"], "keys": order["keys"], "spread": order["spread"], "seed": f"{os.environ['STREAMBED_SEED']} {order['producer']}"}
+    made_up = {
+        "size": order["size"],
+        "keys": order["keys"],
+        "spread": order["spread"],
+        "seed": f"{os.environ['STREAMBED_SEED']} {order['producer']}",
+    }
     record_of = records_of_file(Path(order["file"]), order["key"]) if order["file"] else made_up_records(**made_up)
     agent.gate("servers")
     sending = Sending(agent, order)
@@ -130,7 +141,9 @@ def main(order: dict[str, Any]) -> None:
     start_ns = agent.gate("load").get("start_ns", 0)
     step_ns = 1e9 / order["rate"]
     last = int(order["duration_ns"] / step_ns) if order["count"] is None else min(order["count"], int(order["duration_ns"] / step_ns))
-    sequence = max(0, int((now_ns() - start_ns) / step_ns) + 1) if agent.incarnation > 1 else 0  # Started again: what was due meanwhile was not sent.
+    sequence = (
+        max(0, int((now_ns() - start_ns) / step_ns) + 1) if agent.incarnation > 1 else 0
+    )  # Started again: what was due meanwhile was not sent.
     while sequence < last and not agent.stopping:
         due = start_ns + int(sequence * step_ns)
         while (wait_ns := due - now_ns()) > 0 and not agent.stopping:

@@ -27,7 +27,9 @@ def enter_namespaces() -> None:
     """Give this process namespaces of its own, all but the process namespace, which its next child begins."""
     uid, gid = os.geteuid(), os.getegid()
     if (threads := len(os.listdir("/proc/self/task"))) > 1:
-        raise MachineError(f"a process with threads cannot enter a box, and this one has {threads}: enter before importing what starts them")
+        raise MachineError(
+            f"a process with threads cannot enter a box, and this one has {threads}: enter before importing what starts them"
+        )
     try:
         if uid != 0 or not _enter_with_every_id():
             _enter_with_one_id(uid=uid, gid=gid)

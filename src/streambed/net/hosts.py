@@ -102,7 +102,9 @@ class Host:
         if self._furniture:
             syscalls.bind(str(self._furniture.names), _NAMES)
             _own_tmp(self._furniture, self.name)
-        return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC), os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
+        return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC), os.open(
+            "/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC
+        )
 
 
 def parse_counters(text: str) -> list[Counters]:

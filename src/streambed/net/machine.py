@@ -72,7 +72,12 @@ def _ask_probe() -> Findings:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PROBE_LIMIT_S
+            [sys.executable, "-m", __name__],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_LIMIT_S,
         )
         return Findings(**json.loads(done.stdout))
     except subprocess.TimeoutExpired:

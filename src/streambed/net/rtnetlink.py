@@ -103,7 +103,9 @@ def netem(port: Port, shape: Shape, *, seed: int = 0, change: bool = False) -> R
     """Delay and lose what leaves an interface; `change` alters the discipline that is there."""
     loss = round(min(1.0, shape.loss) * _U32_MAX)
     options = struct.pack("=IIIIII", 0, QUEUE_LIMIT_PACKETS, loss, 0, 0, 0)
-    options += attribute(_NETEM_LATENCY64, struct.pack("=q", shape.delay_ns)) + attribute(_NETEM_JITTER64, struct.pack("=q", shape.jitter_ns))
+    options += attribute(_NETEM_LATENCY64, struct.pack("=q", shape.delay_ns)) + attribute(
+        _NETEM_JITTER64, struct.pack("=q", shape.jitter_ns)
+    )
     options += attribute(_NETEM_SEED, struct.pack("=Q", seed))  # Kernels before 6.6 pass over it.
     asks = f"delay or drop what leaves {port.node}/{port.interface} (netem)"
     body = _discipline(port, "netem", ROOT, NETEM_HANDLE) + attribute(_TCA_OPTIONS, options)

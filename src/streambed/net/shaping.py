@@ -74,7 +74,9 @@ def directions(plan: Plan) -> tuple[Direction, ...]:
 
 def _refuse_what_cannot_be(link: PlannedLink, plan: Plan) -> None:
     if link.emulated and plan.machine.means == "none":
-        raise MachineError(f"link {link.name} has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE; see `streambed doctor`")
+        raise MachineError(
+            f"link {link.name} has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE; see `streambed doctor`"
+        )
     if any(shape.rate_bps for shape in link.shapes) and not plan.machine.shaping:
         raise MachineError(f"link {link.name} has a rate, but this kernel has no token bucket (sch_tbf); see `streambed doctor`")
 

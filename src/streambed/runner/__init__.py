@@ -1,1 +1,1 @@
-
+"""Running: what is outside the box, and what is inside it."""

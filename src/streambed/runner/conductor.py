@@ -128,7 +128,7 @@ def drain(world: LiveWorld, experiment: Experiment) -> None:
     for witness in witnesses:
         witness.start()
     if not world.wait(lambda: not any(witness.alive for witness in witnesses), limit_s=WITNESS_S_MAX):
-        world.record("note", says=f"the {WITNESS} did not finish reading within {WITNESS_S_MAX:g} s")
+        world.record("witness_incomplete", says=f"the {WITNESS} did not finish reading within {WITNESS_S_MAX:g} s")
 
 
 def stop(world: LiveWorld, experiment: Experiment) -> None:

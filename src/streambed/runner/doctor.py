@@ -37,7 +37,11 @@ def _network(found: Machine) -> list[Finding]:
     why = " ".join(found.notes)
     if not found.namespaces:
         return [Finding(what="namespaces", good=False, says="this user may not make namespaces", mend=why)]
-    ways = {"netem": "by the kernel's netem", "delay_line": "by the delay line (NFQUEUE): this kernel has no netem", "none": "cannot be had"}
+    ways = {
+        "netem": "by the kernel's netem",
+        "delay_line": "by the delay line (NFQUEUE): this kernel has no netem",
+        "none": "cannot be had",
+    }
     return [
         Finding(what="namespaces", good=True, says=f"kernel {found.kernel}, no root needed"),
         Finding(what="delay, loss", good=found.means != "none", says=ways[found.means], mend=why if found.means == "none" else ""),
@@ -47,13 +51,20 @@ def _network(found: Machine) -> list[Finding]:
 
 def _size(found: Machine) -> Finding:
     good = found.memory_mib >= MEMORY_MIB_MIN
-    return Finding(what="machine", good=good, says=f"{found.cores} cores, {found.memory_mib} MiB", mend="" if good else "a broker and a Spark job need 2 GiB")
+    return Finding(
+        what="machine",
+        good=good,
+        says=f"{found.cores} cores, {found.memory_mib} MiB",
+        mend="" if good else "a broker and a Spark job need 2 GiB",
+    )
 
 
 def _disk() -> Finding:
     free_gib = shutil.disk_usage(Path.cwd()).free >> 30
     good = free_gib >= FREE_GIB_MIN
-    return Finding(what="disk", good=good, says=f"{free_gib} GiB free here", mend="" if good else "free some space, or run with --into on another disk")
+    return Finding(
+        what="disk", good=good, says=f"{free_gib} GiB free here", mend="" if good else "free some space, or run with --into on another disk"
+    )
 
 
 def _java() -> Finding:

@@ -15,9 +15,7 @@ Positions = Mapping[str, Mapping[str, int]]
 
 def behind(name: str, topics: Iterable[str], positions: Positions, ends: Mapping[str, Mapping[int, int]]) -> str:
     """How far a reader is behind the ends of its topics; empty if it is not."""
-    lag = sum(
-        max(0, end - positions.get(topic, {}).get(str(part), 0)) for topic in topics for part, end in ends.get(topic, {}).items()
-    )
+    lag = sum(max(0, end - positions.get(topic, {}).get(str(part), 0)) for topic in topics for part, end in ends.get(topic, {}).items())
     return f"{name} is {lag} records behind" if lag else ""
 
 
@@ -56,6 +54,7 @@ class Drain:
         for job in (job for job in self._components if isinstance(job, SparkJob)):
             if self._world.find(job.name).alive:
                 said.append(behind(job.name, {*job.reads, *jobs[job.name]}, jobs[job.name], ends))
+        said += [f"{topic} cannot be looked at" for topic in self._topics() if topic not in ends]
         for group, (members, topics) in self._groups().items():
             said.append(behind(group, topics, group_positions(self._world, members), ends))
         return said
@@ -65,6 +64,9 @@ class Drain:
         if gauge.get("done") or not self._world.find(producer.name).alive:
             return ""
         return f"{producer.name} has {gauge.get('open', 0)} records under way"
+
+    def _topics(self) -> list[str]:
+        return [topic for kafka in self._components if isinstance(kafka, Kafka) for topic in kafka.topics]
 
     def _ends(self) -> dict[str, dict[int, int]]:
         ends: dict[str, dict[int, int]] = {}

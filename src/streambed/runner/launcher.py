@@ -63,7 +63,10 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
     directory = Path(decided.directory)
     _make_folder(directory)
     with _active(decided.name) as others:
-        notes = (*decided.notes, *(f"another run is active ({other}): they share the CPU, so neither can be compared with a run alone" for other in others))
+        notes = (
+            *decided.notes,
+            *(f"another run is active ({other}): they share the CPU, so neither can be compared with a run alone" for other in others),
+        )
         _fill(directory, replace(decided, notes=notes), text)
         box = _start_box(directory)
         run = Run(directory)

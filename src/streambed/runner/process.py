@@ -81,7 +81,12 @@ class LiveProcess:
             )
         self._told_to_end = False
         self._record(
-            "process_started", process=self.name, component=self.spec.component, node=self.spec.node, pid=self.pid, incarnation=self.incarnation
+            "process_started",
+            process=self.name,
+            component=self.spec.component,
+            node=self.spec.node,
+            pid=self.pid,
+            incarnation=self.incarnation,
         )
 
     def kill(self) -> None:
@@ -114,7 +119,13 @@ class LiveProcess:
         self._popen = None
         lines = [] if expected else self.last_lines()
         self._record(
-            "process_ended", process=self.name, component=self.spec.component, node=self.spec.node, status=status, expected=expected, last_lines=lines
+            "process_ended",
+            process=self.name,
+            component=self.spec.component,
+            node=self.spec.node,
+            status=status,
+            expected=expected,
+            last_lines=lines,
         )
         return None if expected else status
 

@@ -7,3 +7,5 @@ from streambed.kinds.components.producer import Producer
 from streambed.kinds.components.spark_job import SparkJob
 
 COMPONENTS = {"kafka": Kafka, "producer": Producer, "spark_job": SparkJob, "consumer": Consumer, "command": Command}
+
+__all__ = ["COMPONENTS", "Command", "Consumer", "Kafka", "Producer", "SparkJob"]

@@ -106,7 +106,10 @@ class Kafka:
         """A topic cannot have more replicas than there are brokers."""
         brokers = len(self.nodes)
         found = [
-            Problem(key=f"topics.{name}.replicas", says=f"{topic.replicas} replicas need as many brokers, but there are {brokers}: add nodes or ask for fewer")
+            Problem(
+                key=f"topics.{name}.replicas",
+                says=f"{topic.replicas} replicas need as many brokers, but there are {brokers}: add nodes or ask for fewer",
+            )
             for name, topic in self.topics.items()
             if topic.replicas > brokers
         ]
@@ -173,7 +176,10 @@ class Kafka:
     def readiness(self, world: World) -> Missing:
         """Ready when every broker has registered and every partition of every topic has a leader."""
         cluster = self.cluster(world)
-        copies = {name: (topic.partitions, topic.replicas, {key: setting_text(value) for key, value in topic.config.items()}) for name, topic in self.topics.items()}
+        copies = {
+            name: (topic.partitions, topic.replicas, {key: setting_text(value) for key, value in topic.config.items()})
+            for name, topic in self.topics.items()
+        }
         return lambda: cluster.missing(brokers=len(self.nodes), topics=copies)
 
 

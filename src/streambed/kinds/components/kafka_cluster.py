@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 ASK_S = 0.5
 Wanted = dict[str, tuple[int, int, dict[str, str]]]
@@ -49,9 +49,10 @@ class KafkaCluster:
         if view is None:
             return {}
         parts = [TopicPartition(name, number) for name in topics if name in view.topics for number in view.topics[name].partitions]
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         ends: dict[str, dict[int, int]] = {}
         try:
-            for part, future in self._client.list_offsets({part: OffsetSpec.latest() for part in parts}, request_timeout=2).items():
+            for part, future in self._client.list_offsets({part: latest for part in parts}, request_timeout=2).items():
                 ends.setdefault(part.topic, {})[part.partition] = future.result().offset
         except KafkaException:
             return {}

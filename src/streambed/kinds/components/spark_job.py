@@ -80,14 +80,22 @@ class SparkJob:
         interpreter = str(site.base / self.python) if self.python else site.machine.python
         flags = [flag for flag in artifacts.SPARK_FLAGS if self.start == "quick" or not flag.startswith("-XX:TieredStopAtLevel")]
         java = artifacts.spark_command(site.java, pyspark_home=artifacts.find_pyspark(), flags=[*flags, f"-Xmx{self.memory.bytes >> 20}m"])
-        order = {"java": java, "settings": self._settings(site), "job": str(site.base / self.job), "args": [site.resolve(word, self.name) for word in self.args]}
+        order = {
+            "java": java,
+            "settings": self._settings(site),
+            "job": str(site.base / self.job),
+            "args": [site.resolve(word, self.name) for word in self.args],
+        }
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
                 argv=(interpreter, str(DRIVER), json.dumps(order)),
-                env={**site.variables(self.name, self.node, bootstrap), **{key: site.resolve(text, self.name) for key, text in self.env.items()}},
+                env={
+                    **site.variables(self.name, self.node, bootstrap),
+                    **{key: site.resolve(text, self.name) for key, text in self.env.items()},
+                },
                 cwd=str(site.data(self.name)),
                 on_exit=self.on_exit,
             )

@@ -4,3 +4,5 @@ from streambed.kinds.faults.cut import Cut
 from streambed.kinds.faults.kill import Kill
 
 FAULTS = {"cut": Cut, "kill": Kill}
+
+__all__ = ["FAULTS", "Cut", "Kill"]

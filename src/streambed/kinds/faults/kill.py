@@ -40,7 +40,11 @@ class Kill:
         if self.target in single or self.target in parts:
             return []
         if self.target in names:
-            return [Problem(key="target", says=f"'{self.target}' has several processes: name one, such as '{self.target}/{names[self.target][0]}'")]
+            return [
+                Problem(
+                    key="target", says=f"'{self.target}' has several processes: name one, such as '{self.target}/{names[self.target][0]}'"
+                )
+            ]
         return [Problem(key="target", says=f"there is no '{self.target}'. {suggestion(self.target, [*single, *parts])}")]
 
     def inject(self, world: World) -> Heal:

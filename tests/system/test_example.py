@@ -84,7 +84,9 @@ def test_the_producer_kept_its_rate(run):
 def test_every_kind_of_sample_was_taken(run):
     samples = run.samples()
 
-    assert {"port_rx_bytes", "process_cpu_s", "process_rss_bytes", "lag_records", "sent_total", "delay_line_late_mean_ns"} <= set(samples["metric"])
+    assert {"port_rx_bytes", "process_cpu_s", "process_rss_bytes", "lag_records", "sent_total", "delay_line_late_mean_ns"} <= set(
+        samples["metric"]
+    )
     assert {"kafka/broker", "counter", "averager", "poet", "reader", "conductor", "delay line"} <= set(
         samples.filter(pl.col("metric") == "process_cpu_s")["of"]
     )
