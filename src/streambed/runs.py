@@ -16,7 +16,7 @@ from streambed.errors import UsageError, suggestion
 from streambed.history import History, Ledger, Verdict
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.checks.check import Check
-from streambed.record import read_json, write_whole
+from streambed.record import write_whole
 from streambed.status import State, state_of
 
 RUNS = Path("runs")
@@ -69,7 +69,11 @@ class Run:
 
     def verdicts(self) -> list[Verdict]:
         """What was judged last; empty if it never was."""
-        return [Verdict(**found) for found in read_json(self.directory / "verdicts.json").get("verdicts", [])]
+        return [Verdict(**found) for found in json.loads(self._judged.read_text())] if self._judged.exists() else []
+
+    @property
+    def _judged(self) -> Path:
+        return self.directory / "verdicts.json"
 
     def check(self) -> list[Verdict]:
         """Judge it, without running it, and keep the verdicts."""
@@ -78,8 +82,7 @@ class Run:
             TypeAdapter(CHECKS[asked["kind"]]).validate_python(asked) for asked in recorded.declaration.get("checks", [])
         ]
         verdicts = [check.judge(recorded) for check in checks]
-        kept = {"verdicts": [asdict(verdict) for verdict in verdicts]}
-        write_whole(self.directory / "verdicts.json", json.dumps(kept, default=str, indent=1))
+        write_whole(self._judged, json.dumps([asdict(verdict) for verdict in verdicts], default=str, indent=1))
         return verdicts
 
 

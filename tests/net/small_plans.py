@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from streambed.plan import Machine, Plan, PlannedLink, PlannedNode, Port, Route, Shape
@@ -57,7 +58,7 @@ def chain(switches: int, first: Shape, others: Shape, **machine: Any) -> Plan:
         nodes.append(PlannedNode(name=name, switch=True, address=addresses[name], routes=routes))
     nodes.append(_host("b", hosts["b"], addresses[names[-1]]))
     links = [link(("a", names[0]), (first, first))]
-    links += [link((one, next_one), (others, others), ("eth1", "eth0")) for one, next_one in zip(names, names[1:], strict=False)]
+    links += [link((one, next_one), (others, others), ("eth1", "eth0")) for one, next_one in pairwise(names)]
     links.append(link((names[-1], "b"), (others, others), ("eth1", "eth0")))
     return plan_of(nodes, links, **machine)
 

@@ -23,7 +23,6 @@ import struct
 import sys
 import threading
 import time
-from collections import deque
 from typing import Any
 
 OVERHEAD_NS = 85_000
@@ -76,8 +75,7 @@ class Queue:
         self.cut = False
         self.next_ns = NEVER_NS
         self._draw, self._send = random.Random(f"{seed} {self.number}").random, channel.send
-        self._in_order: deque[tuple[int, int]] = deque()
-        self._by_due: list[tuple[int, int]] = []
+        self._waiting: list[tuple[int, int]] = []
         self._accept = verdict(VERDICT, self.number, ACCEPT)
         self._accept_up_to = verdict(VERDICT_UP_TO, self.number, ACCEPT)
         self._drop = verdict(VERDICT, self.number, DROP)
@@ -87,37 +85,24 @@ class Queue:
         if self.cut or (self.loss and self._draw() < self.loss):
             self._send(self._drop + _packet_id(packet))
             return NEVER_NS
+        delay_ns = self.delay_ns - OVERHEAD_NS
         if self.jitter_ns:
-            delay_ns = self.delay_ns + int((2 * self._draw() - 1) * self.jitter_ns) - OVERHEAD_NS
-            due_ns = arrived_ns + max(0, delay_ns)
-            heapq.heappush(self._by_due, (due_ns, packet))
-        else:
-            due_ns = arrived_ns + max(0, self.delay_ns - OVERHEAD_NS)
-            self._in_order.append((due_ns, packet))
+            delay_ns += int((2 * self._draw() - 1) * self.jitter_ns)
+        due_ns = arrived_ns + max(0, delay_ns)
+        heapq.heappush(self._waiting, (due_ns, packet))
         return due_ns
 
     def release(self, now_ns: int, lateness: Lateness) -> int:
-        """Let go whatever is due; when the next one will be."""
-        return self._release_by_due(now_ns, lateness) if self.jitter_ns else self._release_in_order(now_ns, lateness)
-
-    def _release_in_order(self, now_ns: int, lateness: Lateness) -> int:
-        """Ids grow, so one verdict lets go all packets up to the last that is due."""
-        waiting, last = self._in_order, None
-        while waiting and waiting[0][0] <= now_ns:
-            due_ns, last = waiting.popleft()
-            lateness.add(now_ns - due_ns)
-        if last is not None:
-            self._send(self._accept_up_to + _packet_id(last))
-        return waiting[0][0] if waiting else NEVER_NS
-
-    def _release_by_due(self, now_ns: int, lateness: Lateness) -> int:
-        waiting, verdicts = self._by_due, []
+        """Let go whatever is due; when the next one will be. Ids grow: without jitter one verdict holds for all up to the last."""
+        waiting, gone = self._waiting, []
         while waiting and waiting[0][0] <= now_ns:
             due_ns, packet = heapq.heappop(waiting)
             lateness.add(now_ns - due_ns)
-            verdicts.append(self._accept + _packet_id(packet))
-        if verdicts:
-            self._send(b"".join(verdicts))
+            gone.append(packet)
+        if gone and self.jitter_ns:
+            self._send(b"".join(self._accept + _packet_id(packet) for packet in gone))
+        elif gone:
+            self._send(self._accept_up_to + _packet_id(gone[-1]))
         return waiting[0][0] if waiting else NEVER_NS
 
 
@@ -189,7 +174,7 @@ class Engine:
             heapq.heappush(self._due, (due_ns, queue.number))
 
     def _patience(self) -> float:
-        """Seconds that poll may wait: 0 if a packet is due already, else until something comes. The timer is finer than poll's own limit."""
+        """How long poll may wait: not at all if a packet is due, else until something comes; the timer is finer than its own limit."""
         if not self._due:
             return -1
         when_ns = self._due[0][0]

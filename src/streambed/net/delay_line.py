@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,8 @@ class DelayLine:
     def end(self) -> None:
         """Close its input, which ends it; kill it if it will not."""
         assert self.process.stdin and self.process.stdout
-        try:
+        with suppress(BrokenPipeError):  # It has ended already: what was still to be said is of no use.
             self.process.stdin.close()
-        except BrokenPipeError:
-            pass  # It has ended already: what was still to be said is of no use.
         try:
             self.process.wait(END_LIMIT_S)
         except subprocess.TimeoutExpired:

@@ -64,7 +64,7 @@ def network(plan: Plan, directory: Path) -> Iterator[Network]:
         _shape(plan, hosts, ways)
         if line:
             line.wait_until_ready()
-        yield Network(hosts, _wires(ways, _dropper(hosts, line)), line)
+        yield Network(hosts, _wires(ways, _dropper(hosts, line, plan.seed)), line)
 
 
 def names_file(plan: Plan) -> str:
@@ -114,7 +114,8 @@ def _connect(plan: Plan, hosts: dict[str, Host]) -> None:
 
 
 def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
-    disciplines, rules = defaultdict(list), defaultdict(list)
+    disciplines: dict[str, list[Request]] = defaultdict(list)
+    rules: dict[str, list[QueueRule]] = defaultdict(list)
     for way in ways:
         disciplines[way.sender.node] += shaping.disciplines(way, plan.seed)
         if way.means == "delay_line":
@@ -127,7 +128,7 @@ def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> N
 
 
 def _add_rules(hosts: dict[str, Host], rules: dict[str, list[QueueRule]]) -> None:
-    """The first host finds out by which means. The others go at once: the kernel makes each wait for milliseconds, but not for each other."""
+    """The first host finds out by which means; the others go at once: the kernel makes each wait, but not for each other."""
     means: Means = "nft queue"
     for name in list(rules)[:1]:
         means = hosts[name].call(partial(nfnetlink.add_rules, rules[name]))
@@ -145,11 +146,11 @@ def _wires(ways: tuple[Direction, ...], drop: Drop) -> dict[str, Wire]:
     return {there.link.name: Wire((there, back), drop) for there, back in zip(ways[::2], ways[1::2], strict=True)}
 
 
-def _dropper(hosts: dict[str, Host], line: DelayLine | None) -> Drop:
+def _dropper(hosts: dict[str, Host], line: DelayLine | None, seed: int) -> Drop:
     def drop(way: Direction, wanted: bool) -> None:
         if line:
             line.drop(way.number, wanted)
         else:
-            _ask(hosts[way.sender.node], [rtnetlink.netem(way.sender, shaping.CUT if wanted else way.shape, change=True)])
+            _ask(hosts[way.sender.node], [shaping.netem_change(way, seed, cut=wanted)])
 
     return drop

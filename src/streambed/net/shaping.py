@@ -99,6 +99,11 @@ def disciplines(direction: Direction, seed: int) -> list[Request]:
     return made
 
 
+def netem_change(direction: Direction, seed: int, *, cut: bool) -> Request:
+    """Make the netem that is there drop everything, or do again what was declared."""
+    return rtnetlink.netem(direction.sender, CUT if cut else direction.shape, seed=seed + direction.number, change=True)
+
+
 def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> list[dict[str, float]]:
     """What the delay line must know of each of its queues; `namespaces` are descriptors by node."""
     return [

@@ -93,4 +93,4 @@ def _as_conductor(plan_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    raise SystemExit(main(Path(sys.argv[1])))

@@ -1,0 +1,77 @@
+"""Messages to the kernel are as long as they say, and name what they ask."""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+import pytest
+
+from streambed.net import netlink, nfnetlink, rtnetlink, shaping
+from streambed.net.netlink import Request
+from streambed.net.nfnetlink import QueueRule
+from streambed.plan import Port, Route, Shape
+
+NEAR, FAR = Port(node="a", interface="eth0", index=10), Port(node="b", interface="eth3", index=13)
+RULES = [
+    QueueRule(node="s", hook="forward", interface="eth1", number=7),
+    QueueRule(node="s", hook="prerouting", interface="eth1", number=8),
+]
+REQUESTS = [
+    rtnetlink.veth(NEAR, FAR, 5),
+    rtnetlink.up(NEAR),
+    rtnetlink.address(NEAR, "10.0.0.1"),
+    rtnetlink.route(Route(destination="default", interface="eth0", via="10.255.0.1"), NEAR, "10.0.0.1"),
+    rtnetlink.tbf(NEAR, shaping.bucket(40_000_000_000)),
+    rtnetlink.netem(NEAR, Shape(delay_ns=1)),
+    *nfnetlink.requests(RULES, "nft queue"),
+    *nfnetlink.requests(RULES, "xt NFQUEUE"),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request_: request_.asks)
+def test_a_message_is_as_long_as_its_header_says(request_: Request) -> None:
+    encoded = request_.encoded(3)
+
+    assert struct.unpack_from("=I", encoded) == (len(encoded),)
+    assert len(encoded) % 4 == 0
+
+
+def test_an_attribute_is_padded_but_its_length_is_not() -> None:
+    assert netlink.attribute(3, b"lo\0") == struct.pack("=HH", 7, 3) + b"lo\0\0"
+
+
+def test_a_netem_message_is_the_one_that_tc_sends_with_exact_times_added() -> None:
+    body = rtnetlink.netem(NEAR, Shape(delay_ns=10_000_000, jitter_ns=3_000_000, loss=0.1)).body
+
+    assert body[:32] == struct.pack("=BBHiIII", 0, 0, 0, 10, 0x10000, 0xFFFFFFFF, 0) + struct.pack("=HH", 10, 1) + b"netem\0\0\0"
+    assert body[36:60] == struct.pack("=IIIIII", 0, 100_000, 0x1999999A, 0, 0, 0)
+    assert struct.pack("=HHq", 12, 10, 10_000_000) in body and struct.pack("=HHq", 12, 11, 3_000_000) in body
+
+
+def test_a_route_to_a_neighbour_needs_no_gateway() -> None:
+    near = rtnetlink.route(Route(destination="10.0.0.3/32", interface="eth0"), NEAR, "10.255.0.1")
+    far = rtnetlink.route(Route(destination="10.0.0.3/32", interface="eth0", via="10.255.0.2"), NEAR, "10.255.0.1")
+
+    assert (near.body[6], near.body[8]) == (253, 0)  # Scope link.
+    assert (far.body[6], far.body[8]) == (0, 4)  # Scope universe, onlink.
+
+
+def test_many_messages_go_in_few_pieces_but_a_transaction_in_one() -> None:
+    many = [rtnetlink.up(NEAR)] * 5_000
+
+    assert [len(part) <= 60_000 for part in netlink._parts(many, whole=False)] == [True] * 3
+    assert len(list(netlink._parts(many, whole=True))) == 1
+
+
+def test_a_transaction_begins_and_ends_and_makes_each_chain_once() -> None:
+    asked = [request.asks for request in nfnetlink.requests([*RULES, *RULES], "nft queue")]
+
+    assert asked[0] == asked[-1] == "change packet rules"
+    assert asked.count("make the chain forward") == asked.count("make the chain prerouting") == 1
+
+
+def test_a_refusal_says_what_was_asked() -> None:
+    refusal = netlink.Refusal(rtnetlink.tbf(NEAR, shaping.bucket(8_000)).asks, errno.ENOENT)
+
+    assert str(refusal) == "the kernel refused to limit a/eth0 to 8000 bit/s (tbf): No such file or directory"

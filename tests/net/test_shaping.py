@@ -1,0 +1,91 @@
+"""Which discipline or queue each direction of a link gets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from small_plans import MS, pair, star
+
+from streambed.errors import MachineError
+from streambed.net import shaping
+from streambed.plan import Plan, Shape
+
+DELAY = Shape(delay_ns=10 * MS)
+
+
+def made(plan: Plan) -> list[list[str]]:
+    """What is asked of the kernel for each direction, without the port."""
+    return [[request.asks.split("(")[1].rstrip(")") for request in shaping.disciplines(way, plan.seed)] for way in shaping.directions(plan)]
+
+
+def test_a_switch_queues_what_it_sends_and_what_hosts_send_it() -> None:
+    from_host, from_switch, *_ = [way.rule for way in shaping.directions(star(DELAY))]
+
+    assert (from_host.node, from_host.hook, from_host.interface) == ("switch1", "prerouting", "eth0")
+    assert (from_switch.node, from_switch.hook, from_switch.interface) == ("switch1", "forward", "eth0")
+
+
+def test_a_host_linked_directly_queues_what_arrives() -> None:
+    rules = [way.rule for way in shaping.directions(pair(DELAY))]
+
+    assert [(rule.node, rule.hook) for rule in rules] == [("b", "prerouting"), ("a", "prerouting")]
+
+
+def test_every_direction_has_a_queue_of_its_own() -> None:
+    assert [way.number for way in shaping.directions(star(DELAY))] == [1, 2, 3, 4]
+
+
+def test_the_delay_line_leaves_only_the_rate_to_the_kernel() -> None:
+    assert made(pair(Shape(delay_ns=MS, rate_bps=10_000_000))) == [["tbf"], ["tbf"]]
+
+
+def test_netem_comes_first_because_the_rate_hangs_beneath_it() -> None:
+    assert made(pair(Shape(delay_ns=MS, rate_bps=10_000_000), means="netem")) == [["netem", "tbf"], ["netem", "tbf"]]
+
+
+def test_a_link_that_is_not_emulated_gets_nothing_but_its_rate() -> None:
+    plan = pair(Shape(rate_bps=10_000_000), means="netem")
+    plan = replace(plan, links=(replace(plan.links[0], emulated=False),))
+
+    assert made(plan) == [["tbf"], ["tbf"]]
+    assert shaping.delay_line_queues(shaping.directions(plan), {"a": 3, "b": 4}) == []
+
+
+def test_a_bucket_holds_four_milliseconds_and_waits_a_tenth_of_a_second() -> None:
+    bucket = shaping.bucket(100_000_000)
+
+    assert (bucket.rate_bytes, bucket.burst_bytes, bucket.limit_bytes) == (12_500_000, 50_000, 1_250_000)
+
+
+def test_a_small_bucket_still_takes_whole_packets() -> None:
+    bucket = shaping.bucket(64_000)
+
+    assert (bucket.burst_bytes, bucket.limit_bytes) == (3_200, 45_000)
+
+
+def test_a_queue_tells_the_delay_line_its_shape_and_namespace() -> None:
+    ways = shaping.directions(pair(Shape(delay_ns=MS, jitter_ns=5, loss=0.1)))
+
+    first, _ = shaping.delay_line_queues(ways, {"a": 3, "b": 4})
+
+    assert first == {"number": 1, "namespace": 4, "delay_ns": MS, "jitter_ns": 5, "loss": 0.1}
+
+
+def test_hosts_send_single_packets_where_netem_loses_some() -> None:
+    assert [port.node for port in shaping.ports_without_offload(star(Shape(loss=0.1), means="netem"))] == ["a", "b"]
+
+
+@pytest.mark.parametrize("plan", [star(DELAY, means="netem"), star(Shape(loss=0.1))], ids=["nothing is lost", "delay line"])
+def test_hosts_bundle_segments_elsewhere(plan: Plan) -> None:
+    assert shaping.ports_without_offload(plan) == []
+
+
+def test_a_delay_is_refused_where_the_machine_has_no_means() -> None:
+    with pytest.raises(MachineError, match="link a-b has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE"):
+        shaping.directions(pair(DELAY, means="none"))
+
+
+def test_a_rate_is_refused_where_the_machine_has_no_token_bucket() -> None:
+    with pytest.raises(MachineError, match="link a-b has a rate"):
+        shaping.directions(pair(Shape(rate_bps=1_000), shaping=False))

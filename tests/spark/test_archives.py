@@ -1,0 +1,39 @@
+"""The archives that set-up made fit the commands of a run: with -Xshare:on, Java refuses to start if one does not."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from streambed import artifacts
+
+pytestmark = pytest.mark.spark
+
+
+def starts_sharing(command: list[str], *arguments: str) -> bool:
+    assert any("SharedArchiveFile" in word for word in command), "fetch made no archive for this Java and these jars"
+    return (
+        subprocess.run([command[0], "-Xshare:on", *command[1:], *arguments], capture_output=True, timeout=60, check=False).returncode == 0
+    )
+
+
+def test_kafka_starts_from_its_archive():
+    assert starts_sharing(artifacts.kafka_command(artifacts.find_java()), "kafka.Kafka", "--version")
+
+
+def test_spark_starts_from_its_archive_also_with_extra_jars(tmp_path):
+    extra = tmp_path / "extra.jar"
+    extra.write_bytes(artifacts.jars("kafka")[0].read_bytes())
+
+    command = artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), extra_jars=[extra])
+
+    assert starts_sharing(command, "--version")
+
+
+def test_java_refuses_an_archive_made_for_other_jars():
+    command = artifacts.kafka_command(artifacts.find_java())
+    at = command.index("-cp") + 1
+    command[at] = ":".join(reversed(command[at].split(":")))
+
+    assert not starts_sharing(command, "kafka.Kafka", "--version")
