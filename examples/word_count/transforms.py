@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -17,7 +19,9 @@ def lines_of(records: DataFrame) -> DataFrame:
 
 def word_frequencies(lines: DataFrame) -> DataFrame:
     """How often each word has occurred in each document so far. A line that is sent again counts again: frequencies only grow."""
-    words = F.regexp_extract_all(F.lower("text"), F.lit(WORD), 0)
+    # Not lower(): its first call loads the case tables of all scripts, which takes seconds, and words here are of a to z.
+    lower = F.translate("text", string.ascii_uppercase, string.ascii_lowercase)
+    words = F.regexp_extract_all(lower, F.lit(WORD), 0)
     occurrences = lines.select("document", F.explode(words).alias("word"))
     return occurrences.groupBy("document", "word").agg(F.count("*").alias("frequency"))
 

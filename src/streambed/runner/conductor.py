@@ -9,13 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from pydantic import TypeAdapter
-
 from streambed.errors import ProcessError
-from streambed.experiment.model import Experiment
-from streambed.history import WITNESS
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, Events, now_ns
+from streambed.runner.cast import Cast, cast_of
 from streambed.runner.drain import Drain
 from streambed.runner.live_world import LiveWorld, live_world
 from streambed.runner.sampler import sampling
@@ -34,19 +31,19 @@ class Interrupted(BaseException):
 def conduct(plan: Plan) -> None:
     """Carry out one run and keep what happened."""
     signal.signal(signal.SIGTERM, _interrupt)
-    experiment = TypeAdapter(Experiment).validate_python(plan.declaration)
+    cast = cast_of(plan.declaration)
     events = Events(Path(plan.directory) / "history" / EVENTS)
     events.record("phase", phase="build")
     events.record("clock", wall_ns=time.time_ns())
     for note in plan.notes:
         events.record("note", says=note)
     try:
-        with live_world(plan, events) as world, sampling(world, experiment), timeline(experiment.faults, world) as faults:
+        with live_world(plan, events) as world, sampling(world, cast), timeline(cast.faults, world) as faults:
             start(world, "start")
-            ready(world, experiment)
+            ready(world, cast)
             load(world, faults, plan.duration_ns)
-            drain(world, experiment)
-            stop(world, experiment)
+            drain(world, cast)
+            stop(world, cast)
     finally:
         events.record("phase", phase="destroy")
         events.record("clock", wall_ns=time.time_ns())
@@ -65,11 +62,11 @@ def start(world: LiveWorld, phase: Starts) -> None:
             process.start()
 
 
-def ready(world: LiveWorld, experiment: Experiment) -> None:
+def ready(world: LiveWorld, cast: Cast) -> None:
     """Servers first; then everybody who was waiting for them."""
     end_ns = now_ns() + world.plan.ready_limit_ns
-    servers = [component for component in experiment.components.values() if component.server]
-    others = [component for component in experiment.components.values() if not component.server]
+    servers = [component for component in cast.components if component.server]
+    others = [component for component in cast.components if not component.server]
     world.record("phase", phase="servers")
     await_all(world, {server.name: server.readiness(world) for server in servers}, end_ns)
     open_gate(world, "servers")
@@ -115,11 +112,11 @@ def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
     faults.heal_all()
 
 
-def drain(world: LiveWorld, experiment: Experiment) -> None:
+def drain(world: LiveWorld, cast: Cast) -> None:
     """Wait until every reader has caught up; then let the witness read the checked topics back."""
     began_ns = now_ns()
     world.record("phase", phase="drain")
-    asked = Drain(world, experiment)
+    asked = Drain(world, cast.components)
     if world.wait(asked.done, limit_s=world.plan.drain_limit_ns / 1e9, step_s=0.1):
         world.record("drained", seconds=round((now_ns() - began_ns) / 1e9, 3))
     else:
@@ -128,11 +125,11 @@ def drain(world: LiveWorld, experiment: Experiment) -> None:
     for witness in witnesses:
         witness.start()
     if not world.wait(lambda: not any(witness.alive for witness in witnesses), limit_s=WITNESS_S_MAX):
-        world.record("witness_incomplete", says=f"the {WITNESS} did not finish reading within {WITNESS_S_MAX:g} s")
+        world.record("witness_incomplete", says=f"the witness did not finish reading within {WITNESS_S_MAX:g} s")
 
 
-def stop(world: LiveWorld, experiment: Experiment) -> None:
+def stop(world: LiveWorld, cast: Cast) -> None:
     """Agents and programs are asked to end and keep what they have; servers end with the world."""
     world.record("phase", phase="stop")
-    servers = {component.name for component in experiment.components.values() if component.server}
+    servers = {component.name for component in cast.components if component.server}
     world.stop([process for process in world.processes.values() if process.spec.component not in servers])

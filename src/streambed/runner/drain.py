@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from streambed.experiment.model import Experiment
 from streambed.kinds.components import Consumer, Kafka, Producer, SparkJob
+from streambed.kinds.components.component import Component
 from streambed.record import now_ns
 from streambed.runner.live_world import LiveWorld
 
@@ -32,9 +32,9 @@ def group_positions(world: LiveWorld, members: Iterable[str]) -> dict[str, dict[
 class Drain:
     """Asks everybody, and remembers for how long the answer has been "nothing is missing"."""
 
-    def __init__(self, world: LiveWorld, experiment: Experiment) -> None:
+    def __init__(self, world: LiveWorld, components: Sequence[Component]) -> None:
         self._world = world
-        self._components = list(experiment.components.values())
+        self._components = components
         self._still_since_ns: int | None = None
         self.waits: list[str] = []
 

@@ -34,7 +34,7 @@ VERSIONS = ("streambed", "pyspark", "confluent-kafka", "pyarrow", "polars")
 
 def examine() -> Machine:
     """This machine, what it can emulate, and the Java that runs will use."""
-    found, java = machine.examine(), artifacts.find_java()
+    found, java = machine.examine(artifacts.cache() / "machine.json"), artifacts.find_java()
     return replace(
         found,
         java=str(java.path),

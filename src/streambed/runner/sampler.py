@@ -9,9 +9,9 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 
-from streambed.experiment.model import Experiment
 from streambed.kinds.components import SparkJob
 from streambed.record import now_ns
+from streambed.runner.cast import Cast
 from streambed.runner.live_world import LiveWorld
 from streambed.tables import SAMPLES, Table
 
@@ -42,9 +42,9 @@ def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
 class Sampler:
     """Runs in a thread of its own, so that waiting and faults are not held up by measuring."""
 
-    def __init__(self, world: LiveWorld, experiment: Experiment, table: Table) -> None:
+    def __init__(self, world: LiveWorld, cast: Cast, table: Table) -> None:
         self._world = world
-        self._components = list(experiment.components.values())
+        self._components = cast.components
         self._table = table
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler")
@@ -107,10 +107,10 @@ class Sampler:
 
 
 @contextlib.contextmanager
-def sampling(world: LiveWorld, experiment: Experiment) -> Iterator[Sampler]:
+def sampling(world: LiveWorld, cast: Cast) -> Iterator[Sampler]:
     """Sample for as long as the world lives."""
     with Table(world.directory / "history" / "samples.arrow", SAMPLES) as table:
-        sampler = Sampler(world, experiment, table)
+        sampler = Sampler(world, cast, table)
         sampler.start()
         try:
             yield sampler

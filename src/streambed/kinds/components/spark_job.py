@@ -115,6 +115,7 @@ class SparkJob:
             "spark.eventLog.dir": f"{home}/events",
             "spark.eventLog.rolling.enabled": False,
             "spark.eventLog.compress": False,
+            "spark.ui.enabled": False,  # Nobody outside the box can reach it, and it takes a second to start.
             "spark.ui.showConsoleProgress": False,
             **self.settings,
         }
