@@ -59,13 +59,21 @@ def run(
     plan = _prepare(file, changes, seed, into)
     text = file.read_text()
     done = launcher.launch(plan, text=text) if as_json else _watched(plan, text)
-    verdicts = done.check()
-    page = _write_report(done, quiet=as_json) if with_report else None
+    verdicts, page = _judge_and_show(done, with_report=with_report, quiet=as_json)
     if as_json:
         typer.echo(json.dumps(_summary(done, verdicts, page), default=str))
     else:
         _show_end(done, verdicts, page)
     raise typer.Exit(_status(done, verdicts))
+
+
+def _judge_and_show(done: Run, *, with_report: bool, quiet: bool) -> tuple[list[Verdict], Path | None]:
+    try:
+        return done.check(), _write_report(done, quiet=quiet) if with_report else None
+    except OSError:
+        if done.state == "finished":
+            raise
+        return [], None  # The run ended for want of space: its reason is what the user must hear.
 
 
 def _prepare(file: Path, changes: list[str], seed: int | None, into: Path) -> Plan:

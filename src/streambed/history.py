@@ -5,6 +5,7 @@ Checks and reports read it; nothing here runs anything. All times are monotonic 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,8 +143,8 @@ def keep_as_parquet(directory: Path) -> None:
     for name, schema in TABLES.items():
         parts = list(folder.glob(f"{name}*.arrow"))
         if parts:
-            part = folder / f"{name}.parquet.part"
-            _table(folder, name, schema).write_parquet(part)
-            part.rename(folder / f"{name}.parquet")
+            whole = io.BytesIO()
+            _table(folder, name, schema).write_parquet(whole)
+            record.write_whole(folder / f"{name}.parquet", whole.getvalue())
             for path in parts:
                 path.unlink()

@@ -154,7 +154,10 @@ def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) 
 
 
 def _refuse_what_cannot_be(links: tuple[PlannedLink, ...], machine: Machine) -> None:
-    says = [] if machine.namespaces else ["this machine does not let you make the namespaces that hosts live in"]
+    advice = "`streambed doctor` tells what this machine can emulate and how to mend it"
+    if not machine.namespaces:
+        raise MachineError("\n".join(["this machine does not let you make the namespaces that hosts live in", *machine.notes, advice]))
+    says: list[str] = []
     emulated = [link.name for link in links if link.emulated]
     if emulated and machine.means == "none":
         says.append(f"this machine can neither delay, lose nor cut packets, but {_listed(emulated)} needs it")
@@ -166,7 +169,7 @@ def _refuse_what_cannot_be(links: tuple[PlannedLink, ...], machine: Machine) -> 
         least = Duration(SHORTEST_DELAY_NS)
         says.append(f"without netem this machine cannot delay by less than {least}, as {_listed(short)} asks: give 0s, {least} or more")
     if says:
-        raise MachineError("\n".join([*says, "`streambed doctor` tells what this machine can emulate and how to mend it"]))
+        raise MachineError("\n".join([*says, advice]))
 
 
 def _listed(names: list[str]) -> str:

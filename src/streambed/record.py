@@ -29,11 +29,15 @@ def now_ns() -> int:
     return time.monotonic_ns()
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Replace a file so that a reader sees the old text or the new, never half of it."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Replace a file so that a reader sees the old content or the new, never half of it; a disk that is full leaves the old."""
     part = path.with_name(path.name + ".part")
-    part.write_text(text)
-    os.replace(part, path)
+    try:
+        part.write_bytes(content if isinstance(content, bytes) else content.encode())
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -12,8 +12,6 @@ from streambed.errors import StreambedError
 from streambed.record import read_json, write_whole
 
 State = Literal["running", "finished", "failed", "interrupted", "broken"]
-DISK_FULL = 28
-"""Exit status of a conductor that could not even write how it failed."""
 FREE_BYTES_MIN = 1 << 20
 
 
@@ -38,22 +36,20 @@ def conclude(directory: Path, state: State, reason: str) -> None:
         write_whole(directory / "status.json", json.dumps({**status, "state": state, "reason": reason}))
 
 
-def describe_failure(directory: Path, error: BaseException) -> bool:
-    """Conclude a failed run with its reason. True if the disk is too full even for that."""
-    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    if full or shutil.disk_usage(directory).free < FREE_BYTES_MIN:
-        reason = f"the disk that holds {directory} is full: free some space, or run with --into on another disk"
-    else:
-        reason = (
-            str(error)
-            if isinstance(error, StreambedError)
-            else f"{type(error).__name__}: {error}. The whole trace is in {directory / 'logs' / 'box.log'}"
-        )
-    try:
+def full_disk(directory: Path) -> str:
+    """What to say if the disk of a run is full; empty if it is not."""
+    if shutil.disk_usage(directory).free >= FREE_BYTES_MIN:
+        return ""
+    return f"the disk that holds {directory} is full: free some space, or run with --into on another disk"
+
+
+def describe_failure(directory: Path, error: BaseException) -> None:
+    """Conclude a failed run with its reason. On a full disk it may not be possible to write it: readers then find out by themselves."""
+    trace = directory / "logs" / "box.log"
+    said = str(error) if isinstance(error, StreambedError) else f"{type(error).__name__}: {error}. The whole trace is in {trace}"
+    reason = full_disk(directory) or said
+    with contextlib.suppress(OSError):
         conclude(directory, "failed", reason)
-    except OSError:
-        return True
-    return False
 
 
 def state_of(directory: Path) -> tuple[State, str]:
@@ -62,5 +58,5 @@ def state_of(directory: Path) -> tuple[State, str]:
     if not status:
         return "broken", "it was never begun"
     if status["state"] == "running" and started_ticks(status["pid"]) != status["started"]:
-        return "broken", "its processes were killed"
+        return "broken", full_disk(directory) or "its processes were killed"
     return status["state"], status["reason"]

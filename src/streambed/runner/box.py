@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from streambed.net.box_entry import enter_namespaces, settle_as_first
-from streambed.status import DISK_FULL, conclude, describe_failure
+from streambed.status import conclude, describe_failure
 
 
 def main(plan_path: Path) -> int:
@@ -86,7 +86,7 @@ def _as_conductor(plan_path: Path) -> None:
             conclude(plan_path.parent, "interrupted", "interrupted by the user")
         except BaseException as error:
             traceback.print_exc()
-            status = DISK_FULL if describe_failure(plan_path.parent, error) else 3
+            describe_failure(plan_path.parent, error)
     finally:
         sys.stderr.flush()
         os._exit(status)

@@ -24,7 +24,7 @@ from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
 from streambed.record import FOLDERS, wait_until
 from streambed.runs import RUNS, Run
-from streambed.status import DISK_FULL, begin, conclude
+from streambed.status import begin, conclude, full_disk
 
 FREE_BYTES_MIN = 64 << 20
 LOOK_S = 0.1
@@ -151,9 +151,8 @@ def _end(box: subprocess.Popen[bytes], directory: Path) -> None:
     except subprocess.TimeoutExpired:
         box.kill()
         status = box.wait()
-    full = f"the disk that holds {directory} is full: free some space, or run with --into on another disk"
     with contextlib.suppress(OSError):  # On a full disk nobody can write it down; a reader then finds the process gone.
-        conclude(directory, "broken", full if status == DISK_FULL else f"the box was killed (status {status})")
+        conclude(directory, "broken", full_disk(directory) or f"the box was killed (status {status})")
 
 
 @contextlib.contextmanager

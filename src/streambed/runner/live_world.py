@@ -27,6 +27,8 @@ class LiveWorld:
         self.network = made
         self.record = events.record
         self.processes = {spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record) for spec in plan.processes}
+        self.troubles: list[Exception] = []
+        """What went wrong in other threads; whoever watches raises it."""
         self._kept: dict[str, Any] = {}
 
     def find(self, target: str) -> LiveProcess:
@@ -62,6 +64,8 @@ class LiveWorld:
 
     def watch(self) -> None:
         """Notice what died since the last look; a death that the declaration does not allow ends the run."""
+        if self.troubles:
+            raise self.troubles[0]
         line = self.network.delay_line
         if line and line.poll() is not None:
             raise WorldError("the delay line died: every emulated link is dead, so the run cannot be believed")

@@ -51,8 +51,11 @@ class Sampler:
         self._wall_minus_monotonic_ns = time.time_ns() - now_ns()
 
     def _run(self) -> None:
-        while not self._stop.wait(EVERY_S):
-            self.sample()
+        try:
+            while not self._stop.wait(EVERY_S):
+                self.sample()
+        except Exception as error:  # Whatever it is, a run without samples must not go on as if it had them.
+            self._world.troubles.append(error)
 
     def sample(self) -> None:
         """Measure everything now."""

@@ -1,0 +1,120 @@
+"""Bad input gets one clear message, a status that says whose fault it is, and leaves nothing running."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from running import STREAMBED, streambed
+
+from streambed import Run, artifacts
+
+pytestmark = pytest.mark.system
+SMALL = """
+version: 1
+name: small
+duration: 3s
+topology:
+  links: [{ends: [left, right], delay: 5ms}]
+components:
+  one: {kind: command, node: left, argv: %s}
+"""
+KAFKA = """
+version: 1
+name: kafka
+duration: 3s
+topology:
+  switches: [core]
+  links: [{ends: [broker, core]}, {ends: [engine, core], delay: 2ms}]
+components:
+  kafka: {kind: kafka, nodes: [broker], topics: {lines: {}}}
+  job: {kind: spark_job, node: engine, job: job.py, reads: lines}
+"""
+
+
+def run_in_user_namespace(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a shell script as root of a user namespace with mounts of its own."""
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_job_that_crashes_at_import_ends_the_run_with_its_traceback(tmp_path):
+    (tmp_path / "experiment.yaml").write_text(KAFKA)
+    (tmp_path / "job.py").write_text("import no_such_module\n")
+
+    done = streambed("run", "experiment.yaml", "--no-report", cwd=tmp_path)
+
+    assert done.returncode == 3
+    assert "job on engine ended with status 1" in done.stderr
+    assert "No module named 'no_such_module'" in done.stderr
+    assert Run(tmp_path / "runs" / "kafka" / "latest").history().of("process_ended")
+
+
+def test_a_corrupted_jar_is_named_with_the_command_that_mends_it(tmp_path):
+    shutil.copytree(artifacts.cache() / "jars", tmp_path / "cache" / "jars")
+    victim = next((tmp_path / "cache" / "jars").glob("kafka-clients-4*.jar"))
+    victim.write_bytes(victim.read_bytes()[:-1] + b"?")
+    (tmp_path / "experiment.yaml").write_text(KAFKA)
+    (tmp_path / "job.py").touch()
+
+    done = streambed("run", "experiment.yaml", cwd=tmp_path, env={"STREAMBED_CACHE": str(tmp_path / "cache")})
+
+    assert done.returncode == 3
+    assert "org.apache.kafka:kafka-clients" in done.stderr
+    assert "streambed fetch kafka" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_user_namespaces_the_message_says_how_to_allow_them(tmp_path):
+    (tmp_path / "experiment.yaml").write_text(SMALL % "[sleep, '1']")
+    command = " ".join([*STREAMBED, "run", "experiment.yaml"])
+
+    done = run_in_user_namespace(f"echo 0 > /proc/sys/user/max_user_namespaces; STREAMBED_CACHE=$PWD/cache {command}", tmp_path)
+
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "namespaces" in done.stderr
+    assert "sysctl" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("size", "argv"),
+    [("30m", "[sleep, '1000']"), ("80m", '[sh, -c, "head -c 200m /dev/zero > fill; sleep 1000"]')],
+    ids=["before", "during"],
+)
+def test_a_full_disk_is_said_before_a_run_or_during_it(tmp_path, size, argv):
+    (tmp_path / "experiment.yaml").write_text(SMALL % argv.replace("fill", str(tmp_path / "runs" / "fill")))
+    (tmp_path / "runs").mkdir()
+    command = " ".join([*STREAMBED, "run", "experiment.yaml", "--no-report"])
+
+    done = run_in_user_namespace(f"mount -t tmpfs -o size={size} none runs && {command}", tmp_path)
+
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "is full" in done.stderr
+    assert "--into" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_all_mistakes_of_a_file_are_told_at_once_with_their_places(tmp_path):
+    (tmp_path / "experiment.yaml").write_text(KAFKA.replace("delay: 2ms", "delya: 2").replace("reads: lines", "reads: lines, acks: all"))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "streambed.cli", "plan", "experiment.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 64
+    assert "experiment.yaml:7:" in done.stderr
+    assert "Did you mean 'delay'?" in done.stderr
+    assert "experiment.yaml:10:" in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "experiment.yaml").write_text(SMALL % "[sleep, '1']")
+
+    done = streambed("run", "experiment.yaml", "--into", "/proc/nowhere", cwd=tmp_path)
+
+    assert done.returncode == 3
+    assert "cannot be made" in done.stderr
