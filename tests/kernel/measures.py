@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import statistics
+import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,95 @@ def cuts(net: Network) -> dict[str, Any]:
     return seen
 
 
+def long_cut(net: Network) -> dict[str, Any]:
+    """How a connection to b ends that begins during a cut, and the first round trip after it."""
+
+    def connect() -> str:
+        try:
+            socket.create_connection(("b", PORT), 4).close()
+        except OSError as error:
+            return str(error)
+        return "connected"
+
+    (wire,) = [wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}]
+    ends = tuple(port.node for port in wire.link.ports)
+    serve_echo(net, "b")
+    wire.cut(ends)
+    settle()
+    ended = net.hosts["a"].call(connect)
+    wire.mend(ends)
+    settle()
+    return {"ended": ended, "first_ms": round_trip_ms(net, "a", "b")}
+
+
+def on_its_way(net: Network) -> dict[str, Any]:
+    """Whether a datagram arrives that was on its way when its wire was cut."""
+    (wire,) = [wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}]
+    count = serve_echo(net, "b")
+    net.hosts["a"].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"?", ("b", PORT)))
+    settle()
+    before = count["asked"]
+    wire.cut(("a",))
+    arrived = record.wait_until(lambda: count["asked"] > before, limit_s=1)
+    return {"arrived": arrived}
+
+
+def order(net: Network, count: int = 300) -> dict[str, Any]:
+    """How many of `count` datagrams, sent one after the other, arrive before one that was sent earlier."""
+    server, client = (net.hosts[name].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for name in "ba")
+    server.bind(("", PORT))
+    server.settimeout(1)
+    net.hosts["a"].call(lambda: client.connect(("b", PORT)))
+    for number in range(count):
+        client.send(str(number).encode())
+    numbers = []
+    with suppress(TimeoutError):
+        while True:
+            numbers.append(int(server.recv(64)))
+    overtaken = sum(here > there for here, there in pairwise(numbers))
+    return {"arrived": len(numbers), "overtaken": overtaken}
+
+
+def gaps(net: Network, size: int = 1_000_000) -> dict[str, Any]:
+    """How many segments in a row TCP lost on the way to b, each time it lost any."""
+    server = net.hosts["b"].call(lambda: socket.create_server(("", PORT)))
+    watch = net.hosts["b"].call(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800)))
+    watch.settimeout(1)
+    client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
+    channel, _ = server.accept()
+    threading.Thread(target=client.sendall, args=(bytes(size),), daemon=True).start()
+    threading.Thread(target=_drink, args=(channel,), daemon=True).start()
+    segment = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    lost: Counter[int] = Counter()
+    packets, longest, end = 0, 0, None
+    with suppress(TimeoutError):
+        while True:
+            packet, (_, _, kind, *_) = watch.recvfrom(2048)
+            if kind == 4:  # What b itself sent.
+                continue
+            total, = struct.unpack_from("!H", packet, 2)
+            sequence, head = struct.unpack_from("!I", packet, 24)[0], (packet[0] & 15) * 4 + (packet[32] >> 4) * 4
+            packets, longest = packets + 1, max(longest, total)
+            if end is not None and 0 < (gap := (sequence - end) % (1 << 32)) < 1 << 31:
+                lost[round(gap / segment)] += 1
+            if end is None or (sequence + total - head - end) % (1 << 32) < 1 << 31:
+                end = (sequence + total - head) % (1 << 32)
+    return {"packets": packets, "longest": longest, "segment": segment, "lost": dict(sorted(lost.items()))}
+
+
+def loaded(net: Network) -> dict[str, Any]:
+    """Throughput, and round trips beside it."""
+    server = net.hosts["b"].call(lambda: socket.create_server(("", PORT)))
+    client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
+    channel, _ = server.accept()
+    for act in (_pour, _drink):
+        threading.Thread(target=act, args=(client if act is _pour else channel,), daemon=True).start()
+    record.wait_until(lambda: False, limit_s=1)
+    start, before = time.monotonic(), _bytes_at(net, "b/eth0")
+    found = round_trips(net, 60)
+    return found | {"mbit_per_s": (_bytes_at(net, "b/eth0") - before) * 8 / (time.monotonic() - start) / 1e6}
+
+
 def settle() -> None:
     """An order to the delay line takes a moment to arrive."""
     record.wait_until(lambda: False, limit_s=0.05)
@@ -175,7 +266,7 @@ def built(net: Network) -> dict[str, Any]:
 
 
 MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
-    function.__name__: function for function in (round_trips, throughput, loss, segments, cuts, killed_delay_line, surroundings, built)
+    function.__name__: function for function in (round_trips, throughput, loss, segments, cuts, killed_delay_line, surroundings, built, long_cut, on_its_way, order, gaps, loaded)
 }
 
 
