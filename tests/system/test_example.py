@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 from running import ROOT, streambed
+from test_browser import document, marks
 
-from streambed import Run
+from streambed import Latency, Run
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "word_count"
@@ -104,6 +107,32 @@ def test_the_slow_edge_is_as_slow_as_declared(run):
     sent = run.ledger().sent
 
     assert (sent["acked"] - sent["sent"]).min() >= 44_000_000 * 0.95
+
+
+def test_a_limit_below_what_spark_can_do_fails(run):
+    verdict = Latency(of="counter", p99="1ms").judge(run.history())
+
+    assert verdict.fails
+    assert verdict.evidence["records"] == 500 * LOAD_S
+
+
+@pytest.mark.browser
+def test_the_page_of_a_real_run_is_drawn_in_a_real_browser(run, browser, tmp_path):
+    text = document(browser, run.directory / "report.html", tmp_path / "profile")
+
+    drawn = marks(text)
+    assert '<div id="script-errors" role="alert"></div>' in text
+    assert drawn.keys() == {path.stem for path in (run.directory / "figures").glob("*.svg")}
+    assert all(drawn.values())
+
+
+def test_the_python_of_the_results_page_works_on_it(example):
+    folder, _ = example
+    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "results.md").read_text(), re.DOTALL)
+
+    done = subprocess.run([sys.executable, "-c", text + "assert len(latency_ns)"], cwd=folder, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_page_and_its_figures_are_there(run):

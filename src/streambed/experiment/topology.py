@@ -35,7 +35,7 @@ class Link:
     delay: Duration = Duration(0)
     """How long a packet is on its way, each way."""
     jitter: Duration = Duration(0)
-    """A packet takes up to so much more or less than `delay`; packets stay in order."""
+    """A packet takes up to so much more or less than `delay`, so that one may overtake another."""
     loss: Share = Share(0)
     """How many packets never arrive."""
     rate: Bandwidth | None = None
