@@ -30,7 +30,7 @@ HOMES = {
 }
 NETLINK_HOMES = ("net/", "agents/delay_line.py")
 SLEEPERS = ("record.py", "agents/")
-SPEAKERS = ("cli.py", "agents/")
+SPEAKERS = ("cli/", "agents/")
 # Joined here, so that this file does not itself hold what it looks for.
 HOSTS = ["pypi" + ".org", "python" + "hosted.org", "maven" + ".org", "maven" + ".apache.org", "nexus" + "."]
 MACHINE_PATHS = re.compile(r"(?<![\w.~}])/(?:" + "root" + "|" + "work" + r")/")

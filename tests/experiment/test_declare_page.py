@@ -31,6 +31,8 @@ def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> s
     if default is None or (default is PydanticUndefined and factory is None):
         return "needed" if default is PydanticUndefined else "none"
     given = default if factory is None else factory()
+    if isinstance(given, bool):
+        return f"`{str(given).lower()}`"
     return {(): "`[]`", "": "`''`"}.get(given, f"`{given}`") if isinstance(given, (str, tuple)) else f"`{given}`"
 
 

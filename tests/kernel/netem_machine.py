@@ -33,7 +33,9 @@ BOOT_LIMIT_S = 240
 MEMORY_MIB = 1024
 MODULES = ("sch_netem", "sch_tbf", "veth")
 PACKAGES = ("annotated_types", "pydantic", "pydantic_core", "typing_extensions.py", "typing_inspection")
-_NOT_NEEDED = re.compile(r"test|site-packages|dist-packages|idlelib|tkinter|turtledemo|ensurepip|lib2to3|pydoc_data|config-.*|.*\.opt-\d\.pyc|.*\.a")
+_NOT_NEEDED = re.compile(
+    r"test|site-packages|dist-packages|idlelib|tkinter|turtledemo|ensurepip|lib2to3|pydoc_data|config-.*|.*\.opt-\d\.pyc|.*\.a"
+)
 _HERE = Path(__file__).parent
 _HOME = "/machine"
 
@@ -67,8 +69,20 @@ def measure(measurements: dict[str, Measurement], folder: Path) -> dict[str, Any
     with image.open("wb") as file:
         file.writelines(_archive(_contents(measurements)))
     argv = [QEMU, "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", str(MEMORY_MIB), "-nodefaults", "-display", "none", "-no-reboot"]
-    argv += ["-serial", f"file:{console}", "-serial", f"file:{told}", "-initrd", str(image), "-kernel", str(next(kernel().glob("vmlinuz-*")))]
-    argv += ["-append", f"console=ttyS0 quiet panic=-1 PYTHONPATH={_HOME}:{_HOME}/packages rdinit={_interpreter()} -- {_HOME}/netem_init.py"]
+    argv += [
+        "-serial",
+        f"file:{console}",
+        "-serial",
+        f"file:{told}",
+        "-initrd",
+        str(image),
+        "-kernel",
+        str(next(kernel().glob("vmlinuz-*"))),
+    ]
+    argv += [
+        "-append",
+        f"console=ttyS0 quiet panic=-1 PYTHONPATH={_HOME}:{_HOME}/packages rdinit={_interpreter()} -- {_HOME}/netem_init.py",
+    ]
     try:
         subprocess.run(argv, check=True, timeout=BOOT_LIMIT_S, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     except subprocess.TimeoutExpired:

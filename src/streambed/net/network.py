@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from streambed.net import netlink, nfnetlink, offload, rtnetlink, shaping
+from streambed.net import netlink, nfnetlink, rtnetlink, shaping
 from streambed.net.delay_line import DelayLine, delay_line
 from streambed.net.hosts import TMP, Furniture, Host
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import Means, QueueRule
 from streambed.net.shaping import Direction
 from streambed.net.wires import Drop, Wire
-from streambed.plan import Plan, Port
+from streambed.plan import Plan, PlannedNode, Port
 
 _UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
 
@@ -99,18 +99,27 @@ def _start_delay_line(
 def _connect(plan: Plan, hosts: dict[str, Host]) -> None:
     """Make every link first, from the node of its first port; then switch on, address and route, node by node."""
     pairs: dict[str, list[Request]] = {node.name: [] for node in plan.nodes}
-    ports: dict[str, list[Port]] = {node.name: [rtnetlink.LOOPBACK] for node in plan.nodes}
+    neighbours: dict[str, dict[Port, str]] = {node.name: {} for node in plan.nodes}
     for link in plan.links:
         near, far = link.ports
         pairs[near.node].append(rtnetlink.veth(near, far, hosts[far.node].namespace))
-        ports[near.node].append(near)
-        ports[far.node].append(far)
+        neighbours[near.node][near] = far.node
+        neighbours[far.node][far] = near.node
     for name, requests in pairs.items():
         _ask(hosts[name], requests)
+    addresses = plan.addresses()
     for node in plan.nodes:
-        by_name = {port.interface: port for port in ports[node.name]}
-        requests = [request for port in by_name.values() for request in (rtnetlink.up(port), rtnetlink.address(port, node.address))]
-        _ask(hosts[node.name], requests + [rtnetlink.route(route, by_name[route.interface], node.address) for route in node.routes])
+        _ask(hosts[node.name], _settings(node, {port: addresses[name] for port, name in neighbours[node.name].items()}))
+
+
+def _settings(node: PlannedNode, neighbours: dict[Port, str]) -> list[Request]:
+    """What a node's interfaces need once they are there. A hardware address comes first: a change of it forgets neighbours."""
+    asked = [rtnetlink.up(rtnetlink.LOOPBACK), rtnetlink.address(rtnetlink.LOOPBACK, node.address)]
+    for port, neighbour in neighbours.items():
+        asked += [rtnetlink.hardware(port, node.address), rtnetlink.up(port)]
+        asked += [rtnetlink.address(port, node.address), rtnetlink.neighbour(port, neighbour)]
+    by_name = {port.interface: port for port in neighbours}
+    return asked + [rtnetlink.route(route, by_name[route.interface], node.address) for route in node.routes]
 
 
 def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
@@ -124,7 +133,7 @@ def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> N
         _ask(hosts[name], requests)
     _add_rules(hosts, rules)
     for port in shaping.ports_without_offload(plan):
-        hosts[port.node].call(partial(offload.switch_off, port))
+        _ask(hosts[port.node], [rtnetlink.unbundled(port)])
 
 
 def _add_rules(hosts: dict[str, Host], rules: dict[str, list[QueueRule]]) -> None:

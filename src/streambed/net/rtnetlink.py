@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from streambed.net.netlink import CREATE, EXCLUSIVE, Request, attribute, nested, text, u32
 from streambed.plan import Port, Route, Shape
 
-NEWLINK, NEWADDR, NEWROUTE, NEWQDISC = 16, 20, 24, 36
+NEWLINK, NEWADDR, NEWROUTE, NEWNEIGHBOUR, NEWQDISC = 16, 20, 24, 28, 36
 NEW = CREATE | EXCLUSIVE
 LOOPBACK = Port(node="", interface="lo", index=1)
 
@@ -20,9 +20,10 @@ QUEUE_LIMIT_PACKETS = 100_000
 """What one direction may hold back; a link that is asked for more drops."""
 
 _IFF_UP = 1
-_IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD = 3, 18, 28
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS = 1, 3, 18, 28, 40
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_NDA_DST, _NDA_LLADDR, _PERMANENT = 1, 2, 0x80
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC = 1, 4, 5, 7
 _TABLE_MAIN, _PROTOCOL_STATIC, _UNICAST, _ONLINK = 254, 4, 1, 4
 _SCOPE_UNIVERSE, _SCOPE_LINK = 0, 253
@@ -59,6 +60,35 @@ def address(port: Port, of: str) -> Request:
     body = struct.pack("=BBBBI", socket.AF_INET, 32, 0, _SCOPE_UNIVERSE, port.index)
     body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
     return Request(asks=f"give {port.node}/{port.interface} the address {of}", kind=NEWADDR, flags=NEW, body=body)
+
+
+def hardware(port: Port, of: str) -> Request:
+    """Derive the hardware address of an interface from its node's address, so that neighbours know it without asking."""
+    asks = f"give {port.node}/{port.interface} a hardware address"
+    return Request(
+        asks=asks, kind=NEWLINK, flags=0, body=_interface(port.index, up=False) + attribute(_IFLA_ADDRESS, _hardware_address(of))
+    )
+
+
+def neighbour(port: Port, of: str) -> Request:
+    """Know the node with the address `of` at the other end for good: a question to it might be lost, or meet a cut.
+
+    The kernel would tell programs "no route to host", and be deaf for a second after a cut is mended.
+    """
+    body = struct.pack("=BBHiHBB", socket.AF_INET, 0, 0, port.index, _PERMANENT, 0, 0)
+    body += attribute(_NDA_DST, socket.inet_aton(of)) + attribute(_NDA_LLADDR, _hardware_address(of))
+    return Request(asks=f"tell {port.node}/{port.interface} of its neighbour {of}", kind=NEWNEIGHBOUR, flags=NEW, body=body)
+
+
+def _hardware_address(of: str) -> bytes:
+    locally_administered = 0x02
+    return bytes([locally_administered, 0]) + socket.inet_aton(of)
+
+
+def unbundled(port: Port) -> Request:
+    """Let TCP hand single segments to an interface. To switch its offloads off is not enough: they come after the disciplines."""
+    asks = f"send single segments through {port.node}/{port.interface}"
+    return Request(asks=asks, kind=NEWLINK, flags=0, body=_interface(port.index, up=False) + attribute(_IFLA_GSO_MAX_SEGS, u32(1)))
 
 
 def route(wanted: Route, port: Port, source: str) -> Request:

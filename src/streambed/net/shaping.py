@@ -7,12 +7,15 @@
       delay line  in the sender if that is a switch (forward, by outgoing interface),
                   else in the receiver (prerouting, by incoming interface)
 
-With netem the rate comes after the delay in the kernel's order. Packets leave at the same times either way, because a
-constant delay and a rate may change places; and the rate's own queue keeps its limit, which it would lose above netem.
+With netem the rate comes after the delay in the kernel's order. A link carries as much either way, because a constant delay
+and a rate may change places; and the rate's own queue keeps its limit, which it would lose above netem. One thing differs: a
+host that fills its own link is held back by the kernel before the queue of a delayless tbf grows, but netem has let go of its
+packets by then, so that they wait in that queue, for as long as its limit lets them.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -27,6 +30,8 @@ BURST_LEAST_BYTES = 3_200
 BURST_PER_S = 250
 LIMIT_LEAST_BYTES = 45_000
 LIMIT_PER_S = 10
+JITTER_MOST_NS = (1 << 31) - 1
+"""More than this netem would cut down to it without a word."""
 CUT = Shape(loss=1.0)
 
 
@@ -77,6 +82,8 @@ def _refuse_what_cannot_be(link: PlannedLink, plan: Plan) -> None:
         raise MachineError(
             f"link {link.name} has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE; see `streambed doctor`"
         )
+    if plan.machine.means == "netem" and any(shape.jitter_ns > JITTER_MOST_NS for shape in link.shapes):
+        raise MachineError(f"link {link.name} has a jitter of more than {JITTER_MOST_NS / 1e9:.3f} s, which is the most that netem can do")
     if any(shape.rate_bps for shape in link.shapes) and not plan.machine.shaping:
         raise MachineError(f"link {link.name} has a rate, but this kernel has no token bucket (sch_tbf); see `streambed doctor`")
 
@@ -92,16 +99,21 @@ def disciplines(direction: Direction, seed: int) -> list[Request]:
     """The queueing disciplines on the sender's interface, in the order in which they must be made."""
     made: list[Request] = []
     if direction.means == "netem":
-        made.append(rtnetlink.netem(direction.sender, direction.shape, seed=seed + direction.number))
+        made.append(rtnetlink.netem(direction.sender, direction.shape, seed=netem_seed(direction, seed)))
     if direction.shape.rate_bps:
         parent = rtnetlink.NETEM_CHILD if direction.means == "netem" else rtnetlink.ROOT
         made.append(rtnetlink.tbf(direction.sender, bucket(direction.shape.rate_bps), parent))
     return made
 
 
+def netem_seed(direction: Direction, seed: int) -> int:
+    """The seed of one direction, all bits stirred: from small seeds netem draws alike, and loses the same first packets everywhere."""
+    return int.from_bytes(hashlib.blake2b(f"{seed} {direction.number}".encode(), digest_size=8).digest(), "big")
+
+
 def netem_change(direction: Direction, seed: int, *, cut: bool) -> Request:
     """Make the netem that is there drop everything, or do again what was declared."""
-    return rtnetlink.netem(direction.sender, CUT if cut else direction.shape, seed=seed + direction.number, change=True)
+    return rtnetlink.netem(direction.sender, CUT if cut else direction.shape, seed=netem_seed(direction, seed), change=True)
 
 
 def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> list[dict[str, float]]:

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import OnOneNode, Site
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.world import Missing, World
 
 
 @declared
-class Command:
+class Command(OnOneNode):
     """Runs `argv` on `node` once the servers answer; `argv` and `env` may refer to the world."""
 
     kind: Literal["command"] = "command"
@@ -29,31 +29,12 @@ class Command:
     on_exit: OnExit = "fail"
     """What an exit with a status other than 0 means: the run fails, it is recorded, or the program is started again."""
 
-    @property
-    def places(self) -> dict[str, str]:
-        """The key that names its node."""
-        return {"node": self.node}
-
-    @property
-    def server(self) -> bool:
-        """Nobody waits for it."""
-        return False
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Nothing."""
-        return ()
-
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """The program must be there."""
         program = self.argv[0]
         if "{" in program or shutil.which(program) or (base / program).is_file():
             return []
         return [Problem(key="argv", says=f"there is no program '{program}' on PATH or beside the declaration")]
-
-    def answers(self) -> dict[str, str]:
-        """References to it."""
-        return {}
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """Just that program."""

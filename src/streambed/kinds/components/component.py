@@ -94,6 +94,31 @@ class Component(Protocol):
         """Begin to wait for it: the answer says what is still missing."""
 
 
+class OnOneNode:
+    """What components with one process answer alike: it runs on `node`, nobody waits for it, it needs nothing fetched."""
+
+    node: str
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The key that names its node."""
+        return {"node": self.node}
+
+    @property
+    def server(self) -> bool:
+        """Nobody waits for it."""
+        return False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    def answers(self) -> dict[str, str]:
+        """Nothing refers to it."""
+        return {}
+
+
 def unknown_topics(topics: Iterable[str], others: Mapping[str, Any], key: str) -> list[Problem]:
     """A problem for each topic that no Kafka component declares."""
     known = [topic for other in others.values() if other.kind == "kafka" for topic in other.topics]

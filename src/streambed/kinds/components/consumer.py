@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.component import OnOneNode, Site, unknown_topics, when_gauge_is_ready
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
@@ -18,7 +18,7 @@ from streambed.world import Missing, World
 
 
 @declared
-class Consumer:
+class Consumer(OnOneNode):
     """Reads `reads` from the earliest or the latest record on."""
 
     kind: Literal["consumer"] = "consumer"
@@ -34,21 +34,6 @@ class Consumer:
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
     on_exit: OnExit = "fail"
-
-    @property
-    def places(self) -> dict[str, str]:
-        """The key that names its node."""
-        return {"node": self.node}
-
-    @property
-    def server(self) -> bool:
-        """Nobody waits for it."""
-        return False
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Nothing."""
-        return ()
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topics must be declared."""

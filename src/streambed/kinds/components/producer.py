@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site, missing_file, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.component import OnOneNode, Site, missing_file, unknown_topics, when_gauge_is_ready
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.units import Duration, Frequency, Size
@@ -18,7 +18,7 @@ from streambed.world import Missing, World
 
 
 @declared
-class Producer:
+class Producer(OnOneNode):
     """Sends records at `rate` for as long as the run loads: each is due at its own time, whether or not the last one was acknowledged."""
 
     kind: Literal["producer"] = "producer"
@@ -60,21 +60,6 @@ class Producer:
         if self.idempotence and self.acks != "all":
             raise ValueError(f"idempotence needs acks: all, not {self.acks}")
         return self
-
-    @property
-    def places(self) -> dict[str, str]:
-        """The key that names its node."""
-        return {"node": self.node}
-
-    @property
-    def server(self) -> bool:
-        """Nobody waits for it."""
-        return False
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Nothing."""
-        return ()
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topic must be declared, its file there."""

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site, missing_file, unknown_topics
+from streambed.kinds.components.component import OnOneNode, Site, missing_file, unknown_topics
 from streambed.kinds.components.spark_log import SparkLog
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
@@ -24,7 +24,7 @@ DRIVER = Path(__file__).parents[2] / "agents" / "spark_driver.py"
 
 
 @declared
-class SparkJob:
+class SparkJob(OnOneNode):
     """Runs the PySpark script `job` with `args`; the script need not know of streambed."""
 
     kind: Literal["spark_job"] = "spark_job"
@@ -51,16 +51,6 @@ class SparkJob:
     on_exit: OnExit = "fail"
 
     @property
-    def places(self) -> dict[str, str]:
-        """The key that names its node."""
-        return {"node": self.node}
-
-    @property
-    def server(self) -> bool:
-        """Nobody waits for it."""
-        return False
-
-    @property
     def needs(self) -> tuple[str, ...]:
         """Spark's connectors."""
         return ("spark_job",)
@@ -69,10 +59,6 @@ class SparkJob:
         """Its script must be there, its topics declared."""
         found = missing_file(self.job, base, "job") + (missing_file(self.python, base, "python") if self.python else [])
         return found + unknown_topics(self.reads, others, "reads") + unknown_topics(self.writes, others, "writes")
-
-    def answers(self) -> dict[str, str]:
-        """References to it; `self.checkpoint` is among what every component can ask of itself."""
-        return {}
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""

@@ -1,0 +1,5 @@
+"""python -m streambed.cli."""
+
+from streambed.cli import main
+
+main()
