@@ -1,4 +1,4 @@
-"""Process 1 of the machine that netem_machine.py boots: takes every measurement in a box of its own, tells, and powers off."""
+"""Process 1 of the machine that netem_machine.py boots: tells what it is, then measures whatever it is asked to, each in a box of its own."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import ctypes
 import json
 import os
 import signal
-import sys
-import time
 import traceback
+import tty
 from pathlib import Path
 from typing import Any, NoReturn
 
 import box
-import measures  # noqa: F401  Once for all boxes.
+import measures  # noqa: F401  Imported once for all boxes: here that takes seconds.
 
 from streambed.net import machine, syscalls
 
 HERE = Path(__file__).parent
-TELLS = Path("/dev/ttyS1")
+PORT = "/dev/ttyS1"
 LIMIT_S = 60
 _FINIT_MODULE = 313
+_PR_SET_DUMPABLE = 4
 _POWER_OFF = 0x4321FEDC
+
+_libc = ctypes.CDLL(None)
 
 
 def furnish() -> None:
@@ -31,61 +33,59 @@ def furnish() -> None:
         syscalls.mount(kind, Path(place), kind=kind)
     for module in sorted((HERE / "modules").iterdir()):
         with module.open("rb") as file:
-            assert ctypes.CDLL(None).syscall(_FINIT_MODULE, file.fileno(), b"", 0) == 0, f"{module.name} was refused"
+            assert _libc.syscall(_FINIT_MODULE, file.fileno(), b"", 0) == 0, f"{module.name} was refused"
 
 
-def take(measurement: Path) -> dict[str, Any]:
-    """What a fresh box found, or what went wrong. A fork of this process becomes the box: imports take seconds here."""
-    asked = json.loads(measurement.read_text())
-    folder = Path("/tmp", measurement.stem)
+def take(number: int, *, plan: dict[str, Any], measure: str, user: int) -> dict[str, Any]:
+    """What a box found, or what went wrong."""
+    folder = Path("/tmp", str(number))
     folder.mkdir()
-    os.chown(folder, asked["user"], asked["user"])
-    (folder / "plan.json").write_text(json.dumps(asked["plan"]))
-    said = folder / "said"
+    (folder / "plan.json").write_text(json.dumps(plan))
+    os.chown(folder, user, user)
     child = os.fork()
     if child == 0:
-        _become_box(folder, said, asked["measure"], asked["user"])
-    status = os.waitpid(child, 0)[1]
-    return {"error": said.read_text()} if status else json.loads(said.read_text())
+        _be_box(folder, measure, user)
+    failed = os.waitpid(child, 0)[1]
+    said = (folder / "said").read_text()
+    return {"error": said or "it took too long"} if failed else json.loads(said)
 
 
-def _become_box(folder: Path, said: Path, name: str, user: int) -> NoReturn:
-    output = os.open(said, os.O_CREAT | os.O_WRONLY)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.setgid(user)
-    os.setuid(user)
-    signal.alarm(LIMIT_S)
+def _be_box(folder: Path, measure: str, user: int) -> NoReturn:
+    """Do as `python box.py` does, in this fork, as that user."""
+    status = 1
     try:
-        box.main(str(folder / "plan.json"), str(folder), name)
+        signal.alarm(LIMIT_S)
+        said = os.open(folder / "said", os.O_CREAT | os.O_WRONLY)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        os.setgid(user)
+        os.setuid(user)
+        _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # Whoever changed its user may not write its own maps of ids otherwise.
+        box.main(str(folder / "plan.json"), str(folder), measure)
+        status = 0
     except SystemExit as end:
-        os._exit(1 if end.code else 0)
+        status = int(bool(end.code))
     except BaseException:
         traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
-    sys.stdout.flush()
-    os._exit(0)
-
-
-def tell(name: str, found: dict[str, Any], started: float) -> None:
-    """One line for whoever booted this."""
-    with TELLS.open("w") as port:
-        port.write(json.dumps({"name": name, "found": found, "seconds": time.monotonic() - started}) + "\n")
+    finally:
+        box.sys.stdout.flush()
+        os._exit(status)
 
 
 def main() -> None:
-    """Until the power is off, come what may: a machine whose process 1 ends is of no more use."""
+    """Answer line by line, until told to end."""
     furnish()
-    started = time.monotonic()
-    tell("machine", vars(machine.examine()), started)
-    for measurement in sorted((HERE / "measurements").iterdir()):
-        started = time.monotonic()
-        tell(measurement.stem, take(measurement), started)
+    with open(PORT, "r+b", buffering=0) as port:
+        tty.setraw(port)
+        port.write(json.dumps(vars(machine.examine())).encode() + b"\n")
+        for number, line in enumerate(iter(port.readline, b"\n")):
+            port.write(json.dumps(take(number, **json.loads(line))).encode() + b"\n")
 
 
 if __name__ == "__main__":
     try:
         main()
+    except BaseException:
+        traceback.print_exc()  # To the console, which the one who booted this can read.
     finally:
-        ctypes.CDLL(None).reboot(_POWER_OFF)
+        _libc.reboot(_POWER_OFF)

@@ -1,8 +1,8 @@
 """A small machine whose kernel has netem: an emulated processor, a kernel from the cache, and an archive of files as its disk.
 
-    this Python, streambed, box.py, measures.py, plans ──▶ archive ──▶ qemu: netem_init.py ──▶ serial port: one JSON line each
+    this Python, streambed, box.py, measures.py ── archive ──▶ qemu: netem_init.py ◀── serial port, one line each ──▶ plan, found
 
-Everything is measured in one boot. Its clock runs evenly but its processor is slow: good for what is done, not for how fast.
+One boot serves all measurements. Its clock is right but its processor slow: good for what is done, not for how fast.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import json
 import lzma
 import os
 import re
+import select
 import shutil
 import stat
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,9 @@ from streambed import artifacts
 from streambed.plan import Plan
 
 QEMU = "qemu-system-x86_64"
-BOOT_LIMIT_S = 240
+BOOT_LIMIT_S = 120
+ANSWER_LIMIT_S = 90
+END_LIMIT_S = 20
 MEMORY_MIB = 1024
 MODULES = ("sch_netem", "sch_tbf", "veth")
 PACKAGES = ("annotated_types", "pydantic", "pydantic_core", "typing_extensions.py", "typing_inspection")
@@ -38,15 +42,6 @@ _NOT_NEEDED = re.compile(
 )
 _HERE = Path(__file__).parent
 _HOME = "/machine"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measurement:
-    """One plan, and what is measured of it, by root or by an ordinary user."""
-
-    plan: Plan
-    measure: str
-    user: int = 0
 
 
 def kernel() -> Path:
@@ -60,44 +55,75 @@ def lacks() -> str:
         return "the machine with netem is for x86_64 alone"
     if not shutil.which(QEMU):
         return f"no {QEMU}: run scripts/setup --with-browser as root, or install qemu-system-x86"
-    return "" if list(kernel().glob("vmlinuz-*")) else f"no kernel with netem in {kernel()}: run scripts/setup --with-browser"
+    return "" if _vmlinuz().exists() else f"no kernel with netem in {kernel()}: run scripts/setup --with-browser"
 
 
-def measure(measurements: dict[str, Measurement], folder: Path) -> dict[str, Any]:
-    """Boot, take all measurements, and give what was found by name; "machine" is what the machine says of itself."""
-    image, console, told = folder / "archive", folder / "console", folder / "told"
+class NetemMachine:
+    """A booted machine; `examined` is what it says of itself."""
+
+    def __init__(self, process: subprocess.Popen[bytes], console: Path) -> None:
+        self._process = process
+        self._console = console
+        self.examined = self._answer(BOOT_LIMIT_S)
+
+    def measure(self, plan: Plan, name: str, *, user: int = 0) -> dict[str, Any]:
+        """What a fresh box found there, by netem."""
+        there = replace(plan, machine=replace(plan.machine, means="netem"))
+        self._write(json.dumps({"plan": TypeAdapter(Plan).dump_python(there, mode="json"), "measure": name, "user": user}))
+        found = self._answer(ANSWER_LIMIT_S)
+        assert "error" not in found, found["error"]
+        return found
+
+    def power_off(self) -> None:
+        """Ask it to, and wait for it."""
+        self._write("")
+        self._process.wait(END_LIMIT_S)
+
+    def _write(self, line: str) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(line.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _answer(self, limit_s: float) -> dict[str, Any]:
+        assert self._process.stdout
+        came, _, _ = select.select([self._process.stdout], [], [], limit_s)
+        line = self._process.stdout.readline() if came else b""
+        assert line, f"the machine with netem said nothing for {limit_s} s, or is off: {self._console.read_text()[-2000:]}"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+@contextmanager
+def booted(folder: Path) -> Iterator[NetemMachine]:
+    """Boot one, with its files in `folder`; it is off after the block."""
+    image, console = folder / "archive", folder / "console"
     with image.open("wb") as file:
-        file.writelines(_archive(_contents(measurements)))
+        file.writelines(_archive(_contents()))
     argv = [QEMU, "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", str(MEMORY_MIB), "-nodefaults", "-display", "none", "-no-reboot"]
-    argv += [
-        "-serial",
-        f"file:{console}",
-        "-serial",
-        f"file:{told}",
-        "-initrd",
-        str(image),
-        "-kernel",
-        str(next(kernel().glob("vmlinuz-*"))),
-    ]
+    argv += ["-serial", f"file:{console}", "-serial", "stdio", "-initrd", str(image), "-kernel", str(_vmlinuz())]
     argv += [
         "-append",
         f"console=ttyS0 quiet panic=-1 PYTHONPATH={_HOME}:{_HOME}/packages rdinit={_interpreter()} -- {_HOME}/netem_init.py",
     ]
-    try:
-        subprocess.run(argv, check=True, timeout=BOOT_LIMIT_S, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    except subprocess.TimeoutExpired:
-        pass  # What was told until then is worth more; the console says the rest.
-    found = {line["name"]: line["found"] for line in map(json.loads, told.read_text().splitlines())}
-    missing = {"machine", *measurements} - set(found)
-    assert not missing, f"the machine with netem did not tell of {', '.join(sorted(missing))}: {console.read_text()[-2000:]}"
-    return found
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        try:
+            machine = NetemMachine(process, console)
+            yield machine
+            machine.power_off()
+        finally:
+            process.kill()
+            image.unlink()
+
+
+def _vmlinuz() -> Path:
+    return kernel() / "vmlinuz"
 
 
 def _interpreter() -> Path:
     return Path(sys.executable).resolve()
 
 
-def _contents(measurements: dict[str, Measurement]) -> Iterator[tuple[str, int, bytes]]:
+def _contents() -> Iterator[tuple[str, int, bytes]]:
     """Path, time of change and content of every file."""
     standard = Path(sysconfig.get_path("stdlib"))
     packages = Path(pydantic.__file__).parents[1]
@@ -111,8 +137,6 @@ def _contents(measurements: dict[str, Measurement]) -> Iterator[tuple[str, int, 
         yield name, int(path.stat().st_mtime), path.read_bytes()
     for number, name in enumerate(MODULES):
         yield f"{_HOME}/modules/{number}-{name}.ko", 0, _module(name)
-    for name, one in measurements.items():
-        yield f"{_HOME}/measurements/{name}.json", 0, TypeAdapter(Measurement).dump_json(one)
     yield "/etc/hosts", 0, b""
 
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from streambed import planner, view
 from streambed.cli.screen import FileArgument, IntoOption, SeedOption, SetOption, out, show_end, status_of, write_report
-from streambed.experiment import yaml_file
+from streambed.experiment import reading
 from streambed.history import Verdict, worst
 from streambed.plan import Plan
 from streambed.runner import launcher
@@ -33,8 +33,9 @@ def run(
 
     Exit status: 0 every check holds, 1 one fails, 2 one is unknown, 3 the run could not be made, 64 wrong usage.
     """
-    plan = _prepare(file, changes, seed, into)
-    text = file.read_text()
+    declared = reading.read(file, changes, seed)
+    plan = launcher.prepare(declared.experiment, base=declared.base, into=into, notes=declared.notes)
+    text = declared.text
     done = launcher.launch(plan, text=text) if as_json else _watched(plan, text)
     verdicts, page = _judge_and_show(done, with_report=with_report, quiet=as_json)
     if as_json:
@@ -51,11 +52,6 @@ def _judge_and_show(done: Run, *, with_report: bool, quiet: bool) -> tuple[list[
         if done.state == "finished":
             raise
         return [], None  # The run ended for want of space: its reason is what the user must hear.
-
-
-def _prepare(file: Path, changes: list[str], seed: int | None, into: Path) -> Plan:
-    experiment = yaml_file.read(file, changes, seed)
-    return launcher.prepare(experiment, base=file.absolute().parent, into=into)
 
 
 def _watched(plan: Plan, text: str) -> Run:
@@ -92,4 +88,5 @@ def _summary(done: Run, verdicts: list[Verdict], page: Path | None) -> dict[str,
 
 def plan(file: FileArgument, changes: SetOption = [], seed: SeedOption = None) -> None:  # noqa: B006
     """Show what a run would do: addresses, routes, commands, timeline. Touches nothing."""
-    typer.echo(planner.describe(_prepare(file, changes, seed, RUNS)))
+    declared = reading.read(file, changes, seed)
+    typer.echo(planner.describe(launcher.prepare(declared.experiment, base=declared.base, notes=declared.notes)))

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from streambed import artifacts
 from streambed.cli.screen import err, out
 from streambed.errors import UsageError, suggestion
-from streambed.experiment import yaml_file
+from streambed.experiment import reading
 from streambed.experiment.schema import schema as schema_of
 from streambed.kinds.components import COMPONENTS
 from streambed.runner import doctor as examination
@@ -49,7 +49,7 @@ def _kinds(word: str) -> list[str]:
         return [word]
     if not Path(word).exists():
         raise UsageError(f"'{word}' is neither a file nor a kind of component. {suggestion(word, COMPONENTS)}")
-    return sorted({component.kind for component in yaml_file.read(Path(word)).components.values()})
+    return sorted({component.kind for component in reading.read(Path(word)).experiment.components.values()})
 
 
 def _with_progress(work: Callable[[artifacts.Progress], list[str]]) -> list[str]:

@@ -45,15 +45,15 @@ def examine() -> Machine:
     )
 
 
-def prepare(experiment: Experiment, *, base: Path, into: Path = RUNS) -> Plan:
-    """Decide everything; makes nothing."""
+def prepare(experiment: Experiment, *, base: Path, into: Path = RUNS, notes: tuple[str, ...] = ()) -> Plan:
+    """Decide everything; makes nothing. Notes about how the declaration was understood are kept with the plan."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     directory = into.absolute() / experiment.name / stamp
     number = 2
     while directory.exists():
         directory = directory.with_name(f"{stamp}-{number}")
         number += 1
-    return plan_for(experiment, examine(), base=base, directory=directory)
+    return replace(plan_for(experiment, examine(), base=base, directory=directory), notes=notes)
 
 
 def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None) -> Run:
