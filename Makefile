@@ -10,7 +10,7 @@ demo: setup ## run the word count on an emulated network
 	@.venv/bin/streambed run examples/word_count/experiment.yaml
 
 test: ## set up, check style and run every test
-	@scripts/setup --with-browser
+	@scripts/setup --for-tests
 	@scripts/check
 	@scripts/test
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from streambed.errors import WorldError
 
 
 class FakeProcess:
@@ -14,24 +16,34 @@ class FakeProcess:
         self.name = name
         self.alive = True
 
-    def start(self) -> None:
-        self.alive = True
+        self.paused = False
 
-    def kill(self) -> None:
+    def strike(self) -> Callable[[], None]:
         self.alive = False
+        return lambda: setattr(self, "alive", True)
+
+    def pause(self) -> Callable[[], None]:
+        self.paused = True
+        return lambda: setattr(self, "paused", False)
 
 
 class FakeWire:
-    """Remembers which ends are cut."""
+    """Remembers which ends are cut, and which are changed and how."""
 
-    def __init__(self) -> None:
+    def __init__(self, ends: tuple[str, str]) -> None:
+        self.ends = ends
         self.cut_off: set[str] = set()
+        self.changes: dict[str, dict[str, float]] = {}
 
     def cut(self, sources: tuple[str, ...]) -> None:
         self.cut_off |= set(sources)
 
     def mend(self, sources: tuple[str, ...]) -> None:
         self.cut_off -= set(sources)
+
+    def degrade(self, sources: tuple[str, ...], changes: dict[str, float]) -> Callable[[], None]:
+        self.changes |= dict.fromkeys(sources, changes)
+        return self.changes.clear
 
 
 class FakeWorld:
@@ -41,6 +53,8 @@ class FakeWorld:
         self.directory = directory
         self.processes: dict[str, FakeProcess] = {}
         self.wires: dict[frozenset[str], FakeWire] = {}
+        self.roles: dict[str, str] = {}
+        self.separated: list[Sequence[Sequence[str]]] = []
         self.gauges: dict[str, dict[str, Any]] = {}
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.kept: dict[str, Any] = {}
@@ -49,7 +63,19 @@ class FakeWorld:
         return self.processes.setdefault(target, FakeProcess(target))
 
     def wire(self, ends: tuple[str, str]) -> FakeWire:
-        return self.wires.setdefault(frozenset(ends), FakeWire())
+        return self.wires.setdefault(frozenset(ends), FakeWire(ends))
+
+    def wires_of(self, node: str) -> list[FakeWire]:
+        return [wire for ends, wire in self.wires.items() if node in ends]
+
+    def holder(self, role: str) -> str:
+        if role not in self.roles:
+            raise WorldError(f"nobody is {role} at this moment")
+        return self.roles[role]
+
+    def separate(self, sides: Sequence[Sequence[str]]) -> Callable[[], None]:
+        self.separated.append(sides)
+        return lambda: self.separated.remove(sides)
 
     def call(self, node: str, function: Callable[[], Any]) -> Any:
         return function()

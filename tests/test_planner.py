@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from streambed.experiment.topology import Link, Topology, Way
 from streambed.kinds.checks import NoLoss
 from streambed.kinds.components import Command, Kafka, Producer
 from streambed.kinds.components.kafka import Topic
-from streambed.kinds.faults import Cut
+from streambed.kinds.faults import Cut, Isolate, Partition
 from streambed.plan import Machine, Plan, Route, Shape
 from streambed.planner import address, describe, plan_for
 
@@ -43,6 +45,39 @@ def test_addresses_never_end_in_0_or_255(number: int, expected: str) -> None:
 
 def test_hosts_and_switches_get_addresses_in_order_of_mention() -> None:
     assert planned().addresses() == {"a": "10.0.0.1", "b": "10.0.0.2", "core": "10.255.0.1"}
+
+
+def test_given_addresses_are_kept_and_the_others_go_round_them() -> None:
+    topology = Topology(links=[Link(ends=("a", "b")), Link(ends=("a", "c"))], addresses={"c": "10.0.0.1", "b": "192.168.7.9"})
+    experiment = Experiment(name="first", duration="10s", topology=topology, components=[])
+
+    found = plan_for(experiment, Machine(python="python"), base=Path("here"), directory=Path("runs/1"))
+
+    assert found.addresses() == {"a": "10.0.0.2", "b": "192.168.7.9", "c": "10.0.0.1"}
+
+
+def test_ports_have_their_given_names_and_the_others_go_round_them() -> None:
+    links = (Link(ends=("a", "core")), Link(ends=("b", "core"), ports=("up", "eth1")), Link(ends=("c", "core")))
+
+    found = planned(links=links)
+
+    assert [[port.interface for port in link.ports] for link in found.links] == [["eth0", "eth0"], ["up", "eth1"], ["eth0", "eth2"]]
+    assert [link.ports[1].index for link in found.links] == [2, 3, 4]
+    assert found.node("b").routes[0].interface == "up"
+
+
+def test_a_program_runs_in_its_folder_and_starts_in_its_phase() -> None:
+    early = Command(name="early", node="a", argv=("true",))
+    late = Command(name="late", node="a", argv=("{run.python}", "x.py"), cwd="..", starts="load")
+
+    first, second = planned(early, late).processes
+
+    assert (first.cwd, first.starts) == ("here", "ready")
+    assert (second.cwd, second.starts, second.argv) == ("here/..", "load", (sys.executable, "x.py"))
+
+
+def test_notes_of_a_plan_are_described() -> None:
+    assert describe(replace(planned(KAFKA), notes=("one", "two"))).endswith("\nnotes\n  one\n  two")
 
 
 def test_a_host_on_a_switch_has_a_default_route_and_the_switch_one_for_each_host() -> None:
@@ -148,3 +183,17 @@ def test_a_plan_is_described_for_people() -> None:
     assert "  a/eth0 – core/eth0  20ms; back 20ms, 1% lost  emulated\n" in text
     assert "  kafka/b  on b  java -cp (20 jars) " in text
     assert text.endswith("\ntimeline\n  0:03  cut  link a – core  until 0:04")
+
+
+def test_links_of_all_who_may_hold_a_role_are_emulated_if_it_may_be_isolated() -> None:
+    by_role = Isolate(at="1s", lasts="1s", target="leader of lines/0")
+
+    assert [link.emulated for link in planned(KAFKA, faults=[by_role]).links] == [True, True]
+
+
+def test_a_partition_emulates_no_link_but_needs_packet_rules() -> None:
+    partition = Partition(at="1s", lasts="1s", sides=(("a",), ("b",)))
+
+    assert [link.emulated for link in planned(faults=[partition]).links] == [True, False]
+    with pytest.raises(MachineError, match="no packet rules"):
+        planned(faults=[partition], machine=Machine(filtering=False, python="python"))

@@ -8,8 +8,10 @@ from streambed.errors import UsageError
 from streambed.plan import Machine, Plan
 from streambed.status import begin, conclude
 
+NO_LOSS = {"kind": "no_loss", "topic": "lines", "by": []}
 
-def make_run(into, name, time, state="finished"):
+
+def make_run(into, name, time, state="finished", checks=(NO_LOSS,)):
     directory = into / name / time
     directory.mkdir(parents=True)
     (directory / "history").mkdir()
@@ -24,7 +26,7 @@ def make_run(into, name, time, state="finished"):
         nodes=(),
         links=(),
         processes=(),
-        declaration={"name": name, "components": {}, "checks": [{"kind": "no_loss", "topic": "lines"}]},
+        declaration={"name": name, "components": {}, "checks": list(checks)},
     )
     plan.write(nothing, directory / "plan.json")
     begin(directory, os.getpid())
@@ -85,6 +87,47 @@ def test_removing_the_newest_run_makes_the_one_before_it_the_latest(tmp_path):
     assert not (tmp_path / "words").exists()
 
 
+def test_removing_an_older_run_leaves_the_latest(tmp_path):
+    older = make_run(tmp_path, "words", "20260101-000000")
+    newest = make_run(tmp_path, "words", "20260102-000000")
+
+    runs.remove(older)
+
+    assert runs.find("latest", tmp_path).directory == newest.directory
+
+
+def test_removing_a_run_leaves_alone_a_study_of_the_same_name(tmp_path):
+    run = make_run(tmp_path, "words", "20260101-000000")
+    (tmp_path / "words" / "study.json").write_text("{}")
+    (tmp_path / "words" / "trials").mkdir()
+
+    runs.remove(run)
+
+    assert {path.name for path in (tmp_path / "words").iterdir()} == {"study.json", "trials"}
+
+
 def test_a_run_that_is_running_is_not_removed(tmp_path):
     with pytest.raises(UsageError, match="still running"):
         runs.remove(make_run(tmp_path, "words", "20260101-000000", state="running"))
+
+
+LATENCIES = [{"kind": "latency", "of": of, "max": "1s"} for of in ("reader", "archive", "reader")]
+
+
+def test_a_verdict_is_found_by_its_kind_or_by_what_it_is_about(tmp_path):
+    run = make_run(tmp_path, "words", "20260101-000000", checks=[NO_LOSS, *LATENCIES])
+
+    assert list(run.named_verdicts()) == ["no_loss:lines", "latency:reader", "latency:archive", "latency:reader#2"]
+    assert run.verdict("no_loss") == run.verdict("no_loss:lines")
+    assert run.verdict("latency:archive").check == "latency"
+
+
+def test_a_verdict_that_is_not_there_or_not_the_only_one_is_told_with_what_there_is(tmp_path):
+    run = make_run(tmp_path, "words", "20260101-000000", checks=[NO_LOSS, *LATENCIES])
+
+    with pytest.raises(
+        UsageError, match=r"there are 3 verdicts on latency: ask for one of latency:reader, latency:archive, latency:reader#2"
+    ):
+        run.verdict("latency")
+    with pytest.raises(UsageError, match=r"there is no verdict 'no_los'\. Did you mean"):
+        run.verdict("no_los")

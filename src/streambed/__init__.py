@@ -18,25 +18,29 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streambed.api import check, report, run
+    from streambed.api import check, report, run, study
     from streambed.experiment.model import Experiment
     from streambed.experiment.topology import Link, Topology
     from streambed.kinds.checks import Latency, NoLoss
     from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob
     from streambed.kinds.components.kafka import Topic
-    from streambed.kinds.faults import Cut, Kill
+    from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition, Pause
     from streambed.runs import Run
 
 _HOMES = {
     "Command": "streambed.kinds.components",
     "Consumer": "streambed.kinds.components",
     "Cut": "streambed.kinds.faults",
+    "Degrade": "streambed.kinds.faults",
     "Experiment": "streambed.experiment.model",
+    "Isolate": "streambed.kinds.faults",
     "Kafka": "streambed.kinds.components",
     "Kill": "streambed.kinds.faults",
     "Latency": "streambed.kinds.checks",
     "Link": "streambed.experiment.topology",
     "NoLoss": "streambed.kinds.checks",
+    "Partition": "streambed.kinds.faults",
+    "Pause": "streambed.kinds.faults",
     "Producer": "streambed.kinds.components",
     "Run": "streambed.runs",
     "SparkJob": "streambed.kinds.components",
@@ -45,18 +49,23 @@ _HOMES = {
     "check": "streambed.api",
     "report": "streambed.api",
     "run": "streambed.api",
+    "study": "streambed.api",
 }
 
 __all__ = [
     "Command",
     "Consumer",
     "Cut",
+    "Degrade",
     "Experiment",
+    "Isolate",
     "Kafka",
     "Kill",
     "Latency",
     "Link",
     "NoLoss",
+    "Partition",
+    "Pause",
     "Producer",
     "Run",
     "SparkJob",
@@ -65,6 +74,7 @@ __all__ = [
     "check",
     "report",
     "run",
+    "study",
 ]
 
 

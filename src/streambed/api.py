@@ -1,16 +1,19 @@
-"""The three verbs for Python: run, check, report."""
+"""The verbs for Python: run, check, report, study."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from streambed.errors import WorldError
-from streambed.experiment import model
+from streambed.experiment import model, study_file
 from streambed.experiment.model import Experiment
 from streambed.history import Verdict
 from streambed.reports import page
+from streambed.reports import study as study_page
 from streambed.runner import launcher
+from streambed.runner import study as trials
 from streambed.runs import RUNS, Run
+from streambed.studies import StudyResult
 
 
 def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = ".") -> Run:
@@ -34,3 +37,18 @@ def check(run: Run) -> list[Verdict]:
 def report(run: Run) -> Path:
     """Write the run's report; where it is."""
     return page.write(run.directory)
+
+
+def study(path: str | Path, *, into: str | Path = RUNS, repetitions: int | None = None, again: bool = False) -> StudyResult:
+    """Carry out a study, or what is left of it, and write its tables and its page. Raises WorldError if no trial finished.
+
+    Ctrl-C ends the running trial in order, then raises KeyboardInterrupt; call it again to go on.
+    """
+    result = trials.carry_out(study_file.read(Path(path), repetitions), into=Path(into), again=again)
+    if result.finished:
+        study_page.write(result)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if not result.finished:
+        raise WorldError(f"no trial finished: {'; '.join(dict.fromkeys(result.failures.values()))}")
+    return result

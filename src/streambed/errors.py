@@ -57,9 +57,12 @@ class Problem:
     column: int = 0
     option: str = ""
     """The option of the command line that said it, in place of a line of the file."""
+    file: str = ""
+    """The file that says it, if it is another than the declaration: one that the declaration names."""
 
     def text(self, file: str) -> str:
         """One line in the form that editors and compilers use."""
+        file = self.file or file
         place = self.option or (f"{file}:{self.line}:{self.column}" if self.line else file)
         key = f" {self.key}:" if self.key else ""
         return f"{place}:{key} {self.says}"
@@ -69,7 +72,7 @@ class DeclarationError(UsageError):
     """A declaration is wrong; all its problems at once, in the order of the file."""
 
     def __init__(self, problems: Iterable[Problem], file: str = "experiment") -> None:
-        self.problems = sorted(problems, key=lambda problem: (problem.line, problem.column))
+        self.problems = sorted(problems, key=lambda problem: (problem.file, problem.line, problem.column))
         self.file = file
         super().__init__("\n".join(problem.text(file) for problem in self.problems))
 

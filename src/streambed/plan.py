@@ -12,8 +12,13 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 OnExit = Literal["fail", "record", "restart"]
-Starts = Literal["start", "ready", "drain"]
+Starts = Literal["start", "ready", "load", "drain"]
 Means = Literal["netem", "delay_line", "none"]
+
+SHORTEST_DELAY_NS = 100_000
+"""The delay line itself takes about as long."""
+LONGEST_NETEM_JITTER_NS = (1 << 31) - 1
+"""More than this netem would cut down to it without a word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +31,7 @@ class Machine:
     namespaces: bool = True
     means: Means = "delay_line"
     shaping: bool = True
+    filtering: bool = True
     java: str = ""
     java_version: int = 0
     java_build: str = ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +14,17 @@ from streambed.experiment.layout import layout
 from streambed.experiment.model import Experiment
 from streambed.experiment.references import resolver
 from streambed.experiment.routing import Routing
-from streambed.experiment.topology import Link, Topology
+from streambed.experiment.topology import SWITCHES_NETWORK, Link, Topology
 from streambed.kinds.components.component import Site
 from streambed.kinds.components.consumer import reader
 from streambed.kinds.components.kafka import Kafka
-from streambed.plan import Machine, Plan, PlannedLink, PlannedNode, Port, ProcessSpec, Route, Shape
+from streambed.kinds.faults.fault import Fault
+from streambed.plan import SHORTEST_DELAY_NS, Machine, Plan, PlannedLink, PlannedNode, Port, ProcessSpec, Route, Shape
 from streambed.units import Bandwidth, Duration, Share
 
 HOSTS_NETWORK = "10.0"
-SWITCHES_NETWORK = "10.255"
 FIRST_INDEX = 2
 """The loopback interface of every node has index 1."""
-SHORTEST_DELAY_NS = 100_000
-"""The delay line itself takes about as long."""
 WITNESS = "witness"
 WORD_MAX = 60
 """Longer words of a command are shortened when it is shown."""
@@ -33,7 +33,7 @@ WORD_MAX = 60
 def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory: Path) -> Plan:
     """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if this machine cannot emulate it."""
     links = tuple(_links(experiment))
-    _refuse_what_cannot_be(links, machine)
+    _refuse_what_cannot_be(links, experiment.faults, machine)
     nodes = _nodes(experiment.topology, links)
     declaration = experiment.declaration()
     site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
@@ -60,24 +60,36 @@ def address(network: str, number: int) -> str:
 
 
 def _addresses(topology: Topology) -> dict[str, str]:
-    hosts = {name: address(HOSTS_NETWORK, number) for number, name in enumerate(topology.host_names(), 1)}
+    given = set(topology.addresses.values())
+    free = (own for number in count(1) if (own := address(HOSTS_NETWORK, number)) not in given)
+    hosts = {name: topology.addresses.get(name) or next(free) for name in topology.host_names()}
     return hosts | {name: address(SWITCHES_NETWORK, number) for number, name in enumerate(topology.switches, 1)}
 
 
 def _links(experiment: Experiment) -> Iterator[PlannedLink]:
-    cut = {frozenset(ends) for fault in experiment.faults for ends in fault.links}
-    used: dict[str, int] = {}
+    ends_of_all = [link.ends for link in experiment.topology.links]
+    cut = {frozenset(ends) for fault in experiment.faults for ends in fault.emulated(ends_of_all, experiment.components)}
+    ports = _Ports(experiment.topology)
     for link in experiment.topology.links:
-        first, second = (_next_port(node, used) for node in link.ends)
+        first, second = (ports.next(node, name) for node, name in zip(link.ends, link.ports or ("", ""), strict=True))
         shapes = (_shape(link, link.ends[0]), _shape(link, link.ends[1]))
         shaped = any(shape.delay_ns or shape.jitter_ns or shape.loss for shape in shapes)
         yield PlannedLink(name=" – ".join(link.ends), ports=(first, second), shapes=shapes, emulated=shaped or frozenset(link.ends) in cut)
 
 
-def _next_port(node: str, used: dict[str, int]) -> Port:
-    position = used.get(node, 0)
-    used[node] = position + 1
-    return Port(node=node, interface=f"eth{position}", index=FIRST_INDEX + position)
+class _Ports:
+    """The interfaces of each node, in the order of its links; those without a name are eth0 and on, but for names that are given."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._given = {named for link in topology.links for named in zip(link.ends, link.ports or (), strict=False)}
+        self._free: dict[str, Iterator[str]] = {}
+        self._used: Counter[str] = Counter()
+
+    def next(self, node: str, name: str) -> Port:
+        """The next interface of a node."""
+        free = self._free.setdefault(node, (eth for number in count() if (node, eth := f"eth{number}") not in self._given))
+        self._used[node] += 1
+        return Port(node=node, interface=name or next(free), index=FIRST_INDEX + self._used[node] - 1)
 
 
 def _shape(link: Link, source: str) -> Shape:
@@ -153,11 +165,11 @@ def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) 
         yield witness if len(clusters) == 1 else replace(witness, name=f"{WITNESS}/{kafka.name}")
 
 
-def _refuse_what_cannot_be(links: tuple[PlannedLink, ...], machine: Machine) -> None:
+def _refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine) -> None:
     advice = "`streambed doctor` tells what this machine can emulate and how to mend it"
     if not machine.namespaces:
         raise MachineError("\n".join(["this machine does not let you make the namespaces that hosts live in", *machine.notes, advice]))
-    says: list[str] = []
+    says = [lacking for fault in faults if (lacking := fault.lacks(machine))]
     emulated = [link.name for link in links if link.emulated]
     if emulated and machine.means == "none":
         says.append(f"this machine can neither delay, lose nor cut packets, but {_listed(emulated)} needs it")
@@ -193,6 +205,7 @@ def describe(plan: Plan) -> str:
         "links": [_link_row(link) for link in plan.links],
         "processes": [(process.name, f"on {process.node}", " ".join(map(_shortened, process.argv))) for process in plan.processes],
         "timeline": _timeline(plan),
+        "notes": [(note,) for note in plan.notes],
     }
     return "\n".join([title, *(line for heading, rows in parts.items() if rows for line in ["", heading, *_columns(rows)])])
 
@@ -249,4 +262,6 @@ def _timeline(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, (list, tuple)) and all(isinstance(part, (list, tuple)) for part in value):
+        return " | ".join(map(", ".join, value))
     return " – ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -71,6 +71,27 @@ class Run:
         """What was judged last; empty if it never was."""
         return [Verdict(**found) for found in json.loads(self._judged.read_text())] if self._judged.exists() else []
 
+    def verdict(self, name: str) -> Verdict:
+        """The verdict of one check: by its kind, such as no_loss, or with what it is about, such as latency:reader."""
+        found = self.named_verdicts()
+        alike = [full for full in found if full.partition(":")[0] == name]
+        if name in found or len(alike) == 1:
+            return found[name if name in found else alike[0]]
+        if alike:
+            raise UsageError(f"there are {len(alike)} verdicts on {name}: ask for one of {', '.join(alike)}")
+        raise UsageError(f"there is no verdict '{name}'. {suggestion(name, found)}")
+
+    def named_verdicts(self) -> dict[str, Verdict]:
+        """The verdicts, judged now if they never were, by kind and by what each is about: no_loss:lines, latency:reader."""
+        asked = self.plan.declaration.get("checks", [])
+        found: dict[str, Verdict] = {}
+        for check, verdict in zip(asked, self.verdicts() or self.check(), strict=True):
+            about = next((value for key, value in check.items() if key != "kind" and isinstance(value, str)), "")
+            name = f"{verdict.check}:{about}" if about else verdict.check
+            same = sum(other.partition("#")[0] == name for other in found)
+            found[f"{name}#{same + 1}" if same else name] = verdict
+        return found
+
     @property
     def _judged(self) -> Path:
         return self.directory / "verdicts.json"
@@ -121,8 +142,8 @@ def remove(run: Run) -> None:
     if latest.is_symlink() and latest.resolve() == run.directory.resolve():
         latest.unlink()
     shutil.rmtree(run.directory)
-    left = [Run(path) for path in sorted(run.directory.parent.glob("*")) if not path.is_symlink()]
-    if left:
-        latest.symlink_to(left[-1].directory.name)
-    else:
+    left = [path.parent for path in sorted(run.directory.parent.glob("*/plan.json")) if not path.parent.is_symlink()]
+    if left and not latest.is_symlink():
+        latest.symlink_to(left[-1].name)
+    elif not any(run.directory.parent.iterdir()):  # A study of the same name may keep its trials here.
         run.directory.parent.rmdir()

@@ -14,7 +14,7 @@ from streambed.plan import Plan
 from streambed.record import EVENTS, now_ns, read_json
 from streambed.runs import Run
 
-HIDDEN = ("clock", "batch", "process_started")
+HIDDEN = ("clock", "batch", "process_started", "timers")
 RATE_NS_MIN = 900_000_000
 
 
@@ -74,6 +74,8 @@ class Happenings:
             return f"{'ready':<8} {event['component']} after {event['seconds']:.1f} s"
         if kind == "inject":
             return f"{'inject':<8} {event['kind']} {event['target']}, {event['lasts_ns'] / 1e9:g} s"
+        if kind == "inject_failed":
+            return f"{'inject':<8} {event['kind']} {event['target']}: FAILED, {event['reason']}"
         if kind in ("heal", "heal_failed"):
             return f"{'heal':<8} {event['kind']} {event['target']}{': FAILED, ' + event['reason'] if kind == 'heal_failed' else ''}"
         if kind == "process_ended":

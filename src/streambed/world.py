@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -13,6 +14,14 @@ Heal = Callable[[], None]
 """How to undo a fault."""
 Missing = Callable[[], str]
 """What is still missing until a component is ready; empty when nothing is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Injury:
+    """What a fault did: to whom, by name, and how to heal it."""
+
+    target: str
+    heal: Heal
 
 
 class Process(Protocol):
@@ -26,21 +35,32 @@ class Process(Protocol):
     def alive(self) -> bool:
         """Whether it runs now."""
 
-    def start(self) -> None:
-        """Start it, or start it again."""
+    @property
+    def paused(self) -> bool:
+        """Whether a fault has stopped it."""
 
-    def kill(self) -> None:
-        """End it and its children without a word."""
+    def strike(self) -> Heal:
+        """Kill it and its children without a word; healing starts it again, if nobody else wants it dead."""
+
+    def pause(self) -> Heal:
+        """Stop it and its children without ending them; healing lets them go on, if nobody else wants them stopped."""
 
 
 class Wire(Protocol):
     """A link made real."""
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The two nodes."""
 
     def cut(self, sources: tuple[str, ...]) -> None:
         """Drop every packet that leaves one of these two ends."""
 
     def mend(self, sources: tuple[str, ...]) -> None:
         """Carry packets from these ends again, shaped as declared."""
+
+    def degrade(self, sources: tuple[str, ...], changes: dict[str, float]) -> Heal:
+        """Give packets from these ends another shape in some of its fields (see plan.Shape) until healed."""
 
 
 class World(Protocol):
@@ -57,8 +77,20 @@ class World(Protocol):
     def find(self, target: str) -> Process:
         """The process called so, or the only process of the component called so."""
 
+    def holder(self, role: str) -> str:
+        """The process that holds a role at this moment, such as "leader of lines/0"; WorldError if nobody does.
+
+        The answer holds for a moment, so that a fault can ask just before its time.
+        """
+
     def wire(self, ends: tuple[str, str]) -> Wire:
         """The wire between two nodes."""
+
+    def wires_of(self, node: str) -> Sequence[Wire]:
+        """Every wire that ends at a node."""
+
+    def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
+        """Let no packet pass between hosts of different sides until healed; hosts on no side reach everybody."""
 
     def call(self, node: str, function: Callable[[], Answer]) -> Answer:
         """Call `function` inside the host of `node`: sockets that it opens and threads that it starts live there."""

@@ -2,30 +2,85 @@ from collections import Counter
 
 import pytest
 
-from streambed.agents.producer import made_up_records, records_of_file
+from streambed.agents.producer import Schedule, contents_of, made_up_records, repeated, schedule_of, worded
+from streambed.record import now_ns
+
+ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000}
 
 
 def test_the_lines_of_a_file_come_over_and_over(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n")
 
-    record_of = records_of_file(tmp_path / "a.txt", "none")
+    record_of = repeated(contents_of(tmp_path / "a.txt", "lines"), "none")
 
     assert [record_of(number) for number in range(3)] == [(None, b"one"), (None, b"two"), (None, b"one")]
 
 
-def test_the_text_before_the_first_tab_is_the_key(tmp_path):
-    (tmp_path / "a.txt").write_text("doc/1\ta\tb\nno tab\n")
-
-    record_of = records_of_file(tmp_path / "a.txt", "tab")
+def test_the_text_before_the_first_tab_is_the_key():
+    record_of = repeated([b"doc/1\ta\tb", b"no tab"], "tab")
 
     assert [record_of(0), record_of(1)] == [(b"doc/1", b"a\tb"), (None, b"no tab")]
 
 
-def test_an_empty_file_cannot_be_sent(tmp_path):
+def test_a_file_may_be_one_record_and_holds_any_bytes(tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"\xff\n\x00\r")
+
+    assert contents_of(tmp_path / "a.bin", "whole") == [b"\xff\n\x00\r"]
+
+
+def test_the_files_of_a_folder_are_records_in_the_order_of_their_names(tmp_path):
+    for name in ("b", "a", "c"):
+        (tmp_path / name).write_text(f"in {name}")
+    (tmp_path / "folder").mkdir()
+
+    assert contents_of(tmp_path, "folder") == [b"in a", b"in b", b"in c"]
+
+
+def test_an_empty_file_has_no_line_to_send(tmp_path):
     (tmp_path / "a.txt").touch()
 
-    with pytest.raises(SystemExit, match="has no line to send"):
-        records_of_file(tmp_path / "a.txt", "none")
+    with pytest.raises(SystemExit, match="has nothing to send"):
+        contents_of(tmp_path / "a.txt", "lines")
+
+
+def test_a_text_is_filled_with_the_record_its_number_and_its_topic():
+    record_of = worded(repeated([b"\xff{n}"], "none"), "{record} {n:3} of {topic} {else} {{n}}", "lines")
+
+    assert record_of(11) == (None, b"\xff{n} 012 of lines {else} {12}")
+
+
+def test_at_a_rate_each_record_is_due_at_its_own_time_until_the_load_ends():
+    schedule = schedule_of(ORDER, held=0, start_ns=1000)
+
+    assert [schedule.due(number) for number in (0, 1, 19, 20)] == [1000, 100_001_000, 1_900_001_000, None]
+
+
+@pytest.mark.parametrize(("wish", "last"), [({"count": 7}, 7), ({"rounds": 2}, 6), ({"count": 100}, 20)])
+def test_it_ends_after_a_count_or_after_rounds_but_not_after_the_load(wish, last):
+    assert schedule_of({**ORDER, **wish}, held=3, start_ns=0).last == last
+
+
+def test_without_a_rate_all_records_are_due_at_the_start():
+    schedule = schedule_of({**ORDER, "rate": None, "rounds": 2}, held=3, start_ns=5)
+
+    assert [schedule.due(number) for number in range(7)] == [5, 5, 5, 5, 5, 5, None]
+
+
+def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
+    start_ns = now_ns()
+    schedule = schedule_of({**ORDER, "rate": None}, held=0, start_ns=start_ns)
+    over = Schedule(start_ns=start_ns - 2, end_ns=start_ns - 1, step_ns=None, last=None)
+
+    assert start_ns <= schedule.due(10**9) <= now_ns()
+    assert over.due(0) is None
+
+
+def test_started_again_it_sends_nothing_that_was_due_before_and_uses_no_number_twice():
+    start_ns = now_ns() - 1_000_000_000
+
+    assert schedule_of(ORDER, held=0, start_ns=start_ns).first(2) == 11
+    assert schedule_of({**ORDER, "rate": None, "count": 9}, held=0, start_ns=start_ns).first(2) == 9
+    assert schedule_of({**ORDER, "rate": None}, held=0, start_ns=start_ns).first(2) > 10**9
 
 
 def test_made_up_records_have_the_size_and_repeat_by_seed():

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from experiment.samples import GOOD, complaints, write
 
+from streambed.experiment.document import document_of
+from streambed.experiment.overrides import override
 from streambed.experiment.yaml_file import read
 from streambed.units import Duration
 
-PRODUCER_KEYS = "There is acks, batch, compression, count, file, idempotence, key, keys, and 9 more."
+PRODUCER_KEYS = "There is acks, batch, compression, content, count, file, idempotence, key, and 12 more."
 
 
 def test_a_value_in_the_file_is_changed(tmp_path: Path) -> None:
@@ -60,3 +62,12 @@ def test_the_seed_of_the_caller_comes_last(tmp_path: Path) -> None:
 )
 def test_a_wrong_override_points_at_itself(tmp_path: Path, override: str, says: str) -> None:
     assert complaints(tmp_path, GOOD, override) == [f"--set {override}: {says}"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("50ms", "50ms"), (5, "5"), ("5", '"5"'), (True, "true"), ([], "[]"), ({"kind": "cut"}, '{"kind": "cut"}'), ("a: b", '"a: b"')],
+)
+def test_a_value_of_python_is_written_so_that_it_is_read_back_the_same(value: object, text: str) -> None:
+    assert override("key", value) == f"key={text}"
+    assert document_of(text).content == value

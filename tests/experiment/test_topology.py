@@ -50,6 +50,31 @@ def test_the_way_back_differs_only_in_what_it_gives() -> None:
         (Topology(hosts=["lonely"], links=[Link(ends=("a", "b"))]), "hosts.0", "no link ends at 'lonely'. There is a, b."),
         (Topology(switches=["cor"], links=[Link(ends=("a", "core"))]), "switches.0", "no link ends at 'cor'. Did you mean 'core'?"),
         (Topology(switches=["b"], hosts=["b"], links=[Link(ends=("a", "b"))]), "switches.0", "'b' is named twice"),
+        (Topology(links=[Link(ends=("a", "b"), ports=("a", "b/1"))]), "links.0.ports.1", "'b/1' cannot be the name of an interface: begin"),
+        (Topology(links=[Link(ends=("a", "b"), ports=("lo", "b"))]), "links.0.ports.0", "'lo' cannot be the name of an interface: begin"),
+        (
+            Topology(links=[Link(ends=("a", "b"), ports=("x", "x")), Link(ends=("c", "a"), ports=("x", "x"))]),
+            "links.1.ports.1",
+            "'a' has an interface x already, at link 0",
+        ),
+        (Topology(links=[Link(ends=("a", "b"))], addresses={"a": "10.0.0"}), "addresses.a", "'10.0.0' is not an IPv4 address"),
+        (
+            Topology(links=[Link(ends=("a", "b"))], addresses={"a": "10.255.3.1"}),
+            "addresses.a",
+            "10.255.3.1 is among the addresses of switches",
+        ),
+        (Topology(links=[Link(ends=("a", "b"))], addresses={"a": "127.0.0.1"}), "addresses.a", "127.0.0.1 cannot be the address of a host"),
+        (
+            Topology(links=[Link(ends=("a", "b"))], addresses={"a": "10.0.0.2", "b": "10.0.0.2"}),
+            "addresses.b",
+            "'a' has the address 10.0.0.2 already",
+        ),
+        (Topology(links=[Link(ends=("aa", "b"))], addresses={"ab": "10.0.0.2"}), "addresses.ab", "there is no host 'ab'. "),
+        (
+            Topology(switches=["b"], links=[Link(ends=("a", "b"))], addresses={"b": "10.0.0.2"}),
+            "addresses.b",
+            "'b' is a switch: only hosts are given addresses",
+        ),
         (Topology(links=[Link(ends=("a", "localhost"))]), "links.0.ends.1", "a node cannot be called 'localhost'"),
     ],
 )

@@ -55,8 +55,18 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "12:16: components.poet.kind: ",
             "there is no kind 'produser' of components. Did you mean 'producer'?",
         ),
-        ("kind: cut", "kind: flood", "16:12: faults.0.kind: ", "there is no kind 'flood' of faults. There is cut, kill."),
-        ("kind: cut, ", "", "16:5: faults.0.kind: ", "is missing: each of the faults needs a 'kind'. There is cut, kill."),
+        (
+            "kind: cut",
+            "kind: flood",
+            "16:12: faults.0.kind: ",
+            "there is no kind 'flood' of faults. There is cut, degrade, isolate, kill, partition, pause.",
+        ),
+        (
+            "kind: cut, ",
+            "",
+            "16:5: faults.0.kind: ",
+            "is missing: each of the faults needs a 'kind'. There is cut, isolate, partition, kill, pause, degrade.",
+        ),
         (
             "bootstrap}",
             "bootstap}",

@@ -9,18 +9,19 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from streambed import plan as plans
 from streambed import record
 from streambed.net.network import Network, network
+from streambed.net.wires import Wire
 
 PORT = 7777
 ECHO_LIMIT_S = 1.0
+ETHERTYPE_IP = 0x0800
 
 
 def serve_echo(net: Network, node: str) -> Counter[str]:
@@ -63,20 +64,29 @@ def round_trips(net: Network, count: int = 40) -> dict[str, Any]:
     round_trip_ms(net, source, target)  # Neighbours learn of each other by the first.
     times = [found for _ in range(count) if (found := round_trip_ms(net, source, target))]
     quarter, median, three_quarters = statistics.quantiles(times)
-    return {"median_ms": median, "middle_half_ms": three_quarters - quarter}
+    return {"least_ms": min(times), "median_ms": median, "middle_half_ms": three_quarters - quarter}
 
 
 def throughput(net: Network, seconds: float = 3.0) -> dict[str, Any]:
     """What TCP brings from a to b, counted at the port of b: a reader would wait in vain now and then while TCP repairs a loss."""
+    _let_flow(net)
+    record.wait_until(lambda: False, limit_s=0.5)  # TCP's slow start.
+    return {"mbit_per_s": _mbit_per_s(net, seconds)}
+
+
+def _let_flow(net: Network) -> None:
+    """Fill the way from a to b for as long as the box lasts."""
     server = net.hosts["b"].call(lambda: socket.create_server(("", PORT)))
     client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
     channel, _ = server.accept()
     for act in (_pour, _drink):
         threading.Thread(target=act, args=(client if act is _pour else channel,), daemon=True).start()
-    record.wait_until(lambda: False, limit_s=0.5)  # TCP's slow start.
+
+
+def _mbit_per_s(net: Network, seconds: float) -> float:
     start, before = time.monotonic(), _bytes_at(net, "b/eth0")
     record.wait_until(lambda: False, limit_s=seconds)
-    return {"mbit_per_s": (_bytes_at(net, "b/eth0") - before) * 8 / (time.monotonic() - start) / 1e6}
+    return (_bytes_at(net, "b/eth0") - before) * 8 / (time.monotonic() - start) / 1e6
 
 
 def _pour(client: socket.socket) -> None:
@@ -131,10 +141,15 @@ def segments(net: Network) -> dict[str, Any]:
     return net.delay_line_statistics()
 
 
+def wire_of_a(net: Network) -> tuple[Wire, tuple[str, ...]]:
+    """The wire of a, and the names of its ends."""
+    (wire,) = [wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}]
+    return wire, tuple(port.node for port in wire.link.ports)
+
+
 def cuts(net: Network) -> dict[str, Any]:
     """Whether b is asked, and a answered, while the wire of a is cut in one direction, in the other, in both, and when it is mended."""
-    (wire,) = [wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}]
-    ends = tuple(port.node for port in wire.link.ports)
+    wire, ends = wire_of_a(net)
     count = serve_echo(net, "b")
     seen = {}
     for name, sources in {"whole": (), "from a": ("a",), "to a": ends[1:], "both": ends, "mended": ()}.items():
@@ -158,8 +173,7 @@ def long_cut(net: Network) -> dict[str, Any]:
             return str(error)
         return "connected"
 
-    (wire,) = [wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}]
-    ends = tuple(port.node for port in wire.link.ports)
+    wire, ends = wire_of_a(net)
     serve_echo(net, "b")
     wire.cut(ends)
     settle()
@@ -169,72 +183,70 @@ def long_cut(net: Network) -> dict[str, Any]:
     return {"ended": ended, "first_ms": round_trip_ms(net, "a", "b")}
 
 
+def degraded(net: Network) -> dict[str, Any]:
+    """Throughput and a round trip before, during and after the wire of a is made worse: a tenth of 10 Mbit/s, 40 ms each way."""
+
+    def look() -> dict[str, Any]:
+        record.wait_until(lambda: False, limit_s=1)  # TCP learns of the change, and the queue of before runs dry.
+        return {"mbit_per_s": _mbit_per_s(net, 1.0), "round_trip_ms": round_trip_ms(net, "a", "b", 3.0)}
+
+    wire, ends = wire_of_a(net)
+    serve_echo(net, "b")
+    _let_flow(net)
+    found = {"before": look()}
+    heal = wire.degrade(ends, {"rate_bps": 1_000_000, "delay_ns": 40_000_000})
+    found["during"] = look()
+    heal()
+    return found | {"after": look()}
+
+
 def on_its_way(net: Network) -> dict[str, Any]:
     """Whether a datagram arrives that was on its way when its wire was cut."""
-    (wire,) = [wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}]
+    wire, _ = wire_of_a(net)
     count = serve_echo(net, "b")
-    net.hosts["a"].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"?", ("b", PORT)))
+    with net.hosts["a"].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as client:
+        net.hosts["a"].call(lambda: client.sendto(b"?", ("b", PORT)))
     settle()
     before = count["asked"]
     wire.cut(("a",))
-    arrived = record.wait_until(lambda: count["asked"] > before, limit_s=1)
-    return {"arrived": arrived}
-
-
-def order(net: Network, count: int = 300) -> dict[str, Any]:
-    """How many of `count` datagrams, sent one after the other, arrive before one that was sent earlier."""
-    server, client = (net.hosts[name].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for name in "ba")
-    server.bind(("", PORT))
-    server.settimeout(1)
-    net.hosts["a"].call(lambda: client.connect(("b", PORT)))
-    for number in range(count):
-        client.send(str(number).encode())
-    numbers = []
-    with suppress(TimeoutError):
-        while True:
-            numbers.append(int(server.recv(64)))
-    overtaken = sum(here > there for here, there in pairwise(numbers))
-    return {"arrived": len(numbers), "overtaken": overtaken}
+    settle()
+    return {"before": before, "after": record.wait_until(lambda: count["asked"] > before, limit_s=ECHO_LIMIT_S)}
 
 
 def gaps(net: Network, size: int = 1_000_000) -> dict[str, Any]:
-    """How many segments in a row TCP lost on the way to b, each time it lost any."""
+    """How many segments TCP missed at a time on the way to b, as seen at the port of b: {how many in a row: how often}."""
     server = net.hosts["b"].call(lambda: socket.create_server(("", PORT)))
-    watch = net.hosts["b"].call(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800)))
-    watch.settimeout(1)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)  # No more on its way than `watch` can hold.
+    watch = net.hosts["b"].call(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETHERTYPE_IP)))
+    watch.settimeout(ECHO_LIMIT_S)
     client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
     channel, _ = server.accept()
     threading.Thread(target=client.sendall, args=(bytes(size),), daemon=True).start()
     threading.Thread(target=_drink, args=(channel,), daemon=True).start()
-    segment = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
-    lost: Counter[int] = Counter()
-    packets, longest, end = 0, 0, None
+    longest = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    missed: Counter[int] = Counter()
+    reached = 0
+    for start, end in _segments_seen(watch):
+        if start > reached:
+            missed[round((start - reached) / longest)] += 1
+        reached = max(reached, end)
+    return {"missed": missed}
+
+
+def _segments_seen(watch: socket.socket) -> Iterator[tuple[int, int]]:
+    """Where each segment with content begins and ends in the stream, until nothing comes any more."""
+    first = None
     with suppress(TimeoutError):
         while True:
-            packet, (_, _, kind, *_) = watch.recvfrom(2048)
-            if kind == 4:  # What b itself sent.
+            packet, (_, _, kind, *_) = watch.recvfrom(128)
+            if kind == socket.PACKET_OUTGOING:
                 continue
-            (total,) = struct.unpack_from("!H", packet, 2)
-            sequence, head = struct.unpack_from("!I", packet, 24)[0], (packet[0] & 15) * 4 + (packet[32] >> 4) * 4
-            packets, longest = packets + 1, max(longest, total)
-            if end is not None and 0 < (gap := (sequence - end) % (1 << 32)) < 1 << 31:
-                lost[round(gap / segment)] += 1
-            if end is None or (sequence + total - head - end) % (1 << 32) < 1 << 31:
-                end = (sequence + total - head) % (1 << 32)
-    return {"packets": packets, "longest": longest, "segment": segment, "lost": dict(sorted(lost.items()))}
-
-
-def loaded(net: Network) -> dict[str, Any]:
-    """Throughput, and round trips beside it."""
-    server = net.hosts["b"].call(lambda: socket.create_server(("", PORT)))
-    client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
-    channel, _ = server.accept()
-    for act in (_pour, _drink):
-        threading.Thread(target=act, args=(client if act is _pour else channel,), daemon=True).start()
-    record.wait_until(lambda: False, limit_s=1)
-    start, before = time.monotonic(), _bytes_at(net, "b/eth0")
-    found = round_trips(net, 60)
-    return found | {"mbit_per_s": (_bytes_at(net, "b/eth0") - before) * 8 / (time.monotonic() - start) / 1e6}
+            total_bytes, head_bytes = struct.unpack_from("!H", packet, 2)[0], 20 + (packet[32] >> 4) * 4
+            sequence = struct.unpack_from("!I", packet, 24)[0]
+            first = first or sequence + 1  # The connection's first packet has no content, but counts as one byte.
+            start = (sequence - first) % (1 << 32)
+            if total_bytes > head_bytes:
+                yield start, start + total_bytes - head_bytes
 
 
 def settle() -> None:
@@ -269,6 +281,49 @@ def built(net: Network) -> dict[str, Any]:
     return {"hosts": len(net.hosts), "ports": len(net.port_counters())}
 
 
+def walls(net: Network) -> dict[str, Any]:
+    """Who reaches whom of h0, h1 and h2 before, during and after h0 and h1 are separated, twice at once; how long it took to begin."""
+
+    def reached() -> list[str]:
+        pairs = [(source, target) for source in hosts for target in hosts if source != target]
+        return [f"{source}-{target}" for source, target in pairs if round_trip_ms(net, source, target, 0.2) is not None]
+
+    hosts = ("h0", "h1", "h2")
+    for host in hosts:
+        serve_echo(net, host)
+    found: dict[str, Any] = {"before": reached()}
+    start = time.perf_counter()
+    heals = [net.separate([["h0"], ["h1"]]) for _ in range(2)]
+    found |= {"begun_ms": (time.perf_counter() - start) * 1e3 / 2, "during": reached()}
+    for name, heal in zip(("healed once", "after"), heals, strict=True):
+        heal()
+        found[name] = reached()
+    return found
+
+
+def lossy(net: Network) -> dict[str, Any]:
+    """What `gaps` sees while the wire of a loses one packet in fifty, although none is lost by the plan."""
+    wire, ends = wire_of_a(net)
+    wire.degrade(ends, {"loss": 0.02})
+    return gaps(net)
+
+
+def narrowed(net: Network) -> dict[str, Any]:
+    """Throughput before, during and after the wire of a, which has no rate, is limited to 10 Mbit/s."""
+
+    def look() -> float:
+        record.wait_until(lambda: False, limit_s=0.7)
+        return _mbit_per_s(net, 0.7)
+
+    wire, ends = wire_of_a(net)
+    _let_flow(net)
+    found = {"before": look()}
+    heal = wire.degrade(ends, {"rate_bps": 10_000_000})
+    found["during"] = look()
+    heal()
+    return found | {"after": look()}
+
+
 MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
     function.__name__: function
     for function in (
@@ -281,10 +336,12 @@ MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
         surroundings,
         built,
         long_cut,
+        degraded,
         on_its_way,
-        order,
         gaps,
-        loaded,
+        walls,
+        lossy,
+        narrowed,
     )
 }
 

@@ -1,4 +1,4 @@
-"""Process 1 of the machine that netem_machine.py boots: tells what it is, then measures whatever it is asked to, each in a box of its own."""
+"""Process 1 of the machine that netem_machine.py boots: says what it is, then measures what it is asked to, each in a box of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import signal
+import sys
 import traceback
 import tty
 from pathlib import Path
@@ -68,7 +69,7 @@ def _be_box(folder: Path, measure: str, user: int) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     finally:
-        box.sys.stdout.flush()
+        sys.stdout.flush()
         os._exit(status)
 
 

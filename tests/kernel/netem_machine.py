@@ -18,7 +18,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,8 @@ MEMORY_MIB = 1024
 MODULES = ("sch_netem", "sch_tbf", "veth")
 PACKAGES = ("annotated_types", "pydantic", "pydantic_core", "typing_extensions.py", "typing_inspection")
 _NOT_NEEDED = re.compile(
-    r"test|site-packages|dist-packages|idlelib|tkinter|turtledemo|ensurepip|lib2to3|pydoc_data|config-.*|.*\.opt-\d\.pyc|.*\.a"
+    r"(test|site-packages|dist-packages|config-|idlelib|tkinter|turtledemo|ensurepip|lib2to3|distutils|pydoc_data"
+    r"|_tkinter|_sqlite3|_ssl|_hashlib|_curses|_test|_codecs_).*|.*\.opt-\d\.pyc|.*\.a"
 )
 _HERE = Path(__file__).parent
 _HOME = "/machine"
@@ -54,8 +55,8 @@ def lacks() -> str:
     if os.uname().machine != "x86_64":
         return "the machine with netem is for x86_64 alone"
     if not shutil.which(QEMU):
-        return f"no {QEMU}: run scripts/setup --with-browser as root, or install qemu-system-x86"
-    return "" if _vmlinuz().exists() else f"no kernel with netem in {kernel()}: run scripts/setup --with-browser"
+        return f"no {QEMU}: install qemu-system-x86, or let scripts/setup do it"
+    return "" if _vmlinuz().exists() else f"no kernel with netem in {kernel()}: scripts/setup can unpack one there"
 
 
 class NetemMachine:
@@ -81,8 +82,8 @@ class NetemMachine:
 
     def _write(self, line: str) -> None:
         assert self._process.stdin
-        self._process.stdin.write(line.encode() + b"\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # It is off: whoever waits for an answer will say so, with what it said last.
+            self._process.stdin.write(line.encode() + b"\n")
 
     def _answer(self, limit_s: float) -> dict[str, Any]:
         assert self._process.stdout

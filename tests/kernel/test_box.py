@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from boxes import SOURCE, Measure, run_box
-from small_plans import MS, pair, pairs_of_switch_and_host, star
+from small_plans import MS, pairs_of_switch_and_host, star
 
 from streambed.net import machine
 from streambed.plan import Shape
@@ -44,12 +44,6 @@ def test_the_machine_itself_sees_nothing_of_a_box(measure: Measure) -> None:
 
 def test_a_row_of_switches_is_built(measure: Measure) -> None:
     assert measure(pairs_of_switch_and_host(5), "built")["hosts"] == 10
-
-
-def test_the_delay_line_says_how_late_it_was(measure: Measure) -> None:
-    found = measure(pair(DELAY), "segments")
-
-    assert set(found) == {"packets", "dropped", "late_mean_ns", "late_max_ns"}
 
 
 def test_an_ordinary_user_gets_the_same_network() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 from typing import Any, cast
 
-from streambed.agents.delay_line import NEVER_NS, OVERHEAD_NS, Lateness, Queue
+import pytest
+
+from streambed.agents.delay_line import GSO_FLAG, NEVER_NS, OVERHEAD_NS, Lateness, Queue, bundling
 
 MS = 1_000_000
 VERDICT, VERDICT_UP_TO = 0x301, 0x303
@@ -58,12 +60,31 @@ def test_jitter_lets_packets_overtake_each_other() -> None:
 def test_a_cut_queue_drops_every_packet_until_it_is_mended() -> None:
     channel = Channel()
     queue = queue_of(channel)
-    queue.cut = True
+    queue.change({"delay_ns": 0, "jitter_ns": 0, "loss": 1})
 
-    assert queue.take(1, 0) == NEVER_NS
-    queue.cut = False
-    assert queue.take(2, 0) == 0
-    assert channel == [(VERDICT, DROP, 1)]
+    assert [queue.take(packet, 0) for packet in range(100)] == [NEVER_NS] * 100
+    queue.change({"delay_ns": 0, "jitter_ns": 0, "loss": 0})
+    assert queue.take(100, 0) == 0
+    assert [verdict for verdict in channel if verdict[0] == VERDICT] == [(VERDICT, DROP, packet) for packet in range(100)]
+
+
+def test_after_a_change_packets_that_wait_keep_their_time_and_may_be_overtaken() -> None:
+    channel = Channel()
+    queue = queue_of(channel, delay_ns=30 * MS)
+    slow = queue.take(1, 0)
+    queue.change({"delay_ns": 5 * MS, "jitter_ns": 0, "loss": 0})
+    quick = queue.take(2, 0)
+
+    assert queue.release(quick, Lateness()) == slow
+    assert channel[-1] == (VERDICT, ACCEPT, 2)
+    queue.release(slow, Lateness())
+    queue.release(queue.take(3, slow), Lateness())
+    assert channel[-2:] == [(VERDICT, ACCEPT, 1), (VERDICT_UP_TO, ACCEPT, 3)]
+
+
+@pytest.mark.parametrize(("loss", "bundles"), [(0.0, True), (0.01, False), (1.0, True)])
+def test_segments_come_one_by_one_only_where_some_are_lost(loss: float, bundles: bool) -> None:
+    assert bundling(loss)[1].endswith(struct.pack("!I", GSO_FLAG if bundles else 0))
 
 
 def test_the_same_seed_loses_the_same_packets() -> None:

@@ -21,11 +21,16 @@ REQUESTS = [
     rtnetlink.veth(NEAR, FAR, 5),
     rtnetlink.up(NEAR),
     rtnetlink.address(NEAR, "10.0.0.1"),
+    rtnetlink.hardware(NEAR, "10.0.0.1"),
+    rtnetlink.neighbour(NEAR, "10.0.0.2"),
+    rtnetlink.unbundled(NEAR),
     rtnetlink.route(Route(destination="default", interface="eth0", via="10.255.0.1"), NEAR, "10.0.0.1"),
     rtnetlink.tbf(NEAR, shaping.bucket(40_000_000_000)),
     rtnetlink.netem(NEAR, Shape(delay_ns=1)),
     *nfnetlink.requests(RULES, "nft queue"),
     *nfnetlink.requests(RULES, "xt NFQUEUE"),
+    *nfnetlink.wall("wall1", ["10.0.0.1", "10.0.0.2"]),
+    *nfnetlink.no_wall("wall1"),
 ]
 
 

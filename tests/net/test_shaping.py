@@ -76,6 +76,29 @@ def test_hosts_send_single_packets_where_netem_loses_some() -> None:
     assert [port.node for port in shaping.ports_without_offload(star(Shape(loss=0.1), means="netem"))] == ["a", "b"]
 
 
+def test_hosts_send_single_packets_where_netem_will_lose_some_when_a_fault_comes() -> None:
+    plan = replace(star(DELAY, means="netem"), declaration={"faults": [{"kind": "degrade", "loss": "1%"}]})
+
+    assert [port.node for port in shaping.ports_without_offload(plan)] == ["a", "b"]
+
+
+def asked(means: str, before: Shape, after: Shape) -> list[str]:
+    way, _ = shaping.directions(pair(before, means=means))
+    return [request.asks for request in shaping.changes(way, before, after, seed=7)]
+
+
+def test_a_change_of_rate_changes_the_bucket_and_none_means_as_much_as_can_be() -> None:
+    fast = Shape(delay_ns=MS, rate_bps=10_000_000)
+
+    assert asked("delay_line", fast, replace(fast, rate_bps=1_000)) == ["limit a/eth0 to 1000 bit/s (tbf)"]
+    assert asked("delay_line", fast, replace(fast, rate_bps=0)) == [f"limit a/eth0 to {shaping.UNLIMITED_BPS} bit/s (tbf)"]
+
+
+def test_a_change_of_delay_concerns_the_kernel_only_where_it_has_netem() -> None:
+    assert asked("delay_line", DELAY, Shape(delay_ns=MS)) == []
+    assert asked("netem", DELAY, Shape(delay_ns=MS)) == ["delay or drop what leaves a/eth0 (netem)"]
+
+
 @pytest.mark.parametrize("plan", [star(DELAY, means="netem"), star(Shape(loss=0.1))], ids=["nothing is lost", "delay line"])
 def test_hosts_bundle_segments_elsewhere(plan: Plan) -> None:
     assert shaping.ports_without_offload(plan) == []
@@ -89,3 +112,14 @@ def test_a_delay_is_refused_where_the_machine_has_no_means() -> None:
 def test_a_rate_is_refused_where_the_machine_has_no_token_bucket() -> None:
     with pytest.raises(MachineError, match="link a-b has a rate"):
         shaping.directions(pair(Shape(rate_bps=1_000), shaping=False))
+
+
+def test_netem_draws_differently_on_each_direction_of_a_plan() -> None:
+    ways = shaping.directions(star(DELAY, means="netem"))
+
+    assert len({shaping.netem_seed(way, 7) for way in ways}) == len(ways)
+
+
+def test_a_jitter_that_netem_would_cut_short_is_refused() -> None:
+    with pytest.raises(MachineError, match="the most that netem can do"):
+        shaping.directions(pair(Shape(delay_ns=3000 * MS, jitter_ns=2500 * MS), means="netem"))

@@ -46,7 +46,13 @@ def test_a_machine_without_namespaces_says_why() -> None:
 
 
 def test_a_machine_that_can_do_everything_has_nothing_to_say() -> None:
-    assert machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, queue=True)) == ()
+    assert machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, queue=True, filter=True)) == ()
+
+
+def test_a_machine_without_packet_rules_says_that_partitions_are_refused() -> None:
+    (said,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True))
+
+    assert "partitions are refused" in said
 
 
 def test_every_node_is_known_by_name() -> None:

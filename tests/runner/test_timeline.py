@@ -1,8 +1,10 @@
+from statistics import median
+
 from fakes import FakeWorld
 
-from streambed import Cut, Kill
+from streambed import Cut, Isolate, Kill, Pause
 from streambed.errors import WorldError
-from streambed.record import now_ns
+from streambed.record import now_ns, wait_until
 from streambed.runner.timeline import Moment, moments, timeline
 
 FAULTS = [Kill(at="0s", lasts="0s", target="poet"), Cut(at="0s", lasts="9s", link=("edge", "core"))]
@@ -48,9 +50,56 @@ def test_a_heal_that_fails_is_recorded_and_the_others_are_healed():
     def refuse() -> None:
         raise WorldError("it will not start")
 
-    world.find("poet").start = refuse
+    world.find("poet").strike = lambda: refuse
     with timeline(FAULTS, world) as faults:
         faults.follow(now_ns(), now_ns())
 
     assert ("heal_failed", {"fault": 0, "kind": "kill", "target": "poet", "reason": "it will not start"}) in world.events
     assert not world.wire(("edge", "core")).cut_off
+
+
+def test_a_role_that_nobody_holds_is_recorded_and_the_run_goes_on():
+    world = FakeWorld()
+
+    with timeline([Isolate(at="0s", lasts="1s", target="leader of lines/0"), *FAULTS], world) as faults:
+        faults.follow(now_ns(), now_ns())
+
+    said = {"fault": 0, "kind": "isolate", "target": "leader of lines/0", "reason": "nobody is leader of lines/0 at this moment"}
+    assert world.events[0] == ("inject_failed", said)
+    assert [event for event, _ in world.events] == ["inject_failed", "inject", "inject", "heal", "heal"]
+
+
+def test_healing_hits_whoever_was_hit_although_the_role_moved():
+    world = FakeWorld()
+    world.roles["controller"] = "kafka/b1"
+
+    with timeline([Kill(at="0s", lasts="9s", target="controller")], world) as faults:
+        faults.follow(now_ns(), now_ns())
+        world.roles["controller"] = "kafka/b2"
+
+    assert world.find("kafka/b1").alive
+    assert [(event, said["target"]) for event, said in world.events] == [
+        ("inject", "kafka/b1 (controller)"),
+        ("heal", "kafka/b1 (controller)"),
+    ]
+
+
+def test_lateness_counts_from_the_declared_time():
+    world, start = FakeWorld(), now_ns() - 3_000_000
+
+    with timeline(FAULTS[:1], world) as faults:
+        faults.follow(start, start)
+
+    assert all(3_000_000 <= said["late_ns"] < 500_000_000 for _, said in world.events)
+
+
+def test_half_of_the_faults_come_within_ten_milliseconds():
+    world = FakeWorld()
+    world.wait = lambda done, *, limit_s: wait_until(done, limit_s=limit_s)  # Here time passes.
+    pauses = [Pause(at=f"{20 * number}ms", lasts="7ms", target="poet") for number in range(9)]
+
+    with timeline(pauses, world) as faults:
+        faults.follow(now_ns(), now_ns() + 200_000_000)
+
+    late_ns = [said["late_ns"] for event, said in world.events]
+    assert len(late_ns) == 18 and median(late_ns) <= 10_000_000

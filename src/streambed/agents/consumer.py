@@ -13,6 +13,7 @@ from streambed.agents.producer import IDENTITY
 from streambed.record import now_ns
 from streambed.tables import KEPT, SEEN, Table
 
+ASK_S = 10
 BATCH = 1000
 POLL_S = 0.1
 
@@ -48,15 +49,24 @@ class Reading:
         self.ready = False
 
     def assigned(self, client: Consumer, parts: list[TopicPartition]) -> None:
-        """Start where the group left off, or at a stated offset: a position that is known is one that can be compared."""
-        for part in client.committed(parts, timeout=10):
-            low, high = client.get_watermark_offsets(part, timeout=10)
-            start = high if self.order["client"].get("auto.offset.reset") == "latest" else low
-            part.offset = part.offset if part.offset >= 0 else start
-            self.next[part.topic, part.partition] = part.offset
-            next(mine for mine in parts if (mine.topic, mine.partition) == (part.topic, part.partition)).offset = part.offset
-        client.assign(parts)
-        self.ready = True
+        """Asked until it is answered where to start: just after a host was cut off, its old connections are deaf for a while."""
+        while not self.agent.stopping:
+            try:
+                client.assign([self._start(client, part) for part in client.committed(parts, timeout=ASK_S)])
+                self.ready = True
+                return
+            except KafkaException as error:
+                print(f"where to start: {error}", file=sys.stderr)
+
+    def _start(self, client: Consumer, committed: TopicPartition) -> TopicPartition:
+        """Where the group left off, or a stated offset: a position that is known is one that can be compared."""
+        if committed.error:
+            raise KafkaException(committed.error)
+        low, high = client.get_watermark_offsets(committed, timeout=ASK_S)
+        fresh = high if self.order["client"].get("auto.offset.reset") == "latest" else low
+        offset = committed.offset if committed.offset >= 0 else fresh
+        self.next[committed.topic, committed.partition] = offset
+        return TopicPartition(committed.topic, committed.partition, offset)
 
     def revoked(self, client: Consumer, parts: list[TopicPartition]) -> None:
         """Partitions that moved to another member are no longer ours to count."""

@@ -2,11 +2,10 @@
 
     python -m streambed.agents.delay_line queues.json
 
-Packets stay in the kernel (NFQUEUE); only their ids come up, and verdicts go down. Written for the standard library alone, so
-that it starts fast and stays small. Its file says {"gauge": path, "seed": number, "queues": [{"number", "namespace"
-(an inherited descriptor), "delay_ns", "jitter_ns", "loss"}, …]}. It writes "ready" once, takes lines such as
-{"queue": 3, "cut": true} from its input, and ends when that closes. Once a second the gauge gets {"packets", "dropped"} so far,
-and {"late_mean_ns", "late_max_ns"} of that second.
+Packets stay in the kernel (NFQUEUE); only their ids come up, and verdicts go down. It needs the standard library alone. Its file
+says {"gauge": path, "seed": number, "queues": [{"number", "namespace" (an inherited descriptor), "delay_ns", "jitter_ns", "loss"}, …]}.
+It writes "ready" once, takes lines such as {"number": 3, "delay_ns": 0, "jitter_ns": 0, "loss": 1}, writes "done" when that holds, and
+ends with its input. Each second the gauge gets {"packets", "dropped"} so far, {"late_mean_ns", "late_max_ns"} of that second.
 """
 
 from __future__ import annotations
@@ -69,40 +68,46 @@ class Queue:
 
     def __init__(self, channel: socket.socket, declared: dict[str, Any], seed: int) -> None:
         self.number: int = declared["number"]
-        self.delay_ns: int = declared["delay_ns"]
-        self.jitter_ns: int = declared["jitter_ns"]
-        self.loss: float = declared["loss"]
-        self.cut = False
+        self.delay_ns, self.jitter_ns, self.loss = declared["delay_ns"], declared["jitter_ns"], declared["loss"]
         self.next_ns = NEVER_NS
+        self._in_order = not self.jitter_ns
         self._draw, self._send = random.Random(f"{seed} {self.number}").random, channel.send
         self._waiting: list[tuple[int, int]] = []
         self._accept = verdict(VERDICT, self.number, ACCEPT)
         self._accept_up_to = verdict(VERDICT_UP_TO, self.number, ACCEPT)
         self._drop = verdict(VERDICT, self.number, DROP)
 
+    def change(self, wanted: dict[str, Any]) -> None:
+        """Treat packets so from now on; those that wait keep their time, so that one yet to come may overtake them."""
+        self.delay_ns, self.jitter_ns, self.loss = wanted["delay_ns"], wanted["jitter_ns"], wanted["loss"]
+        self._in_order = False
+        self._send(message(CONFIGURE, 0, self.number, *bundling(self.loss)))
+
     def take(self, packet: int, arrived_ns: int) -> int:
         """Judge a packet that has come: when it is due, or NEVER_NS if it is dropped."""
-        if self.cut or (self.loss and self._draw() < self.loss):
+        if self.loss and self._draw() < self.loss:
             self._send(self._drop + _packet_id(packet))
             return NEVER_NS
         delay_ns = self.delay_ns - OVERHEAD_NS
         if self.jitter_ns:
             delay_ns += int((2 * self._draw() - 1) * self.jitter_ns)
-        due_ns = arrived_ns + max(0, delay_ns)
+        due_ns: int = arrived_ns + max(0, delay_ns)
         heapq.heappush(self._waiting, (due_ns, packet))
         return due_ns
 
     def release(self, now_ns: int, lateness: Lateness) -> int:
-        """Let go whatever is due; when the next one will be. Ids grow: without jitter one verdict holds for all up to the last."""
+        """Let go whatever is due; when the next one will be. Ids grow: if none overtakes, one verdict holds for all up to the last."""
         waiting, gone = self._waiting, []
         while waiting and waiting[0][0] <= now_ns:
             due_ns, packet = heapq.heappop(waiting)
             lateness.add(now_ns - due_ns)
             gone.append(packet)
-        if gone and self.jitter_ns:
-            self._send(b"".join(self._accept + _packet_id(packet) for packet in gone))
-        elif gone:
+        if gone and self._in_order:
             self._send(self._accept_up_to + _packet_id(gone[-1]))
+        elif gone:
+            self._send(b"".join(self._accept + _packet_id(packet) for packet in gone))
+        if not waiting:
+            self._in_order = not self.jitter_ns
         return waiting[0][0] if waiting else NEVER_NS
 
 
@@ -207,9 +212,9 @@ class Engine:
     def _obey(self, read: bytes) -> bool:
         """Carry out every whole line; False at the end of the input."""
         *lines, self._orders = (self._orders + read).split(b"\n")
-        for line in lines:
-            order = json.loads(line)
-            self._queues[order["queue"]].cut = order["cut"]
+        for order in map(json.loads, lines):
+            self._queues[order["number"]].change(order)
+            os.write(STDOUT, b"done\n")
         return bool(read)
 
 
@@ -228,15 +233,15 @@ def open_channel(namespace: int) -> socket.socket:
     return channel
 
 
-def bind(channel: socket.socket, number: int, *, bundles: bool) -> None:
-    """Take over a queue. With `bundles`, segments of one send come as one packet: fast, but they would be lost together."""
-    settings = (
-        attribute(2, struct.pack("!IB", COPY_BYTES, COPY_PACKET)),
-        attribute(3, struct.pack("!I", QUEUE_LIMIT_PACKETS)),
-        attribute(4, struct.pack("!I", GSO_FLAG)),
-        attribute(5, struct.pack("!I", GSO_FLAG if bundles else 0)),
-    )
-    for attributes in ((attribute(1, struct.pack("!BBH", BIND, 0, 2)),), settings):
+def bundling(loss: float) -> tuple[bytes, bytes]:
+    """Segments of one send come as one packet: fast, but they would be lost together. So not where some are lost."""
+    return attribute(4, struct.pack("!I", GSO_FLAG)), attribute(5, struct.pack("!I", GSO_FLAG if loss in (0, 1) else 0))
+
+
+def bind(channel: socket.socket, number: int, loss: float) -> None:
+    """Take over a queue."""
+    copies, limit = attribute(2, struct.pack("!IB", COPY_BYTES, COPY_PACKET)), attribute(3, struct.pack("!I", QUEUE_LIMIT_PACKETS))
+    for attributes in ((attribute(1, struct.pack("!BBH", BIND, 0, 2)),), (copies, limit, *bundling(loss))):
         channel.send(message(CONFIGURE, ACKNOWLEDGE, number, *attributes))
         number_of_error = -struct.unpack_from("=i", channel.recv(4096), 16)[0]
         if number_of_error:
@@ -251,7 +256,7 @@ def open_queues(declared: dict[str, Any]) -> tuple[list[socket.socket], list[Que
         if one["namespace"] not in channels:
             channels[one["namespace"]] = open_channel(one["namespace"])
         channel = channels[one["namespace"]]
-        bind(channel, one["number"], bundles=not one["loss"])
+        bind(channel, one["number"], one["loss"])
         queues.append(Queue(channel, one, declared["seed"]))
     for channel in channels.values():
         channel.setblocking(False)

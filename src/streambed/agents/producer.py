@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +20,45 @@ from streambed.tables import SENT
 
 IDENTITY = "sb"
 """The header that carries producer/sequence."""
+PLACEHOLDER = re.compile(rb"\{(record|topic|n)(?::([0-9]+))?\}")
 POLL_S_MAX = 0.05
 STOP_S = 2.0
 Record = tuple[bytes | None, bytes]
 
 
-def records_of_file(path: Path, key: str) -> Callable[[int], Record]:
-    """The n-th record is the n-th line, over and over."""
-    lines = path.read_bytes().splitlines()
-    if not lines:
-        raise SystemExit(f"{path} has no line to send")
+def contents_of(path: Path, content: str) -> list[bytes]:
+    """What there is to send: the lines of a file, the file as a whole, or the files of a folder in the order of their names."""
+    if content == "folder":
+        found = [file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()]
+    else:
+        found = [path.read_bytes()] if content == "whole" else path.read_bytes().splitlines()
+    if not found:
+        raise SystemExit(f"{path} has nothing to send")
+    return found
+
+
+def repeated(contents: list[bytes], key: str) -> Callable[[int], Record]:
+    """The n-th record is the n-th content, over and over."""
 
     def of(sequence: int) -> Record:
-        line = lines[sequence % len(lines)]
-        before, tab, after = line.partition(b"\t")
-        return (before, after) if key == "tab" and tab else (None, line)
+        found = contents[sequence % len(contents)]
+        before, tab, after = found.partition(b"\t")
+        return (before, after) if key == "tab" and tab else (None, found)
+
+    return of
+
+
+def worded(record_of: Callable[[int], Record], text: str, topic: str) -> Callable[[int], Record]:
+    """Records that say `text`, in which {record}, {n}, {n:6} (with zeros, six digits) and {topic} are filled in; other braces stay."""
+
+    def of(sequence: int) -> Record:
+        key, value = record_of(sequence)
+
+        def filled(found: re.Match[bytes]) -> bytes:
+            number = f"{sequence + 1:0{int(found[2] or 0)}}".encode()
+            return {b"record": value, b"topic": topic.encode(), b"n": number}[found[1]]
+
+        return key, PLACEHOLDER.sub(filled, text.encode())
 
     return of
 
@@ -124,34 +150,75 @@ def know_the_topic(sending: Sending) -> None:
             continue
 
 
-def main(order: dict[str, Any]) -> None:
-    """Wait for the load to begin, send, wait for the answers."""
-    agent = Agent()
-    made_up = {
-        "size": order["size"],
-        "keys": order["keys"],
-        "spread": order["spread"],
-        "seed": f"{os.environ['STREAMBED_SEED']} {order['producer']}",
-    }
-    record_of = records_of_file(Path(order["file"]), order["key"]) if order["file"] else made_up_records(**made_up)
-    agent.gate("servers")
-    sending = Sending(agent, order)
-    know_the_topic(sending)
-    sending.report()
-    start_ns = agent.gate("load").get("start_ns", 0)
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """When each record is due: every `step_ns`, all at once if that is 0, or without it whenever the client takes one."""
+
+    start_ns: int
+    end_ns: int
+    step_ns: float | None
+    last: int | None
+
+    def due(self, sequence: int) -> int | None:
+        """The time at which a record is due; None if there is none any more."""
+        if self.last is not None and sequence >= self.last:
+            return None
+        if self.step_ns is None:
+            now = max(self.start_ns, now_ns())
+            return now if now < self.end_ns else None
+        return self.start_ns + int(sequence * self.step_ns)
+
+    def first(self, incarnation: int) -> int:
+        """The first record to send. Started again: what was due meanwhile is not sent, and no number is used twice."""
+        if incarnation == 1:
+            return 0
+        if self.step_ns == 0:
+            return self.last or 0
+        return max(0, int((now_ns() - self.start_ns) / (self.step_ns or 1)) + 1)
+
+
+def schedule_of(order: dict[str, Any], *, held: int, start_ns: int) -> Schedule:
+    """The schedule of an order; `held` is how much content its file has."""
+    wanted = order["rounds"] * held if order["rounds"] else order["count"]
+    end_ns = start_ns + order["duration_ns"]
+    if order["rate"] is None:
+        return Schedule(start_ns=start_ns, end_ns=end_ns, step_ns=None if wanted is None else 0.0, last=wanted)
     step_ns = 1e9 / order["rate"]
-    last = int(order["duration_ns"] / step_ns) if order["count"] is None else min(order["count"], int(order["duration_ns"] / step_ns))
-    sequence = (
-        max(0, int((now_ns() - start_ns) / step_ns) + 1) if agent.incarnation > 1 else 0
-    )  # Started again: what was due meanwhile was not sent.
-    while sequence < last and not agent.stopping:
-        due = start_ns + int(sequence * step_ns)
-        while (wait_ns := due - now_ns()) > 0 and not agent.stopping:
+    within = int(order["duration_ns"] / step_ns)
+    return Schedule(start_ns=start_ns, end_ns=end_ns, step_ns=step_ns, last=within if wanted is None else min(wanted, within))
+
+
+def records_of(order: dict[str, Any]) -> tuple[Callable[[int], Record], int]:
+    """The records of an order by their sequence number, and how much content its file has."""
+    contents = contents_of(Path(order["file"]), order["content"]) if order["file"] else []
+    seed = f"{os.environ['STREAMBED_SEED']} {order['producer']}"
+    made_up = made_up_records(size=order["size"], keys=order["keys"], spread=order["spread"], seed=seed)
+    record_of = repeated(contents, order["key"]) if contents else made_up
+    return (worded(record_of, order["text"], order["topic"]) if order["text"] else record_of), len(contents)
+
+
+def send_all(sending: Sending, schedule: Schedule, record_of: Callable[[int], Record]) -> None:
+    """Send each record when it is due."""
+    sequence = schedule.first(sending.agent.incarnation)
+    while (due := schedule.due(sequence)) is not None and not sending.agent.stopping:
+        while (wait_ns := due - now_ns()) > 0 and not sending.agent.stopping:
             sending.poll(wait_ns / 1e9)
         sending.send(sequence, due, record_of(sequence))
         if sequence % 64 == 0:
             sending.poll(0)
         sequence += 1
+
+
+def main(order: dict[str, Any]) -> None:
+    """Wait for the load to begin, send, wait for the answers."""
+    agent = Agent()
+    record_of, held = records_of(order)
+    agent.gate("servers")
+    sending = Sending(agent, order)
+    know_the_topic(sending)
+    sending.report()
+    start_ns = agent.gate("load").get("start_ns", 0)
+    send_all(sending, schedule_of(order, held=held, start_ns=start_ns), record_of)
     sending.finish()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import typer
 from rich.markup import escape
 
-from streambed.cli import keeping, running, setting_up
+from streambed.cli import converting, keeping, running, setting_up, studying
 from streambed.cli.screen import err
 from streambed.errors import StreambedError, UsageError
 
@@ -21,6 +21,9 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": running.run,
     "plan": running.plan,
+    "convert": converting.convert,
+    "study": studying.study,
+    "compare": studying.compare,
     "check": keeping.check,
     "report": keeping.report,
     "list": keeping.list_runs,

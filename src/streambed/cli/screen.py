@@ -16,7 +16,7 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 COLOURS = {"holds": "green", "fails": "red", "unknown": "yellow"}
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The declaration, a YAML file.")]
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The declaration: YAML, or GraphML of stream2gym.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="latest, an experiment's name, NAME/TIME, or a run's folder.")]
 IntoOption = Annotated[Path, typer.Option("--into", help="The folder that keeps runs.")]
 SetOption = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change one value, such as topology.links.0.delay=50ms.")]

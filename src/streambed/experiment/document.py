@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path as File
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from streambed.errors import Problem
+from streambed.errors import DeclarationError, Problem
 from streambed.experiment.keys import Path, dotted
 
 VALUES_MAX = 1_000_000
@@ -19,11 +20,12 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where something was said: a line and a column, or an option of the command line."""
+    """Where something was said: a line and a column, of the declaration or of a file that it names; or an option of the command line."""
 
     line: int = 0
     column: int = 0
     option: str = ""
+    file: str = ""
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Document:
         while written and written not in known:
             known, written = self.keys, written.rpartition(".")[0]
         place = known.get(written, Place(line=1, column=1))
-        return Problem(key=key, says=says, line=place.line, column=place.column, option=place.option)
+        return Problem(key=key, says=says, line=place.line, column=place.column, option=place.option, file=place.file)
 
     def put(self, container: Any, path: Path, value: Any, option: str) -> None:
         """Set what stands at `path`, in its container, as an option of the command line says."""
@@ -59,13 +61,61 @@ def document_of(text: str) -> Document:
     try:
         node = YAML(typ="safe", pure=True).compose(text)
         document.content = _Reading(document).value(node, ()) if node else None
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        document.problems.append(Problem(key="", says=f"this is not YAML: {error.problem}", line=line, column=column))
     except (YAMLError, RecursionError) as error:
-        document.problems.append(Problem(key="", says=f"this is not YAML: {str(error).splitlines()[0]}", line=1, column=1))
+        document.problems.append(_not_yaml(error))
     return document
+
+
+def documents_of(text: str) -> list[Document]:
+    """Read a text of several documents, parted by `---`. What is no YAML is a problem of a document of its own."""
+    documents: list[Document] = []
+    try:
+        for node in YAML(typ="safe", pure=True).compose_all(text):
+            documents.append(Document())
+            documents[-1].content = _Reading(documents[-1]).value(node, ()) if node else None
+    except (YAMLError, RecursionError) as error:
+        documents.append(Document(problems=[_not_yaml(error)]))
+    return documents
+
+
+def _not_yaml(error: Exception) -> Problem:
+    mark = (error.problem_mark or error.context_mark) if isinstance(error, MarkedYAMLError) else None
+    says = error.problem if isinstance(error, MarkedYAMLError) else str(error).splitlines()[0]
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    return Problem(key="", says=f"this is not YAML: {says}", line=line, column=column)
+
+
+def document_at(path: File, noun: str) -> Document:
+    """Read a file that should declare something; DeclarationError if it is not even a mapping."""
+    document = document_of(text_of(path))
+    if document.content is None and not document.problems:
+        document.problems.append(Problem(key="", says=f"the file is empty: it should declare {noun}", line=1, column=1))
+    elif not isinstance(document.content, dict) and not document.problems:
+        document.problems.append(Problem(key="", says="this is not a mapping: begin with 'version: 1'", line=1, column=1))
+    if not isinstance(document.content, dict):
+        raise DeclarationError(document.problems, str(path))
+    return document
+
+
+def text_of(path: File) -> str:
+    """What a file says; DeclarationError if it cannot be read."""
+    try:
+        return bytes_of(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DeclarationError([Problem(key="", says=f"this is not UTF-8: byte {error.start} cannot be read")], str(path)) from None
+
+
+def bytes_of(path: File) -> bytes:
+    """What a file holds; DeclarationError if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        says = "there is no such file"
+    except IsADirectoryError:
+        says = "this is a directory: name the file in it"
+    except OSError as error:
+        says = f"it cannot be read: {error.strerror}"
+    raise DeclarationError([Problem(key="", says=says)], str(path))
 
 
 class _Reading:

@@ -62,9 +62,9 @@ def within(kind: Any, key: str | int) -> Any:
     return arguments[0] if get_origin(kind) is tuple else None
 
 
-def type_at(path: Path, content: Any) -> Any:
-    """The type that is declared for a place in a file's content."""
-    kind, found = chosen(Experiment, content), content
+def type_at(path: Path, content: Any, root: Any = Experiment) -> Any:
+    """The type that is declared for a place in the content of a file that declares a `root`."""
+    kind, found = chosen(root, content), content
     for key in path:
         found = entry(found, key)
         kind = chosen(within(kind, key), found)

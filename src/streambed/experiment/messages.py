@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from streambed.errors import suggestion
 from streambed.experiment.keys import TABLES, Path, dotted, is_declared, keys_of, noun_of, path_of, type_at
+from streambed.experiment.model import Experiment
 
 NAME_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 63 characters at most"
 NODE_RULE = "begin with a letter, go on with letters, digits or '-', 63 characters at most"
@@ -24,11 +25,11 @@ class Complaint:
     at_key: bool = False
 
 
-def complaints(errors: list[ErrorDetails], content: Any) -> list[Complaint]:
-    """One for each place. A key that is missing because it is misspelt is told once."""
+def complaints(errors: list[ErrorDetails], content: Any, root: Any = Experiment) -> list[Complaint]:
+    """One for each place of a file that declares a `root`. A key that is missing because it is misspelt is told once."""
     found: dict[Path, Complaint] = {}
     for error in errors:
-        complaint = _complaint(error, content)
+        complaint = _complaint(error, content, root)
         found.setdefault(complaint.path, complaint)
     unknown = {complaint.path[:-1]: complaint.says for complaint in found.values() if complaint.says.startswith("unknown key")}
     return [
@@ -38,14 +39,14 @@ def complaints(errors: list[ErrorDetails], content: Any) -> list[Complaint]:
     ]
 
 
-def _complaint(error: ErrorDetails, content: Any) -> Complaint:
+def _complaint(error: ErrorDetails, content: Any, root: Any) -> Complaint:
     path, kind = path_of(error["loc"]), error["type"]
     if kind == "unexpected_keyword_argument":
-        return Complaint(path=path, says=_unknown(path, content), at_key=True)
+        return Complaint(path=path, says=_unknown(path, content, root), at_key=True)
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return Complaint(path=(*path, "kind"), says=_kind(str(path[0]), error))
     if kind == "missing":
-        return Complaint(path=path, says=_missing(path, content), at_key=True)
+        return Complaint(path=path, says=_missing(path, content, root), at_key=True)
     if error["loc"][-1] == "[key]":
         return Complaint(path=path, says=_name(error), at_key=True)
     written = _written_part(path, content)
@@ -62,10 +63,10 @@ def _written_part(path: Path, content: Any) -> Path:
     return path
 
 
-def _unknown(path: Path, content: Any) -> str:
-    owner = type_at(path[:-1], content)
+def _unknown(path: Path, content: Any, root: Any) -> str:
+    owner = type_at(path[:-1], content, root)
     known = keys_of(owner) if is_declared(owner) else []
-    if path[-1] == "name" and len(path) == 3:
+    if path[-1] == "name" and len(path) == 3 and path[0] == "components":
         return "unknown key 'name': a component's name is the key that it stands under"
     return f"unknown key '{path[-1]}'. {suggestion(str(path[-1]), known)}"
 
@@ -78,10 +79,10 @@ def _kind(table: str, error: ErrorDetails) -> str:
     return f"there is no kind '{tag}' of {table}. {suggestion(str(tag), known)}"
 
 
-def _missing(path: Path, content: Any) -> str:
+def _missing(path: Path, content: Any, root: Any) -> str:
     if isinstance(path[-1], int):
         return f"is missing: {dotted(path[:-1])} needs {path[-1] + 1} entries"
-    return f"is missing: {noun_of(type_at(path[:-1], content))} needs '{path[-1]}'"
+    return f"is missing: {noun_of(type_at(path[:-1], content, root))} needs '{path[-1]}'"
 
 
 def _shown(found: Any) -> str:

@@ -81,10 +81,10 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     """All that is wrong although each key for itself is right; relative paths start at `base`."""
     found = _prefixed("topology", experiment.topology.problems())
     found += _of_times(experiment) + _of_components(experiment, base) + _of_places(experiment) + _of_ports(experiment)
-    nodes = experiment.topology.nodes()
+    hosts = experiment.topology.host_names()
     links = [link.ends for link in experiment.topology.links]
     for at, fault in enumerate(experiment.faults):
-        found += _prefixed(f"faults.{at}", fault.problems(nodes, links, experiment.components) + _of_timing(fault, experiment.duration))
+        found += _prefixed(f"faults.{at}", fault.problems(hosts, links, experiment.components) + _of_timing(fault, experiment.duration))
     for at, check in enumerate(experiment.checks):
         found += _prefixed(f"checks.{at}", check.problems(experiment.components))
     return found + reference_problems(experiment)

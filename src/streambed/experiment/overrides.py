@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
@@ -13,6 +14,12 @@ from streambed.experiment.model import Experiment
 
 class _NoSuchKey(Exception):
     """The path of an override leads nowhere; the message says where it ended."""
+
+
+def override(key: str, value: Any) -> str:
+    """A change as the command line would say it: duration=60s."""
+    plain = isinstance(value, str) and document_of(value).content == value  # Quotes only where YAML would read something else.
+    return f"{key}={value if plain else json.dumps(value, default=str, ensure_ascii=False)}"
 
 
 def apply(document: Document, override: str) -> list[Problem]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ _REFERENCE = re.compile(rf"\{{{_WORD}\}}|{_WORD}")
 
 def answers(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Answers:
     """What every component may refer to."""
-    found = {"run.directory": str(directory), "run.seed": str(experiment.seed)}
+    found = {"run.directory": str(directory), "run.seed": str(experiment.seed), "run.python": sys.executable}
     for node, address in addresses.items():
         found |= {f"{node}.address": address, f"{node}.name": node}
     for name, component in experiment.components.items():

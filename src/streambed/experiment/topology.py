@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Address
 from typing import Annotated
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.declaring import declared
@@ -12,6 +15,12 @@ from streambed.units import Bandwidth, Duration, Share
 
 NODES_MAX = 60_000
 RESERVED_NODES = ("localhost", "run", "self")
+SWITCHES_NETWORK = "10.255"
+"""Switches have addresses that begin so; no host has."""
+PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
+"""What the kernel accepts as the name of an interface, and people can read."""
+RESERVED_PORTS = ("all", "default", "lo")
+PORT_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 15 characters at most, and not all, default or lo"
 NodeName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,62}$")]
 """A host name that every program accepts: Java refuses underscores."""
 
@@ -42,6 +51,8 @@ class Link:
     """What it carries; default: as much as the machine can."""
     back: Way | None = None
     """What differs from the second end to the first."""
+    ports: tuple[str, str] | None = None
+    """Names of the interfaces at the two ends; default: eth0, eth1 and so on at each node."""
 
     def way(self, source: str) -> Way:
         """The properties for packets that leave `source`."""
@@ -60,7 +71,10 @@ class Link:
         if self.back:
             given = [name for name in ("delay", "jitter", "loss", "rate") if getattr(self.back, name) is not None]
             found += _impossible(self.way(self.ends[1]), "back.", given)
-        return found
+        wrong = [(end, name) for end, name in enumerate(self.ports or ()) if not PORT_NAME.fullmatch(name) or name in RESERVED_PORTS]
+        return found + [
+            Problem(key=f"ports.{end}", says=f"'{name}' cannot be the name of an interface: {PORT_RULE}") for end, name in wrong
+        ]
 
 
 def _impossible(way: Way, prefix: str, keys: list[str] | tuple[str, ...]) -> list[Problem]:
@@ -82,6 +96,8 @@ class Topology:
     """Nodes that pass packets on and run nothing."""
     hosts: tuple[NodeName, ...] = ()
     """Hosts that should come first, or the only node of a network without links; others need not be named here."""
+    addresses: dict[NodeName, str] = Field(default_factory=dict)
+    """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1 and on, in order of mention."""
     links: tuple[Link, ...] = ()
 
     def places(self) -> list[tuple[str, str]]:
@@ -103,7 +119,8 @@ class Topology:
         found = [
             Problem(key=f"links.{at}.{problem.key}", says=problem.says) for at, link in enumerate(self.links) for problem in link.problems()
         ]
-        return found + _twice_linked(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists()
+        found += _twice_linked(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists()
+        return found + list(_ports_taken(self.links)) + list(self._wrong_addresses())
 
     def _unlinked(self) -> list[Problem]:
         linked = {name for link in self.links for name in link.ends}
@@ -122,6 +139,39 @@ class Topology:
         if count > NODES_MAX:
             found.append(Problem(key="links", says=f"there are {count} nodes: at most {NODES_MAX} have an address"))
         return found
+
+    def _wrong_addresses(self) -> Iterator[Problem]:
+        hosts = self.host_names()
+        first: dict[str, str] = {}
+        for name, text in self.addresses.items():
+            says = _wrong_address(text)
+            if name in self.switches:
+                says = f"'{name}' is a switch: only hosts are given addresses"
+            elif name not in hosts:
+                says = f"there is no host '{name}'. {suggestion(name, hosts)}"
+            elif not says and first.setdefault(text, name) != name:
+                says = f"'{first[text]}' has the address {text} already"
+            if says:
+                yield Problem(key=f"addresses.{name}", says=says)
+
+
+def _wrong_address(text: str) -> str:
+    try:
+        address = IPv4Address(text)
+    except ValueError:
+        return f"'{text}' is not an IPv4 address: write four numbers, such as 10.0.0.1"
+    if text.startswith(f"{SWITCHES_NETWORK}."):
+        return f"{text} is among the addresses of switches: choose one outside {SWITCHES_NETWORK}.0.0/16"
+    unusable = address.is_loopback or address.is_multicast or address.is_link_local or address.is_reserved or text.startswith("0.")
+    return f"{text} cannot be the address of a host: choose one such as 10.0.0.1" if unusable else ""
+
+
+def _ports_taken(links: tuple[Link, ...]) -> Iterator[Problem]:
+    first: dict[tuple[str, str], int] = {}
+    for at, link in enumerate(links):
+        for end, (node, name) in enumerate(zip(link.ends, link.ports or (), strict=False)):
+            if (earlier := first.setdefault((node, name), at)) != at:
+                yield Problem(key=f"links.{at}.ports.{end}", says=f"'{node}' has an interface {name} already, at link {earlier}")
 
 
 def _twice_linked(links: tuple[Link, ...]) -> list[Problem]:

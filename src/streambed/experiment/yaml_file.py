@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from streambed.errors import DeclarationError, Problem
 from streambed.experiment import overrides as command_line
-from streambed.experiment.document import Document, document_of
+from streambed.experiment.document import Document, document_at
 from streambed.experiment.keys import dotted, entry, path_of
 from streambed.experiment.messages import complaints
 from streambed.experiment.model import Experiment, problems
@@ -23,42 +23,26 @@ _EXPERIMENT = TypeAdapter(Experiment)
 
 def read(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> Experiment:
     """The experiment that a file declares, changed by `key=value` overrides and a seed of the caller's."""
-    document = document_of(_text(path))
-    if document.content is None and not document.problems:
-        document.problems.append(Problem(key="", says="the file is empty: it should declare an experiment", line=1, column=1))
-    elif not isinstance(document.content, dict) and not document.problems:
-        document.problems.append(Problem(key="", says="this is not a mapping: begin with 'version: 1'", line=1, column=1))
-    if not isinstance(document.content, dict):
-        raise DeclarationError(document.problems, str(path))
+    return understood(document_at(path, "an experiment"), path, overrides, seed)
+
+
+def understood(
+    document: Document, path: Path, overrides: Sequence[str] = (), seed: int | None = None, *, base: Path | None = None
+) -> Experiment:
+    """The experiment that a document of the file `path` declares; its relative paths start at `base`, by default beside the file."""
     for override in overrides:
         document.problems += command_line.apply(document, override)
     if seed is not None:
         document.put(document.content, ("seed",), seed, f"--seed {seed}")
-    if wrong_version := _wrong_version(document):
-        raise DeclarationError([wrong_version], str(path))
-    experiment, found = _understood(document, path.parent)
+    if wrong := wrong_version(document):
+        raise DeclarationError([wrong], str(path))
+    experiment, found = _understood(document, base or path.parent)
     if experiment is None or document.problems or found:
         raise DeclarationError([*document.problems, *found], str(path))
     return experiment
 
 
-def _text(path: Path) -> str:
-    def refuse(says: str) -> DeclarationError:
-        return DeclarationError([Problem(key="", says=says)], str(path))
-
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise refuse("there is no such file") from None
-    except IsADirectoryError:
-        raise refuse("this is a directory: name the file in it") from None
-    except UnicodeDecodeError as error:
-        raise refuse(f"this is not UTF-8: byte {error.start} cannot be read") from None
-    except OSError as error:
-        raise refuse(f"it cannot be read: {error.strerror}") from None
-
-
-def _wrong_version(document: Document) -> Problem | None:
+def wrong_version(document: Document) -> Problem | None:
     """A file of another version would mean something else by its keys: say just that."""
     version = document.content.get("version", VERSION)
     if version == VERSION and not isinstance(version, bool):

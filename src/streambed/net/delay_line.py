@@ -1,8 +1,9 @@
-"""The delay line as its owner sees it: a process that is started, told to cut and mend, asked how late it was, and ended."""
+"""The delay line as its owner sees it: a process that is started, told what links do now, asked how late it was, and ended."""
 
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from streambed.errors import MachineError
 PROGRAM = Path(__file__).parents[1] / "agents" / "delay_line.py"
 NAME = "delay_line"
 END_LIMIT_S = 2.0
+ANSWER_LIMIT_S = 5.0
 
 
 class DelayLine:
@@ -33,14 +35,17 @@ class DelayLine:
             said = self._log.read_text().strip().splitlines()[-3:]
             raise MachineError(f"the delay line did not start: {' / '.join(said) or 'it said nothing'} (see {self._log})")
 
-    def drop(self, number: int, wanted: bool) -> None:
-        """Begin or cease to drop every packet of one queue."""
-        assert self.process.stdin
+    def tell(self, queue: dict[str, float]) -> None:
+        """Treat the packets of one queue so from now on; returns when it does."""
+        assert self.process.stdin and self.process.stdout
         try:
-            self.process.stdin.write(json.dumps({"queue": number, "cut": wanted}).encode() + b"\n")
+            self.process.stdin.write(json.dumps(queue).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError as error:
             raise MachineError(f"the delay line has died, so all its links are dead (see {self._log})") from error
+        answers, _, _ = select.select([self.process.stdout], [], [], ANSWER_LIMIT_S)
+        if not answers or self.process.stdout.readline() != b"done\n":
+            raise MachineError(f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})")
 
     def statistics(self) -> dict[str, Any]:
         """Its newest gauge: packets and dropped so far, late_mean_ns and late_max_ns of the last second; empty before the first."""

@@ -32,6 +32,7 @@ class Findings:
     tbf: bool = False
     netem: bool = False
     queue: bool = False
+    filter: bool = False
     refusals: list[str] = field(default_factory=list)
 
 
@@ -48,6 +49,7 @@ def examine(remembered: Path | None = None) -> Machine:
         namespaces=findings.namespaces,
         means=means_of(findings),
         shaping=findings.tbf,
+        filtering=findings.filter,
         python=sys.executable,
         notes=notes_of(findings),
     )
@@ -68,17 +70,20 @@ def notes_of(findings: Findings) -> tuple[str, ...]:
         "none": (f"this kernel has neither netem nor NFQUEUE: {_LIMITS} are refused; try: sudo modprobe sch_netem", *findings.refusals),
     }
     rates = () if findings.tbf else ("this kernel has no token bucket: rates are refused; try: sudo modprobe sch_tbf",)
-    return (*by[means_of(findings)], *rates)
+    walls = (
+        () if findings.filter else ("this kernel has no packet rules (nf_tables): partitions are refused; try: sudo modprobe nf_tables",)
+    )
+    return (*by[means_of(findings)], *rates, *walls)
 
 
 def _recall(file: Path) -> Findings:
     """What an earlier call found in this boot for this user; a machine that lacks something is tried again, it may have been mended."""
-    place = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.getuid()}"
+    place = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.getuid()} {sorted(vars(Findings()))}"
     kept = record.read_json(file)
     if kept.get("place") == place:
         return Findings(**kept["findings"])
     findings = _ask_probe()
-    if findings.namespaces and findings.tbf and (findings.netem or findings.queue):
+    if findings.namespaces and findings.tbf and findings.filter and (findings.netem or findings.queue):
         file.parent.mkdir(parents=True, exist_ok=True)
         record.write_whole(file, json.dumps({"place": place, "findings": vars(findings)}))
     return findings
@@ -117,6 +122,7 @@ def _probe() -> Findings:
     findings.netem = _tries(findings, lambda: netlink.send([rtnetlink.netem(_ENDS[1], Shape(delay_ns=1_000_000))]))
     rule = nfnetlink.QueueRule(node="probe", hook="forward", interface="probe0", number=1)
     findings.queue = _tries(findings, lambda: nfnetlink.add_rules([rule]))
+    findings.filter = _tries(findings, lambda: netlink.send(nfnetlink.wall("probe", ["10.0.0.1"]), netlink.NETFILTER))
     return findings
 
 

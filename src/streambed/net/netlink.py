@@ -14,6 +14,7 @@ ROUTE = 0
 NETFILTER = 12
 
 REQUEST = 0x1
+REPLACE = 0x100
 EXCLUSIVE = 0x200
 CREATE = 0x400
 APPEND = 0x800
@@ -73,11 +74,18 @@ def send(requests: Sequence[Request], protocol: int = ROUTE) -> None:
 
     Nothing is acknowledged: the kernel carries messages out before the call returns, and answers errors only.
     """
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol) as channel:
+    with _channel(protocol) as channel:
         for part in _parts(requests, whole=protocol == NETFILTER):
             channel.send(part)
         for sequence, number in _errors(channel):
             raise Refusal(requests[sequence].asks, number)
+
+
+def _channel(protocol: int) -> socket.socket:
+    try:
+        return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+    except OSError as error:  # A kernel without packet rules does not know their protocol.
+        raise Refusal(f"speak netlink protocol {protocol}", error.errno or 0) from error
 
 
 def _parts(requests: Sequence[Request], *, whole: bool) -> Iterator[bytes]:

@@ -6,9 +6,10 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from streambed.net.hosts import TMP, Furniture, Host
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import Means, QueueRule
 from streambed.net.shaping import Direction
-from streambed.net.wires import Drop, Wire
-from streambed.plan import Plan, PlannedNode, Port
+from streambed.net.wires import Apply, Wire
+from streambed.plan import Plan, PlannedNode, Port, Shape
+from streambed.world import Heal
 
 _UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
 
@@ -27,10 +29,12 @@ _UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
 class Network:
     """What was built, while it lasts."""
 
-    def __init__(self, hosts: dict[str, Host], wires: dict[str, Wire], line: DelayLine | None) -> None:
+    def __init__(self, hosts: dict[str, Host], addresses: dict[str, str], wires: dict[str, Wire], line: DelayLine | None) -> None:
         self.hosts = hosts
         self.wires = wires
+        self._addresses = addresses
         self._line = line
+        self._walls = count(1)
 
     @property
     def delay_line(self) -> subprocess.Popen[bytes] | None:
@@ -44,6 +48,13 @@ class Network:
     def wire(self, ends: tuple[str, str]) -> Wire:
         """The wire between two nodes, whichever is named first."""
         return next(wire for wire in self.wires.values() if {port.node for port in wire.link.ports} == set(ends))
+
+    def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
+        """Let no packet pass between hosts of different sides: each host drops what comes from the others. Links are left alone."""
+        name = f"wall{next(self._walls)}"
+        foreign = {node: [self._addresses[other] for side in sides if node not in side for other in side] for node in chain(*sides)}
+        _at_once(self.hosts, {node: nfnetlink.wall(name, sources) for node, sources in foreign.items()})
+        return lambda: _at_once(self.hosts, {node: nfnetlink.no_wall(name) for node in foreign})
 
     def port_counters(self) -> list[tuple[str, int, int, int, int]]:
         """For every port "node/interface": bytes received and sent, packets received and sent, since it was made."""
@@ -64,7 +75,7 @@ def network(plan: Plan, directory: Path) -> Iterator[Network]:
         _shape(plan, hosts, ways)
         if line:
             line.wait_until_ready()
-        yield Network(hosts, _wires(ways, _dropper(hosts, line, plan.seed)), line)
+        yield Network(hosts, plan.addresses(), _wires(ways, _changer(hosts, line, plan.seed)), line)
 
 
 def names_file(plan: Plan) -> str:
@@ -151,15 +162,21 @@ def _ask(host: Host, requests: list[Request]) -> None:
         host.call(lambda: netlink.send(requests))
 
 
-def _wires(ways: tuple[Direction, ...], drop: Drop) -> dict[str, Wire]:
-    return {there.link.name: Wire((there, back), drop) for there, back in zip(ways[::2], ways[1::2], strict=True)}
+def _at_once(hosts: dict[str, Host], rules: dict[str, list[Request]]) -> None:
+    """Change the packet rules of many hosts; the kernel makes each wait, but not for each other."""
+    begun = [hosts[name].begin(partial(netlink.send, requests, netlink.NETFILTER)) for name, requests in rules.items()]
+    for future in begun:
+        future.result()
 
 
-def _dropper(hosts: dict[str, Host], line: DelayLine | None, seed: int) -> Drop:
-    def drop(way: Direction, wanted: bool) -> None:
-        if line:
-            line.drop(way.number, wanted)
-        else:
-            _ask(hosts[way.sender.node], [shaping.netem_change(way, seed, cut=wanted)])
+def _wires(ways: tuple[Direction, ...], apply: Apply) -> dict[str, Wire]:
+    return {there.link.name: Wire((there, back), apply) for there, back in zip(ways[::2], ways[1::2], strict=True)}
 
-    return drop
+
+def _changer(hosts: dict[str, Host], line: DelayLine | None, seed: int) -> Apply:
+    def apply(way: Direction, before: Shape, after: Shape) -> None:
+        _ask(hosts[way.sender.node], shaping.changes(way, before, after, seed))
+        if line and way.means == "delay_line":
+            line.tell(shaping.queue(way, after))
+
+    return apply

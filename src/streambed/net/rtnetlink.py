@@ -6,7 +6,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from streambed.net.netlink import CREATE, EXCLUSIVE, Request, attribute, nested, text, u32
+from streambed.net.netlink import CREATE, EXCLUSIVE, REPLACE, Request, attribute, nested, text, u32
 from streambed.plan import Port, Route, Shape
 
 NEWLINK, NEWADDR, NEWROUTE, NEWNEIGHBOUR, NEWQDISC = 16, 20, 24, 28, 36
@@ -116,8 +116,8 @@ class Bucket:
     limit_bytes: int
 
 
-def tbf(port: Port, bucket: Bucket, parent: int = ROOT) -> Request:
-    """Hold what leaves an interface to a rate."""
+def tbf(port: Port, bucket: Bucket, parent: int = ROOT, *, change: bool = False) -> Request:
+    """Hold what leaves an interface to a rate; `change` alters the bucket that is there, or makes it."""
     ethernet = 1  # Else the kernel wants a table of transmission times.
     rate = struct.pack("=BBHhHI", 0, ethernet, 0, 0, 0, min(bucket.rate_bytes, _U32_MAX))
     no_peak, unused_burst_ticks, unused_mtu = bytes(12), 0, 0
@@ -126,7 +126,8 @@ def tbf(port: Port, bucket: Bucket, parent: int = ROOT) -> Request:
     if bucket.rate_bytes > _U32_MAX:
         options += attribute(_TBF_RATE64, struct.pack("=Q", bucket.rate_bytes))
     asks = f"limit {port.node}/{port.interface} to {bucket.rate_bytes * 8} bit/s (tbf)"
-    return Request(asks=asks, kind=NEWQDISC, flags=NEW, body=_discipline(port, "tbf", parent, 0) + attribute(_TCA_OPTIONS, options))
+    body = _discipline(port, "tbf", parent, 0) + attribute(_TCA_OPTIONS, options)
+    return Request(asks=asks, kind=NEWQDISC, flags=CREATE | REPLACE if change else NEW, body=body)
 
 
 def netem(port: Port, shape: Shape, *, seed: int = 0, change: bool = False) -> Request:

@@ -24,15 +24,14 @@ from streambed.net import rtnetlink
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import QueueRule
 from streambed.net.rtnetlink import Bucket
-from streambed.plan import Means, Plan, PlannedLink, Port, Shape
+from streambed.plan import LONGEST_NETEM_JITTER_NS, Means, Plan, PlannedLink, Port, Shape
 
 BURST_LEAST_BYTES = 3_200
 BURST_PER_S = 250
 LIMIT_LEAST_BYTES = 45_000
 LIMIT_PER_S = 10
-JITTER_MOST_NS = (1 << 31) - 1
-"""More than this netem would cut down to it without a word."""
-CUT = Shape(loss=1.0)
+UNLIMITED_BPS = 100_000_000_000
+"""More than any link here carries. A bucket that is no longer wanted gets it: taken away, it would lose what waits in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +81,10 @@ def _refuse_what_cannot_be(link: PlannedLink, plan: Plan) -> None:
         raise MachineError(
             f"link {link.name} has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE; see `streambed doctor`"
         )
-    if plan.machine.means == "netem" and any(shape.jitter_ns > JITTER_MOST_NS for shape in link.shapes):
-        raise MachineError(f"link {link.name} has a jitter of more than {JITTER_MOST_NS / 1e9:.3f} s, which is the most that netem can do")
+    if plan.machine.means == "netem" and any(shape.jitter_ns > LONGEST_NETEM_JITTER_NS for shape in link.shapes):
+        raise MachineError(
+            f"link {link.name} has a jitter of more than {LONGEST_NETEM_JITTER_NS / 1e9:.3f} s, which is the most that netem can do"
+        )
     if any(shape.rate_bps for shape in link.shapes) and not plan.machine.shaping:
         raise MachineError(f"link {link.name} has a rate, but this kernel has no token bucket (sch_tbf); see `streambed doctor`")
 
@@ -111,34 +112,36 @@ def netem_seed(direction: Direction, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed} {direction.number}".encode(), digest_size=8).digest(), "big")
 
 
-def netem_change(direction: Direction, seed: int, *, cut: bool) -> Request:
-    """Make the netem that is there drop everything, or do again what was declared."""
-    return rtnetlink.netem(direction.sender, CUT if cut else direction.shape, seed=netem_seed(direction, seed), change=True)
+def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> list[Request]:
+    """Make the disciplines that do `before` do `after`; what a delay line does is not among them."""
+    asked: list[Request] = []
+    if direction.means == "netem":
+        asked.append(rtnetlink.netem(direction.sender, after, seed=netem_seed(direction, seed), change=True))
+    if before.rate_bps != after.rate_bps:
+        parent = rtnetlink.NETEM_CHILD if direction.means == "netem" else rtnetlink.ROOT
+        asked.append(rtnetlink.tbf(direction.sender, bucket(after.rate_bps or UNLIMITED_BPS), parent, change=True))
+    return asked
+
+
+def queue(direction: Direction, shape: Shape) -> dict[str, float]:
+    """What a queue of the delay line does to packets."""
+    return {"number": direction.number, "delay_ns": shape.delay_ns, "jitter_ns": shape.jitter_ns, "loss": shape.loss}
 
 
 def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> list[dict[str, float]]:
     """What the delay line must know of each of its queues; `namespaces` are descriptors by node."""
-    return [
-        {
-            "number": way.number,
-            "namespace": namespaces[way.rule.node],
-            "delay_ns": way.shape.delay_ns,
-            "jitter_ns": way.shape.jitter_ns,
-            "loss": way.shape.loss,
-        }
-        for way in ways
-        if way.means == "delay_line"
-    ]
+    return [{**queue(way, way.shape), "namespace": namespaces[way.rule.node]} for way in ways if way.means == "delay_line"]
 
 
 def ports_without_offload(plan: Plan) -> list[Port]:
     """Ports of hosts that must send single packets, so that netem loses packets and not bundles of forty.
 
-    A bundle may cross many links before the one that loses, so all hosts are meant if any link loses.
-    The delay line needs none of this: the kernel unbundles for a queue that loses.
+    A bundle may cross many links before the one that loses, so all hosts are meant if any link loses, or will when a fault comes:
+    connections that exist by then go on bundling. The delay line needs none of this: the kernel unbundles for a queue that loses.
     """
-    ends = [(port, shape.loss) for link in plan.links for port, shape in zip(link.ports, link.shapes, strict=True)]
-    if plan.machine.means != "netem" or not any(loss for _, loss in ends):
+    loses = any(shape.loss for link in plan.links for shape in link.shapes)
+    loses = loses or any(fault.get("loss") for fault in plan.declaration.get("faults", ()))
+    if plan.machine.means != "netem" or not loses:
         return []
     switches = {node.name for node in plan.nodes if node.switch}
-    return [port for port, _ in ends if port.node not in switches]
+    return [port for link in plan.links for port in link.ports if port.node not in switches]

@@ -18,7 +18,7 @@ from streambed import plan as plans
 from streambed import record
 from streambed.history import History
 from streambed.plan import Plan
-from streambed.reports import latency, network, processes, records, spark, style, timeline, topology
+from streambed.reports import delivery, latency, network, processes, records, spark, style, timeline, topology
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, end_s, faults
 
 Shown = Figure | Absent
@@ -82,6 +82,7 @@ def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
         "Timeline": [timeline.timeline(history)],
         "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent")],
         "Records": [records.record_rates(history), records.lag(history)],
+        "Delivery": [delivery.heat_map(history)],
         "Latency": [latency.over_time(history), latency.distribution(history), latency.synchronisation(history)],
         "Resources": [processes.processors(history, plan), processes.memory(history)],
         "Spark": [spark.durations(history), spark.batch_rows(history)],
@@ -112,6 +113,7 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
         ink=style.INK,
         font=style.FONT,
         faults=faults(run.history),
+        timers=timers(run.history),
         lives=processes.lives(run.history),
         files=files(run.directory),
         bundle=vl_convert.javascript_bundle(),  # type: ignore[call-arg]
@@ -134,6 +136,12 @@ def facts(run: Recorded) -> dict[str, str]:
         "links by": machine.means.replace("_", " ") if machine else "not recorded",
         "state": str(run.status.get("state", "unknown")),
     }
+
+
+def timers(history: History) -> pl.DataFrame:
+    """The timers that decide how a fault ends, as the run recorded them at its start: none if it did not."""
+    found = [{**timer, "value": plain(timer["value"])} for event in history.of("timers") for timer in event.fields["timers"]]
+    return pl.DataFrame(found, schema={"of": pl.String, "name": pl.String, "value": pl.String, "declared": pl.Boolean})
 
 
 def files(directory: Path) -> pl.DataFrame:

@@ -12,6 +12,12 @@ COLOURS: dict[Theme, tuple[str, ...]] = {
 }
 """Okabe and Ito's palette, darkened or lightened where it would vanish in its background."""
 
+FATES: dict[Theme, tuple[str, ...]] = {
+    "light": ("#b2182b", "#e69f00", "#8b8f98", "#5b4fa3", "#a6cee3"),
+    "dark": ("#ff5a4f", "#f0c24b", "#8b93a1", "#b3a6ff", "#2d5f86"),
+}
+"""Of records in the delivery heat map: lost, undecided, unacked, duplicated, delivered. What went well stands back."""
+
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 """When the colours are used up they come again with the next dash."""
 
@@ -30,7 +36,7 @@ def config(theme: Theme) -> dict[str, Any]:
         "font": FONT,
         "padding": {"left": 4, "right": 16, "top": 4, "bottom": 4},
         "view": {"stroke": None},
-        "range": {"category": list(COLOURS[theme])},
+        "range": {"category": list(COLOURS[theme]), "heatmap": list(FATES[theme])},
         "title": {
             "anchor": "start",
             "color": ink["text"],

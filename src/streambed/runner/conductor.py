@@ -57,6 +57,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def start(world: LiveWorld, phase: Starts) -> None:
     """Start the processes of a phase, all at once: each waits for what it needs by itself."""
     world.record("phase", phase=phase)
+    start_processes(world, phase)
+
+
+def start_processes(world: LiveWorld, phase: Starts) -> None:
+    """Start those whose time has come."""
     for process in world.processes.values():
         if process.spec.starts == phase:
             process.start()
@@ -107,6 +112,7 @@ def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
     start_ns = now_ns() + LEAD_NS
     world.record("phase", phase="load")
     open_gate(world, "load", start_ns=start_ns)
+    start_processes(world, "load")
     faults.follow(start_ns, start_ns + duration_ns)
     world.record("phase", phase="heal")
     faults.heal_all()

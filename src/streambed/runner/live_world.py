@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from streambed.errors import ProcessError, WorldError
+from streambed.kinds.components import Kafka, roles
+from streambed.kinds.components.component import Component
 from streambed.net.network import Network, network
 from streambed.plan import Plan
-from streambed.record import Events, read_json, wait_until
+from streambed.record import Events, now_ns, read_json, wait_until
+from streambed.runner.cast import cast_of
 from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
-from streambed.world import Wire
+from streambed.world import Heal, Wire
 
 Answer = TypeVar("Answer")
 STOP_S = 3.0
+MOMENT_NS = 200_000_000
+"""So long an answer to who holds a role is believed."""
+KERNEL_TIMERS = ("tcp_retries2", "tcp_syn_retries", "tcp_rto_min_us", "tcp_rto_max_ms")
+"""How often and how late TCP sends again what was lost; older kernels lack the last two."""
 
 
 class LiveWorld:
@@ -29,7 +36,9 @@ class LiveWorld:
         self.processes = {spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record) for spec in plan.processes}
         self.troubles: list[Exception] = []
         """What went wrong in other threads; whoever watches raises it."""
+        self.components: dict[str, Component] = {component.name: component for component in cast_of(plan.declaration).components}
         self._kept: dict[str, Any] = {}
+        self._holders: dict[str, tuple[int, str]] = {}
 
     def find(self, target: str) -> LiveProcess:
         """The process called so, or the only process of the component called so."""
@@ -43,9 +52,28 @@ class LiveWorld:
             raise WorldError(f"'{target}' names {len(found)} processes, one was wanted")
         return found[0]
 
+    def holder(self, role: str) -> str:
+        """The process that holds a role at this moment."""
+        wanted = roles.role(role)
+        if wanted is None:
+            raise WorldError(f"'{role}' is not a role")
+        asked_ns, holder = self._holders.get(role, (0, ""))
+        if now_ns() - asked_ns > MOMENT_NS:
+            holder = roles.cluster_of(wanted, self.components).holder(wanted, self)
+            self._holders[role] = (now_ns(), holder)
+        return holder
+
     def wire(self, ends: tuple[str, str]) -> Wire:
         """The wire between two nodes."""
         return self.network.wire(ends)
+
+    def wires_of(self, node: str) -> Sequence[Wire]:
+        """Every wire that ends at a node."""
+        return [wire for wire in self.network.wires.values() if node in wire.ends]
+
+    def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
+        """Let no packet pass between hosts of different sides until healed."""
+        return self.network.separate(sides)
 
     def call(self, node: str, function: Callable[[], Answer]) -> Answer:
         """Call `function` inside the host of `node`."""
@@ -103,11 +131,25 @@ def death(process: LiveProcess, status: int) -> str:
     return f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
 
 
+def timers(world: LiveWorld) -> list[dict[str, object]]:
+    """What decides how long a fault is felt: of TCP as a host sees it, and of servers, declared or by their own default."""
+    files = [Path("/proc/sys/net/ipv4", name) for name in KERNEL_TIMERS]
+    of_kernel = world.call(world.plan.nodes[0].name, lambda: {file.name: int(file.read_text()) for file in files if file.exists()})
+    found: list[dict[str, object]] = [
+        {"of": "kernel", "name": name, "value": value, "declared": False} for name, value in of_kernel.items()
+    ]
+    for kafka in (component for component in world.components.values() if isinstance(component, Kafka)):
+        of_kafka = kafka.timers().items()
+        found += [{"of": kafka.name, "name": name, "value": value, "declared": declared} for name, (value, declared) in of_kafka]
+    return found
+
+
 @contextlib.contextmanager
 def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
     """Build the network of a plan; on every way out its processes end and the network goes."""
     with network(plan, Path(plan.directory)) as made:
         world = LiveWorld(plan, made, events)
+        events.record("timers", timers=timers(world))
         try:
             yield world
         finally:

@@ -11,8 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from streambed.errors import WorldError
 from streambed.net.hosts import Host
 from streambed.plan import PlannedFile, ProcessSpec
+from streambed.world import Heal
 
 LAST_LINES = 12
 RESTARTS_MAX = 10
@@ -35,6 +37,8 @@ class LiveProcess:
         self._record = record
         self._popen: subprocess.Popen[bytes] | None = None
         self._told_to_end = False
+        self._strikes = 0
+        self._pauses = 0
 
     @property
     def log(self) -> Path:
@@ -45,6 +49,11 @@ class LiveProcess:
     def alive(self) -> bool:
         """Whether it runs now."""
         return self._popen is not None and self._popen.poll() is None
+
+    @property
+    def paused(self) -> bool:
+        """Whether a fault has stopped it."""
+        return self._pauses > 0
 
     @property
     def pid(self) -> int:
@@ -59,6 +68,7 @@ class LiveProcess:
             for file in self.spec.files:
                 _lay_down(file)
         self.incarnation += 1
+        self._pauses = 0
         environment = {
             **os.environ,
             "TMPDIR": "/tmp",
@@ -89,20 +99,57 @@ class LiveProcess:
             incarnation=self.incarnation,
         )
 
+    def strike(self) -> Heal:
+        """Kill it; healing starts it again, but if it was struck twice, only the second time."""
+        self._strikes += 1
+        self.kill()
+
+        def heal() -> None:
+            self._strikes -= 1
+            if not self._strikes:
+                self.start()
+
+        return heal
+
+    def pause(self) -> Heal:
+        """Stop all of its session; healing lets it go on, the last one if there are several. Another life of it is not stopped."""
+        if not self.alive:
+            raise WorldError(f"{self.name} is not running, so it cannot be paused")
+        life = self.incarnation
+        self._pauses += 1
+        self._signal_session(signal.SIGSTOP)
+
+        def heal() -> None:
+            if self.alive and self.incarnation == life:
+                self._pauses -= 1
+                if not self._pauses:
+                    self._signal_session(signal.SIGCONT)
+
+        return heal
+
     def kill(self) -> None:
         """End it and its children without a word."""
-        self._signal(signal.SIGKILL)
+        self._told_to_end = True
+        if self.alive:
+            self._signal_session(signal.SIGKILL)
         self.reap()
 
     def terminate(self) -> None:
         """Ask it to end."""
-        self._signal(signal.SIGTERM)
-
-    def _signal(self, number: int) -> None:
         self._told_to_end = True
         if self.alive:
-            with contextlib.suppress(ProcessLookupError):  # It may have ended by itself just now.
-                os.killpg(self.pid, number)
+            self._signal_group(signal.SIGTERM)
+
+    def _signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):  # It may have ended by itself just now.
+            os.killpg(self.pid, number)
+
+    def _signal_session(self, number: int) -> None:
+        """The group at once, then all of the session: some make groups of their own, as Spark's workers do."""
+        self._signal_group(number)
+        for member in session_members(self.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(member, number)
 
     def reap(self) -> None:
         """Wait for the end of a process that was killed, and record it."""
@@ -133,6 +180,16 @@ class LiveProcess:
         """The end of its log, for people."""
         with self.log.open(errors="replace") as log:
             return [line.rstrip() for line in deque(log, LAST_LINES)]
+
+
+def session_members(session: int) -> list[int]:
+    """The processes of a session, which is named by the number of its first."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(ProcessLookupError):
+            if os.getsid(int(entry)) == session:
+                found.append(int(entry))
+    return found
 
 
 def _lay_down(file: PlannedFile) -> None:

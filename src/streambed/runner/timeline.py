@@ -6,11 +6,14 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streambed.errors import StreambedError
+from streambed.errors import StreambedError, WorldError
 from streambed.kinds.faults.fault import Fault
 from streambed.record import now_ns
 from streambed.runner.live_world import LiveWorld
-from streambed.world import Heal
+from streambed.world import Injury
+
+AHEAD_NS = 100_000_000
+"""So long before a fault it is asked who holds the role that it is aimed at."""
 
 
 @dataclass(frozen=True, order=True)
@@ -35,44 +38,64 @@ class Timeline:
     def __init__(self, faults: Sequence[Fault], world: LiveWorld) -> None:
         self._faults = faults
         self._world = world
-        self._heals: dict[int, Heal] = {}
+        self._injuries: dict[int, Injury] = {}
+        self._start_ns = 0
 
     def follow(self, start_ns: int, end_ns: int) -> None:
         """Do everything that is due between the start and the end of the load."""
+        self._start_ns = start_ns
         for moment in moments(self._faults):
             due_ns = start_ns + moment.at_ns
             if due_ns > end_ns:
                 break
+            if not moment.heals:
+                self._ask_ahead(self._faults[moment.fault].roles, due_ns)
             self._wait_until(due_ns)
             if moment.heals:
                 self.heal(moment.fault)
             else:
-                self._inject(moment.fault, late_ns=now_ns() - due_ns)
+                self._inject(moment.fault)
         self._wait_until(end_ns)
+
+    def _ask_ahead(self, roles: Sequence[str], due_ns: int) -> None:
+        """The world remembers the answer for a moment: brokers take some milliseconds to answer, and the fault should not."""
+        if roles:
+            self._wait_until(due_ns - AHEAD_NS)
+        for role in roles:
+            with contextlib.suppress(WorldError):  # It will be asked again when the fault comes.
+                self._world.holder(role)
 
     def _wait_until(self, time_ns: int) -> None:
         self._world.wait(lambda: now_ns() >= time_ns, limit_s=max(0, time_ns - now_ns()) / 1e9)
 
-    def _inject(self, number: int, *, late_ns: int) -> None:
+    def _inject(self, number: int) -> None:
+        """Do it, and record when it held. One that cannot be done now is recorded too, and the run goes on without it."""
         fault = self._faults[number]
-        self._heals[number] = fault.inject(self._world)
-        self._world.record("inject", fault=number, kind=fault.kind, target=fault.aim, lasts_ns=fault.lasts.ns, late_ns=late_ns)
+        try:
+            injury = self._injuries[number] = fault.inject(self._world)
+        except (OSError, StreambedError) as error:
+            self._world.record("inject_failed", fault=number, kind=fault.kind, target=fault.aim, reason=str(error))
+            return
+        late_ns = now_ns() - self._start_ns - fault.at.ns
+        self._world.record("inject", fault=number, kind=fault.kind, target=injury.target, lasts_ns=fault.lasts.ns, late_ns=late_ns)
 
     def heal(self, number: int) -> None:
         """Heal one fault if it is active; a failure to heal is recorded, and the others are healed all the same."""
-        heal = self._heals.pop(number, None)
-        if heal is None:
+        injury = self._injuries.pop(number, None)
+        if injury is None:
             return
         fault = self._faults[number]
         try:
-            heal()
-            self._world.record("heal", fault=number, kind=fault.kind, target=fault.aim)
+            injury.heal()
         except (OSError, StreambedError) as error:
-            self._world.record("heal_failed", fault=number, kind=fault.kind, target=fault.aim, reason=str(error))
+            self._world.record("heal_failed", fault=number, kind=fault.kind, target=injury.target, reason=str(error))
+            return
+        late_ns = now_ns() - self._start_ns - fault.at.ns - fault.lasts.ns
+        self._world.record("heal", fault=number, kind=fault.kind, target=injury.target, late_ns=late_ns)
 
     def heal_all(self) -> None:
-        """Heal whatever is still broken."""
-        for number in list(self._heals):
+        """Heal whatever is still broken; what is healed before its time has a negative lateness."""
+        for number in list(self._injuries):
             self.heal(number)
 
 

@@ -8,10 +8,10 @@ LINKS = [("edge", "core"), ("broker", "core")]
 def test_a_cut_link_carries_nothing_either_way_until_it_is_healed():
     world = FakeWorld()
 
-    heal = Cut(at="1s", lasts="2s", link=("edge", "core")).inject(world)
+    injury = Cut(at="1s", lasts="2s", link=("edge", "core")).inject(world)
 
     assert world.wire(("core", "edge")).cut_off == {"edge", "core"}
-    heal()
+    injury.heal()
     assert world.wire(("core", "edge")).cut_off == set()
 
 

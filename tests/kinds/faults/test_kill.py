@@ -12,10 +12,10 @@ def problems(target: str) -> list[str]:
 def test_a_killed_process_is_started_again_when_healed():
     world = FakeWorld()
 
-    heal = Kill(at="1s", lasts="2s", target="reader").inject(world)
+    injury = Kill(at="1s", lasts="2s", target="reader").inject(world)
 
     assert not world.find("reader").alive
-    heal()
+    injury.heal()
     assert world.find("reader").alive
 
 

@@ -138,6 +138,15 @@ def missing_file(path: str, base: Path, key: str) -> list[Problem]:
     return [Problem(key=key, says=f"there is no file '{path}' beside the declaration. {suggestion(asked.name, beside)}")]
 
 
+def missing_folder(path: str, base: Path, key: str) -> list[Problem]:
+    """A problem if a folder that the declaration names is not there."""
+    asked = base / path
+    if asked.is_dir():
+        return []
+    beside = [found.name for found in asked.parent.glob("*") if found.is_dir()] if asked.parent.is_dir() else []
+    return [Problem(key=key, says=f"there is no folder '{path}' beside the declaration. {suggestion(asked.name, beside)}")]
+
+
 def when_gauge_is_ready(world: World, component: str) -> Missing:
     """Ready when the agent says so in its gauge."""
     return lambda: "" if world.gauge(component).get("ready") else "its agent has not reported yet"

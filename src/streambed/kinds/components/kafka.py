@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.errors import Problem
+from streambed.errors import Problem, WorldError, suggestion
+from streambed.kinds.components import kafka_questions
 from streambed.kinds.components.component import Site
-from streambed.kinds.components.kafka_cluster import KafkaCluster
+from streambed.kinds.components.kafka_cluster import KafkaCluster, Wanted
+from streambed.kinds.components.kafka_questions import Led
+from streambed.kinds.components.roles import Role
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
@@ -41,6 +45,17 @@ FEW_THREADS: dict[str, Setting] = {  # Many brokers share one machine: one core'
     "group.initial.rebalance.delay.ms": 0,
     "auto.create.topics.enable": False,
 }
+TIMERS: dict[str, Setting] = {
+    "broker.session.timeout.ms": 9000,
+    "broker.heartbeat.interval.ms": 2000,
+    "replica.lag.time.max.ms": 30000,
+    "controller.quorum.election.timeout.ms": 1000,
+    "controller.quorum.fetch.timeout.ms": 2000,
+    "controller.quorum.request.timeout.ms": 2000,
+    "unclean.leader.election.enable": False,
+    "min.insync.replicas": 1,
+}
+"""Kafka's own defaults of the settings that decide who takes over after a fault, and when."""
 LOGGING = """status = warn
 appender.console.type = Console
 appender.console.name = console
@@ -59,6 +74,8 @@ class Topic:
 
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     replicas: Annotated[int, Field(ge=1, le=1_000)] = 1
+    leaders: tuple[str, ...] = ()
+    """The nodes that lead its partitions at first, in turn; replicas follow in the order of the cluster's nodes. Empty: Kafka decides."""
     config: dict[str, Setting] = Field(default_factory=dict)
     """Any of Kafka's topic settings."""
 
@@ -103,19 +120,21 @@ class Kafka:
         return self.nodes[:CONTROLLERS_MAX] if len(self.nodes) >= CONTROLLERS_MAX else self.nodes[:1]
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """A topic cannot have more replicas than there are brokers."""
-        brokers = len(self.nodes)
-        found = [
-            Problem(
-                key=f"topics.{name}.replicas",
-                says=f"{topic.replicas} replicas need as many brokers, but there are {brokers}: add nodes or ask for fewer",
-            )
-            for name, topic in self.topics.items()
-            if topic.replicas > brokers
-        ]
-        if len(set(self.nodes)) < brokers:
+        """A topic cannot have more replicas than there are brokers, nor leaders elsewhere."""
+        found = [Problem(key=f"topics.{name}.{key}", says=says) for name, topic in self.topics.items() for key, says in self._wrong(topic)]
+        if len(set(self.nodes)) < len(self.nodes):
             found.append(Problem(key="nodes", says="a node is named twice: each runs one broker of this cluster"))
         return found
+
+    def _wrong(self, topic: Topic) -> Iterator[tuple[str, str]]:
+        brokers = len(self.nodes)
+        if topic.replicas > brokers:
+            yield "replicas", f"{topic.replicas} replicas need as many brokers, but there are {brokers}: add nodes or ask for fewer"
+        if len(topic.leaders) > topic.partitions:
+            yield "leaders", f"there are {len(topic.leaders)}, but the topic has {topic.partitions} partitions: one leads each"
+        for at, node in enumerate(topic.leaders):
+            if node not in self.nodes:
+                yield f"leaders.{at}", f"'{node}' is no node of this cluster. {suggestion(node, self.nodes)}"
 
     def answers(self) -> dict[str, str]:
         """References to it."""
@@ -176,11 +195,56 @@ class Kafka:
     def readiness(self, world: World) -> Missing:
         """Ready when every broker has registered and every partition of every topic has a leader."""
         cluster = self.cluster(world)
-        copies = {
-            name: (topic.partitions, topic.replicas, {key: setting_text(value) for key, value in topic.config.items()})
-            for name, topic in self.topics.items()
+        wanted = {name: self._wanted(topic) for name, topic in self.topics.items()}
+        return lambda: cluster.missing(brokers=len(self.nodes), topics=wanted)
+
+    def _wanted(self, topic: Topic) -> Wanted:
+        config = {key: setting_text(value) for key, value in topic.config.items()}
+        firsts = [self.nodes.index(topic.leaders[part % len(topic.leaders)]) for part in range(topic.partitions) if topic.leaders]
+        placed = [[(first + step) % len(self.nodes) + 1 for step in range(topic.replicas)] for first in firsts]
+        return Wanted(partitions=topic.partitions, replicas=topic.replicas, config=config, placed=placed)
+
+    def holder(self, role: Role, world: World) -> str:
+        """The broker process that holds a role now; WorldError if nobody does."""
+        led = self._quorum(world) if role.kind == "controller" else self._leader(role, world)
+        if led is None or led[1] < 1:
+            raise WorldError(f"no broker of {self.name} is {role.kind}{f' of {role.of}' if role.of else ''} at this moment")
+        return f"{self.name}/{self.nodes[led[1] - 1]}"
+
+    def _leader(self, role: Role, world: World) -> Led | None:
+        """The leader by the newest epoch that any broker knows of."""
+        topic = role.of if role.kind == "leader" else "__consumer_offsets"
+        request = kafka_questions.leaders_request(topic)
+        views = [
+            kafka_questions.leaders(answer) for answer in kafka_questions.answers(self._doors(world, self.nodes, BROKER_PORT), request)
+        ]
+        partitions = max(map(len, views), default=0)
+        if not partitions:
+            return None
+        part = role.partition if role.kind == "leader" else kafka_questions.coordinating_partition(role.of, partitions)
+        return max((view[part] for view in views if part in view), default=None)
+
+    def _quorum(self, world: World) -> Led | None:
+        doors = self._doors(world, self.controllers, CONTROLLER_PORT)
+        answers = kafka_questions.answers(doors, kafka_questions.quorum_request())
+        return max(filter(None, map(kafka_questions.quorum_leader, answers)), default=None)
+
+    def _doors(self, world: World, nodes: tuple[str, ...], port: int) -> Iterator[socket.socket]:
+        """A connection to each broker that can answer, made inside its own host."""
+        for node in (node for node in nodes if not world.find(f"{self.name}/{node}").paused):
+            try:
+                yield world.call(node, lambda: socket.create_connection((node, port), kafka_questions.ANSWER_LIMIT_S))  # noqa: B023
+            except OSError:
+                continue  # It is dead: the others know.
+
+    def timers(self) -> dict[str, tuple[Setting, bool]]:
+        """The settings that decide how a fault ends, and whether each was declared."""
+        settings = {name: (self.settings.get(name, usual), name in self.settings) for name, usual in TIMERS.items()}
+        least = {f"min.insync.replicas of {name}": topic.config for name, topic in self.topics.items()}
+        usual = settings["min.insync.replicas"][0]
+        return settings | {
+            name: (config.get("min.insync.replicas", usual), "min.insync.replicas" in config) for name, config in least.items()
         }
-        return lambda: cluster.missing(brokers=len(self.nodes), topics=copies)
 
 
 def _identity(seed: int, cluster: str, number: int) -> str:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 ASK_S = 0.5
-Wanted = dict[str, tuple[int, int, dict[str, str]]]
-"""Partitions, replicas and settings of each topic."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A topic as it should be; `placed` has the brokers of each partition, the leader first, and is empty if Kafka may decide."""
+
+    partitions: int
+    replicas: int
+    config: dict[str, str]
+    placed: list[list[int]]
+
+    def new(self, name: str) -> NewTopic:
+        """The order to make it; placement takes the place of the count of replicas."""
+        if self.placed:
+            return NewTopic(name, self.partitions, replica_assignment=self.placed, config=self.config)
+        return NewTopic(name, self.partitions, self.replicas, config=self.config)
 
 
 class KafkaCluster:
@@ -25,20 +41,20 @@ class KafkaCluster:
         except KafkaException:
             return None
 
-    def missing(self, *, brokers: int, topics: Wanted) -> str:
+    def missing(self, *, brokers: int, topics: dict[str, Wanted]) -> str:
         """Make the topics once all brokers are there; say what is still missing, empty when nothing is."""
         view = self._view()
         if view is None or len(view.brokers) < brokers:
             return f"{len(view.brokers) if view else 0} of {brokers} brokers answer"
         self._create({name: wanted for name, wanted in topics.items() if name not in self._asked})
         led = {name: sum(partition.leader > 0 for partition in topic.partitions.values()) for name, topic in view.topics.items()}
-        lacking = [name for name, (partitions, _, _) in topics.items() if led.get(name, 0) < partitions]
+        lacking = [name for name, wanted in topics.items() if led.get(name, 0) < wanted.partitions]
         return f"no leader yet for {', '.join(lacking)}" if lacking else ""
 
-    def _create(self, topics: Wanted) -> None:
+    def _create(self, topics: dict[str, Wanted]) -> None:
         if not topics:
             return
-        new = [NewTopic(name, partitions, replicas, config=config) for name, (partitions, replicas, config) in topics.items()]
+        new = [wanted.new(name) for name, wanted in topics.items()]
         for future in self._client.create_topics(new, operation_timeout=5).values():
             future.result()
         self._asked |= set(topics)

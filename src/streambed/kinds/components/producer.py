@@ -1,4 +1,4 @@
-"""Producer: sends a file's lines or made-up records to a topic, open loop."""
+"""Producer: sends what files hold, or made-up records, to a topic, open loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, missing_file, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics, when_gauge_is_ready
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.units import Duration, Frequency, Size
@@ -19,7 +19,11 @@ from streambed.world import Missing, World
 
 @declared
 class Producer(OnOneNode):
-    """Sends records at `rate` for as long as the run loads: each is due at its own time, whether or not the last one was acknowledged."""
+    """Sends records at `rate` for as long as the run loads: each is due at its own time, whether or not the last one was acknowledged.
+
+    Without a rate, `count` or `rounds` records are a burst, all due at the start; and without these too it sends as fast as its
+    client takes records, each due when it is sent.
+    """
 
     kind: Literal["producer"] = "producer"
     name: Name
@@ -27,7 +31,11 @@ class Producer(OnOneNode):
     writes: Name
     """The topic."""
     file: str = ""
-    """Its lines are the records, over and over; empty: made-up records of `size`."""
+    """What it holds is sent, over and over; empty: made-up records of `size`."""
+    content: Literal["lines", "whole", "folder"] = "lines"
+    """What a record is: each line of the file, the whole file, or each file of a folder in the order of their names."""
+    text: str = ""
+    """What each record says: {record} is what is sent without it, {n} the record's number from 1, {topic} the topic."""
     key: Literal["none", "tab"] = "none"
     """tab: the text before a line's first tab is the record's key."""
     size: Size = Size(100)
@@ -36,9 +44,12 @@ class Producer(OnOneNode):
     """How many different keys made-up records have; 0: no key."""
     spread: Literal["uniform", "zipf"] = "uniform"
     """How keys are drawn."""
-    rate: Frequency = Frequency(100)
+    rate: Frequency | None = Frequency(100)
+    """How often a record is due; null: a burst, or as fast as the client takes records."""
     count: Annotated[int, Field(ge=1)] | None = None
     """Stop after so many records."""
+    rounds: Annotated[int, Field(ge=1)] | None = None
+    """Stop when the content of `file` has been sent so many times."""
     acks: Literal["all", 0, 1] = "all"
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none"
     batch: Size = Size(1_000_000)
@@ -53,17 +64,26 @@ class Producer(OnOneNode):
 
     @model_validator(mode="after")
     def _possible(self) -> Producer:
-        if self.rate.per_s <= 0:
+        if self.rate is not None and self.rate.per_s <= 0:
             raise ValueError("rate must be above 0")
-        if self.key == "tab" and not self.file:
-            raise ValueError("key: tab needs a file")
+        needing = {"key: tab": self.key == "tab", f"content: {self.content}": self.content != "lines", "rounds": self.rounds is not None}
+        if lacking := [key for key, asked in needing.items() if asked and not self.file]:
+            raise ValueError(f"{lacking[0]} needs a file")
+        if self.count is not None and self.rounds is not None:
+            raise ValueError("give count or rounds, not both")
         if self.idempotence and self.acks != "all":
             raise ValueError(f"idempotence needs acks: all, not {self.acks}")
         return self
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topic must be declared, its file there."""
-        return unknown_topics([self.writes], others, "writes") + (missing_file(self.file, base, "file") if self.file else [])
+        """Its topic must be declared, its file or folder there."""
+        found = unknown_topics([self.writes], others, "writes")
+        if self.file and self.content != "folder":
+            found += missing_file(self.file, base, "file")
+        elif self.file and not any(path.is_file() for path in (base / self.file).glob("*")):
+            nothing = [Problem(key="file", says=f"the folder '{self.file}' holds no file to send")]
+            found += missing_folder(self.file, base, "file") or nothing
+        return found
 
     def answers(self) -> dict[str, str]:
         """References to it."""
@@ -76,12 +96,15 @@ class Producer(OnOneNode):
             "producer": self.name,
             "topic": self.writes,
             "file": str(site.base / self.file) if self.file else "",
+            "content": self.content,
+            "text": self.text,
             "key": self.key,
             "size": self.size.bytes,
             "keys": self.keys,
             "spread": self.spread,
-            "rate": self.rate.per_s,
+            "rate": self.rate.per_s if self.rate else None,
             "count": self.count,
+            "rounds": self.rounds,
             "duration_ns": site.duration_ns,
             "client": {"bootstrap.servers": bootstrap, **self._client()},
         }

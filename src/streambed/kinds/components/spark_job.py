@@ -11,7 +11,7 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, missing_file, unknown_topics
+from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
 from streambed.kinds.components.spark_log import SparkLog
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
@@ -38,6 +38,8 @@ class SparkJob(OnOneNode):
     args: tuple[str, ...] = ()
     """May refer to the world: {kafka.bootstrap}, {self.checkpoint}, {edge.address}."""
     env: dict[str, str] = Field(default_factory=dict)
+    cwd: str = ""
+    """The folder that it runs in; default: one of its own in the run's folder."""
     python: str = ""
     """An interpreter of its own, with pyspark in it."""
     cores: Annotated[int, Field(ge=1, le=1024)] = 2
@@ -58,6 +60,7 @@ class SparkJob(OnOneNode):
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its script must be there, its topics declared."""
         found = missing_file(self.job, base, "job") + (missing_file(self.python, base, "python") if self.python else [])
+        found += missing_folder(self.cwd, base, "cwd") if self.cwd else []
         return found + unknown_topics(self.reads, others, "reads") + unknown_topics(self.writes, others, "writes")
 
     def processes(self, site: Site) -> list[ProcessSpec]:
@@ -82,7 +85,7 @@ class SparkJob(OnOneNode):
                     **site.variables(self.name, self.node, bootstrap),
                     **{key: site.resolve(text, self.name) for key, text in self.env.items()},
                 },
-                cwd=str(site.data(self.name)),
+                cwd=str(site.base / self.cwd if self.cwd else site.data(self.name)),
                 on_exit=self.on_exit,
             )
         ]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from streambed.errors import Problem, suggestion
+from streambed.errors import Problem
 from streambed.kinds.declaring import declared
+from streambed.kinds.faults.fault import NeedsNothing
+from streambed.kinds.faults.of_links import Ends, link_problems, shown
 from streambed.units import Duration
-from streambed.world import Heal, World
+from streambed.world import Injury, World
 
 
 @declared
-class Cut:
+class Cut(NeedsNothing):
     """Cut the link between two nodes at `at`; mend it after `lasts`."""
 
     kind: Literal["cut"] = "cut"
@@ -28,30 +30,20 @@ class Cut:
 
     @property
     def aim(self) -> str:
-        """What it hits, for people."""
-        first, second = self.link
-        if not self.source:
-            return f"{first} – {second}"
-        return f"{self.source} → {second if self.source == first else first}"
+        """The link or the way."""
+        return shown(self.link, self.source)
 
-    @property
-    def links(self) -> tuple[tuple[str, str], ...]:
-        """The links that it needs to be able to cut."""
+    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+        """The link must exist, and `source` be one of its ends."""
+        return link_problems(self.link, self.source, links, "link")
+
+    def emulated(self, links: Sequence[Ends], components: dict[str, Any]) -> Sequence[Ends]:
+        """Its link."""
         return (self.link,)
 
-    def problems(self, nodes: Iterable[str], links: Iterable[tuple[str, str]], components: dict[str, Any]) -> list[Problem]:
-        """The link must exist, and `source` be one of its ends."""
-        names = [f"{first}-{second}" for first, second in links]
-        found = []
-        if not {"-".join(self.link), "-".join(self.link[::-1])} & set(names):
-            found.append(Problem(key="link", says=f"there is no link {' – '.join(self.link)}. {suggestion('-'.join(self.link), names)}"))
-        if self.source and self.source not in self.link:
-            found.append(Problem(key="source", says=f"'{self.source}' is not an end of the link {' – '.join(self.link)}"))
-        return found
-
-    def inject(self, world: World) -> Heal:
+    def inject(self, world: World) -> Injury:
         """Drop what leaves the named end, or either end."""
         wire = world.wire(self.link)
         sources = (self.source,) if self.source else self.link
         wire.cut(sources)
-        return lambda: wire.mend(sources)
+        return Injury(target=self.aim, heal=lambda: wire.mend(sources))

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from streambed.errors import Problem
+from streambed.kinds.faults.of_links import Ends
+from streambed.plan import Machine
 from streambed.units import Duration
-from streambed.world import Heal, World
+from streambed.world import Injury, World
+
+
+class NeedsNothing:
+    """What faults answer alike that name no role, touch no link and that every machine can do."""
+
+    @property
+    def roles(self) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def emulated(self, links: Sequence[Ends], components: dict[str, Any]) -> Sequence[Ends]:
+        """None."""
+        return ()
+
+    def lacks(self, machine: Machine) -> str:
+        """Nothing."""
+        return ""
 
 
 class Fault(Protocol):
@@ -27,14 +46,20 @@ class Fault(Protocol):
 
     @property
     def aim(self) -> str:
-        """What it hits, for people."""
+        """What it should hit, for people; what it did hit is known when it is injected."""
 
     @property
-    def links(self) -> tuple[tuple[str, str], ...]:
-        """The links that it needs to be able to cut."""
+    def roles(self) -> Sequence[str]:
+        """The roles that it is aimed at; who holds them is asked shortly before it comes."""
 
-    def problems(self, nodes: Iterable[str], links: Iterable[tuple[str, str]], components: dict[str, Any]) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
         """What is wrong with it; keys relative to the fault."""
 
-    def inject(self, world: World) -> Heal:
-        """Do it now; returns how to heal it."""
+    def emulated(self, links: Sequence[Ends], components: dict[str, Any]) -> Sequence[Ends]:
+        """The links that it must be able to cut or change."""
+
+    def lacks(self, machine: Machine) -> str:
+        """Why this machine cannot do it; empty if it can."""
+
+    def inject(self, world: World) -> Injury:
+        """Do it now; WorldError if that cannot be."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from streambed.errors import Problem, suggestion
+from streambed.errors import Problem
 from streambed.kinds.declaring import declared
+from streambed.kinds.faults.fault import NeedsNothing
+from streambed.kinds.faults.of_links import Ends
+from streambed.kinds.faults.targets import found_process, process_problems, roles_among
 from streambed.units import Duration
-from streambed.world import Heal, World
+from streambed.world import Injury, World
 
 
 @declared
-class Kill:
+class Kill(NeedsNothing):
     """Kill `target` at `at`; start it again after `lasts`."""
 
     kind: Literal["kill"] = "kill"
@@ -20,35 +23,23 @@ class Kill:
     """Counted from the start of the load."""
     lasts: Duration
     target: str
-    """A component with one process, or one process of a component, such as kafka/broker2."""
+    """A component with one process, one process of a component such as kafka/broker2, or a role such as leader of lines/0."""
 
     @property
     def aim(self) -> str:
-        """What it hits, for people."""
+        """What it should hit."""
         return self.target
 
     @property
-    def links(self) -> tuple[tuple[str, str], ...]:
-        """It cuts no link."""
-        return ()
+    def roles(self) -> Sequence[str]:
+        """Its target, if that is one."""
+        return roles_among((self.target,))
 
-    def problems(self, nodes: Iterable[str], links: Iterable[tuple[str, str]], components: dict[str, Any]) -> list[Problem]:
-        """The target must be a single process."""
-        names = {name: list(component.places.values()) for name, component in components.items()}
-        single = [name for name, places in names.items() if len(places) == 1]
-        parts = [f"{name}/{place}" for name, places in names.items() for place in places]
-        if self.target in single or self.target in parts:
-            return []
-        if self.target in names:
-            return [
-                Problem(
-                    key="target", says=f"'{self.target}' has several processes: name one, such as '{self.target}/{names[self.target][0]}'"
-                )
-            ]
-        return [Problem(key="target", says=f"there is no '{self.target}'. {suggestion(self.target, [*single, *parts])}")]
+    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+        """The target must be a single process or a role."""
+        return process_problems(self.target, components)
 
-    def inject(self, world: World) -> Heal:
+    def inject(self, world: World) -> Injury:
         """Whoever it is now, dies; healing starts it again."""
-        victim = world.find(self.target)
-        victim.kill()
-        return victim.start
+        name, shown = found_process(self.target, world)
+        return Injury(target=shown, heal=world.find(name).strike())

@@ -1,0 +1,51 @@
+"""What a trial of a study costs beside its load, against the fixed sleeps of the ancestor.
+
+    scripts/bench study [TRIALS]
+
+Runs trials of the delay sweep as a user would (`streambed study`); everything but the load counts: start, readiness, drain, stop,
+judging, results. The ancestor sleeps 65 s in each run before its load starts, whatever the machine. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from streambed.experiment import reading
+
+ROOT = Path(__file__).parents[1]
+SWEEP = ROOT / "studies" / "delay_sweep"
+ANCESTOR_SLEEPS_S = 65.0
+
+
+def main(trials: int) -> None:
+    """One study of so many trials."""
+    load_s = reading.read(SWEEP / "experiment.yaml").experiment.duration.s
+    delays = ", ".join(f"{10 + 10 * number}ms" for number in range(trials))
+    study = f"""
+version: 1
+name: bench-study
+experiment: {SWEEP}/experiment.yaml
+vary: {{topology.links.1.delay: [{delays}]}}
+measures: {{end_to_end: {{latency: reader, statistic: mean}}}}
+"""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "study.yaml").write_text(study)
+        began = time.monotonic()
+        command = [str(ROOT / ".venv" / "bin" / "streambed"), "study", "study.yaml", "--into", "runs", "--json"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        took_s = time.monotonic() - began
+    if done.returncode:
+        raise SystemExit(f"the study ended with status {done.returncode}: {done.stdout}{done.stderr}")
+    overhead_s = took_s / trials - load_s
+    measured = {"trials": trials, "load_s": load_s, "overhead_s_per_trial": round(overhead_s, 2), "ancestor_sleeps_s": ANCESTOR_SLEEPS_S}
+    print(json.dumps({"bench": "study", **measured, "ratio": round(overhead_s / ANCESTOR_SLEEPS_S, 3)}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4)

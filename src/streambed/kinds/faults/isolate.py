@@ -1,0 +1,56 @@
+"""Isolate: a host, or a switch, is cut off from everybody until its links are mended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import chain
+from typing import Any, Literal
+
+from streambed.errors import Problem
+from streambed.kinds.declaring import declared
+from streambed.kinds.faults.fault import NeedsNothing
+from streambed.kinds.faults.of_links import Ends
+from streambed.kinds.faults.targets import candidates, found_host, node_problems, roles_among
+from streambed.units import Duration
+from streambed.world import Injury, World
+
+
+@declared
+class Isolate(NeedsNothing):
+    """Cut every link of the node `target` at `at`, both ways; mend them after `lasts`."""
+
+    kind: Literal["isolate"] = "isolate"
+    at: Duration
+    """Counted from the start of the load."""
+    lasts: Duration
+    target: str
+    """A node, or a role such as leader of lines/0: the host of that broker."""
+
+    @property
+    def aim(self) -> str:
+        """What it should hit."""
+        return self.target
+
+    @property
+    def roles(self) -> Sequence[str]:
+        """Its target, if that is one."""
+        return roles_among((self.target,))
+
+    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+        """The target must be a node or a role."""
+        return node_problems(self.target, {*hosts, *chain(*links)}, components)
+
+    def emulated(self, links: Sequence[Ends], components: dict[str, Any]) -> Sequence[Ends]:
+        """All links of all hosts that it may hit."""
+        hit = candidates(self.target, components)
+        return [ends for ends in links if set(ends) & set(hit)]
+
+    def inject(self, world: World) -> Injury:
+        """Drop what any end of its links sends."""
+        host, shown = found_host(self.target, world)
+        with ExitStack() as healing:  # If one cut fails, those before it are mended.
+            for wire in world.wires_of(host):
+                wire.cut(wire.ends)
+                healing.callback(wire.mend, wire.ends)
+            return Injury(target=shown, heal=healing.pop_all().close)

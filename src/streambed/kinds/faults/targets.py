@@ -1,0 +1,74 @@
+"""Whom a fault hits: a process, a host, or whoever holds a role when it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from streambed.errors import Problem, suggestion
+from streambed.kinds.components.roles import cluster_of, means_role, role, role_problems
+from streambed.world import World
+
+Components = dict[str, Any]
+
+
+def process_problems(target: str, components: Components, key: str = "target") -> list[Problem]:
+    """A target must be a single process, or a role."""
+    places = {name: list(component.places.values()) for name, component in components.items()}
+    single = [name for name, nodes in places.items() if len(nodes) == 1]
+    parts = [f"{name}/{node}" for name, nodes in places.items() for node in nodes]
+    if means_role(target):
+        return _role_problems(target, components, components, key)
+    if target in single or target in parts:
+        return []
+    if target in places:
+        says = f"'{target}' has several processes: name one, such as '{target}/{places[target][0]}'"
+        return [Problem(key=key, says=says)]
+    return [Problem(key=key, says=f"there is no '{target}'. {suggestion(target, [*single, *parts])}")]
+
+
+def node_problems(target: str, nodes: Collection[str], components: Components, key: str = "target", noun: str = "node") -> list[Problem]:
+    """A target must be one of these nodes, or a role."""
+    if means_role(target):
+        return _role_problems(target, nodes, components, key)
+    if target in nodes:
+        return []
+    return [Problem(key=key, says=f"there is no {noun} '{target}'. {suggestion(target, nodes)}")]
+
+
+def _role_problems(target: str, names: Collection[str], components: Components, key: str) -> list[Problem]:
+    if target in names:
+        return [
+            Problem(key=key, says=f"'{target}' is a name here and a role as well: write '{target} of KAFKA' for the role, or rename it")
+        ]
+    return role_problems(target, components, key)
+
+
+def roles_among(targets: Iterable[str]) -> tuple[str, ...]:
+    """The targets that are roles."""
+    return tuple(target for target in targets if role(target))
+
+
+def candidates(target: str, components: Components) -> tuple[str, ...]:
+    """The hosts that a target may turn out to be."""
+    wanted = role(target)
+    if wanted is None:
+        return (target,)
+    nodes: tuple[str, ...] = cluster_of(wanted, components).nodes
+    return nodes
+
+
+def found_process(target: str, world: World) -> tuple[str, str]:
+    """The name of the process that is meant now, and what to call it in the record."""
+    if role(target) is None:
+        return target, target
+    holder = world.holder(target)
+    return holder, f"{holder} ({target})"
+
+
+def found_host(target: str, world: World) -> tuple[str, str]:
+    """The host that is meant now, and what to call it in the record."""
+    if role(target) is None:
+        return target, target
+    node = world.holder(target).partition("/")[2]
+    return node, f"{node} ({target})"

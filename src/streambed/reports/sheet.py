@@ -1,0 +1,58 @@
+"""A sheet: the page of something other than one run, made of sections with figures and a table each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jinja2
+import polars as pl
+import vl_convert
+
+from streambed import record
+from streambed.reports import style
+from streambed.reports.figure import Absent, Figure
+from streambed.reports.page import TEMPLATES, as_script, keep, plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Sentences, then figures, then a table."""
+
+    title: str
+    lines: Sequence[str] = ()
+    figures: Sequence[Figure | Absent] = ()
+    table: pl.DataFrame | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """What a page shows."""
+
+    kind: str
+    title: str
+    subtitle: str
+    """What every figure says of where it comes from."""
+    sections: Sequence[Section]
+    facts: dict[str, str] = field(default_factory=dict)
+    banners: Sequence[str] = ()
+
+
+def write(sheet: Sheet, path: Path) -> Path:
+    """Write a page, and its figures into the folder figures beside it."""
+    figures = [figure for section in sheet.sections for figure in section.figures if isinstance(figure, Figure)]
+    for figure in figures:
+        keep(figure, path.parent / "figures", sheet.subtitle)
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"plain": plain, "script": as_script}
+    text = environment.get_template("sheet.html").render(
+        sheet=sheet,
+        specs={figure.name: figure.spec(sheet.subtitle) for figure in figures},
+        themes={theme: style.config(theme) for theme in style.INK},
+        ink=style.INK,
+        font=style.FONT,
+        bundle=vl_convert.javascript_bundle(),  # type: ignore[call-arg]
+    )
+    record.write_whole(path, text)
+    return path

@@ -1,0 +1,144 @@
+"""A study carried out: trial after trial, never two at once. What is done is written down at once, so that it can be resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from streambed.errors import StreambedError, UsageError, WorldError
+from streambed.experiment.study import Trial
+from streambed.experiment.study_file import DeclaredStudy
+from streambed.runner import launcher
+from streambed.runs import RUNS, Run
+from streambed.studies import Kept, StudyResult, files_of
+
+OVERHEAD_S = 15.0
+"""What a trial is thought to take beside its load, until one has shown it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a study is: the trial that runs or has just ended, and the time left."""
+
+    trial: Trial
+    done: int
+    total: int
+    trial_s: float
+    """What the trial is thought to take."""
+    after_s: float
+    """What all after it are thought to take."""
+    elapsed_s: float = 0.0
+    run: Run | None = None
+    ended: Kept | None = None
+
+    @property
+    def left_s(self) -> float:
+        """What is thought to be left until the study ends."""
+        return max(self.trial_s - self.elapsed_s, 0.0) + self.after_s
+
+    @property
+    def share(self) -> float:
+        """How much of the trial is thought to be over; never quite all."""
+        return min(self.elapsed_s / self.trial_s, 0.99) if self.trial_s else 0.0
+
+    def later(self, elapsed_s: float, run: Run) -> Progress:
+        """The same trial, somewhat later."""
+        return replace(self, elapsed_s=elapsed_s, run=run)
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def carry_out(
+    declared: DeclaredStudy, *, into: Path = RUNS, again: bool = False, on_progress: OnProgress = lambda progress: None
+) -> StudyResult:
+    """Run what is pending of a study and write its tables; Ctrl-C ends the running trial in order and then the study.
+
+    Trials that finished are kept, all others run again; `again` forgets them all first.
+    """
+    folder = into.absolute() / declared.study.name
+    with _alone(folder):
+        result = StudyResult(declared, folder)
+        if again:
+            result.forget()
+        result.refuse_changes()
+        for trial in result.pending:
+            kept = _attempt(result, trial, on_progress)
+            on_progress(_progress(result, trial, kept))
+            if kept.state == "interrupted":
+                result.interrupted = True
+                break
+        result.write_tables()
+    return result
+
+
+def _attempt(result: StudyResult, trial: Trial, on_progress: OnProgress) -> Kept:
+    """Run one trial and judge it. Whatever it fails of is written down, and is no reason to stop the others."""
+    began_s = time.monotonic()
+    _clear_away(result, trial)
+    before = _progress(result, trial)
+    on_progress(before)
+    declared = result.declared.experiment(trial)
+    kept = Kept(state="failed", files=files_of(declared))
+    try:
+        plan = launcher.prepare(declared.experiment, base=declared.base, into=result.folder / "trials", notes=declared.notes)
+        kept = replace(kept, run=str(Path(plan.directory).relative_to(result.folder)))
+        result.note(trial, replace(kept, state="running"))
+        run = launcher.launch(plan, text=declared.text, on_look=lambda run: on_progress(before.later(time.monotonic() - began_s, run)))
+        if run.state == "finished":
+            run.check()
+        kept = replace(kept, state=run.state, reason=run.reason)
+    except StreambedError as error:
+        kept = replace(kept, run="", reason=str(error))
+    kept = replace(kept, took_s=round(time.monotonic() - began_s, 3))
+    result.note(trial, kept)
+    return kept
+
+
+def _clear_away(result: StudyResult, trial: Trial) -> None:
+    """Remove what an earlier attempt left."""
+    left = result.kept_of(trial).run
+    if left:
+        shutil.rmtree(result.folder / left, ignore_errors=True)
+
+
+def _progress(result: StudyResult, trial: Trial, ended: Kept | None = None) -> Progress:
+    """How far it is. What is to come takes its load, and beside it as much as finished trials did."""
+
+    def load_s(of: Trial) -> float:
+        return result.declared.points[of.point].experiment.duration.s
+
+    trials, finished = result.declared.trials, result.finished
+    overheads = [result.kept_of(of).took_s - load_s(of) for of in finished]
+    overhead_s = statistics.fmean(overheads) if overheads else OVERHEAD_S
+    after = [of for of in trials[trials.index(trial) + 1 :] if of not in finished]
+    return Progress(
+        trial=trial,
+        done=len(finished),
+        total=len(trials),
+        trial_s=0.0 if ended else load_s(trial) + overhead_s,
+        after_s=sum(load_s(of) + overhead_s for of in after),
+        ended=ended,
+    )
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the study's folder for as long as it runs: two at once would disturb each other's trials."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise WorldError(f"the study's folder {folder} cannot be made: {error.strerror}. Give another place with --into") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{folder} is being worked on by another `streambed study`: wait for it, or give --into") from None
+        yield

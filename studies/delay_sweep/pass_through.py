@@ -1,0 +1,24 @@
+"""Spark gives every record on as it came, headers included, so that the consumer knows which record it sees."""
+
+from __future__ import annotations
+
+import argparse
+
+from pyspark.sql import SparkSession
+
+
+def main() -> None:
+    """Kafka to Kafka, micro-batch after micro-batch."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("--bootstrap", "--reads", "--writes", "--checkpoint"):
+        parser.add_argument(name, required=True)
+    given = parser.parse_args()
+    spark = SparkSession.builder.appName("pass-through").getOrCreate()
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", given.bootstrap).option("includeHeaders", "true")
+    records = source.option("subscribe", given.reads).option("startingOffsets", "earliest").load().select("key", "value", "headers")
+    sink = records.writeStream.format("kafka").option("kafka.bootstrap.servers", given.bootstrap).option("includeHeaders", "true")
+    sink.option("topic", given.writes).option("checkpointLocation", given.checkpoint).start().awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

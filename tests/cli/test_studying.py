@@ -1,0 +1,82 @@
+"""The commands study and compare, with a launcher that only pretends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from fake_launcher import CHECKED, SMALL, STUDY, install, write_study
+from typer.testing import CliRunner
+
+from streambed.cli import app
+from streambed.errors import UsageError
+from tests.reports import synthetic
+
+
+def streambed(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_a_study_says_each_trial_and_ends_with_its_table(tmp_path, monkeypatch):
+    install(monkeypatch)
+
+    said = streambed("study", write_study(tmp_path), "--into", tmp_path)
+
+    assert said.exit_code == 0, said.output
+    assert "delays: 2 points, 4 trials of small.yaml" in said.output
+    assert "4/4  topology.links.0.delay=" in said.output
+    assert "95 % interval" in said.output
+    assert (tmp_path / "delays" / "study.html").exists()
+
+
+def test_a_study_as_json_is_one_object(tmp_path, monkeypatch):
+    install(monkeypatch, "failed")
+
+    found = json.loads(streambed("study", write_study(tmp_path), "--into", tmp_path, "--json").output)
+
+    assert (found["trials"], found["finished"], len(found["failures"])) == (4, 3, 1)
+    assert found["summary"][0]["measure"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("states", "experiment", "status"),
+    [
+        (["failed"] * 4, SMALL, 3),
+        (["failed"], SMALL, 0),
+        (["interrupted"], SMALL, 3),
+        ([], SMALL + CHECKED, 2),
+    ],
+)
+def test_the_exit_status_is_3_only_if_nothing_finished_or_it_was_interrupted(tmp_path, monkeypatch, states, experiment, status):
+    install(monkeypatch, *states)
+
+    assert streambed("study", write_study(tmp_path, STUDY, experiment), "--into", tmp_path).exit_code == status
+
+
+def test_an_interrupted_study_says_how_to_go_on(tmp_path, monkeypatch):
+    install(monkeypatch, "finished", "interrupted")
+    path = write_study(tmp_path)
+
+    assert f"interrupted after 1 of 4 trials. Go on with: streambed study {path}" in streambed("study", path, "--into", tmp_path).output
+
+
+def test_two_runs_are_compared_in_words_and_as_json(tmp_path):
+    for name in ("one", "two"):
+        synthetic.write_run(tmp_path / "words" / name, load_s=10)
+
+    said = streambed("compare", "words/one", "words/two", "--into", tmp_path, "--no-page")
+    found = json.loads(streambed("compare", "words/one", "words/two", "--into", tmp_path, "--json", "--no-page").output)
+
+    assert said.exit_code == 0, said.output
+    assert "median latency of reader" in said.output
+    assert found["declared"] == []
+    assert {one["measure"] for one in found["measures"]} >= {"p99 latency of reader", "use of processors by poet"}
+
+
+def test_a_run_that_is_not_there_is_told(tmp_path):
+    said = streambed("compare", "one", "two", "--into", tmp_path)
+
+    assert isinstance(said.exception, UsageError)
+    assert "there is no run 'one'" in str(said.exception)

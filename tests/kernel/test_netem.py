@@ -1,0 +1,29 @@
+"""Where the kernel has netem, it is found and used, by root and by an ordinary user."""
+
+from __future__ import annotations
+
+import pytest
+from netem_machine import NetemMachine
+from small_plans import MS, star
+
+from streambed.plan import Shape
+
+pytestmark = pytest.mark.kernel
+
+DELAY = Shape(delay_ns=10 * MS)
+NOBODY = 65534
+
+
+def test_netem_is_found_without_packet_rules(netem: NetemMachine) -> None:
+    assert netem.examined["means"] == "netem"
+    assert netem.examined["namespaces"] and netem.examined["shaping"] and not netem.examined["filtering"]
+
+
+def test_an_ordinary_user_gets_netem_too(netem: NetemMachine) -> None:
+    assert 19 < netem.measure(star(DELAY), "round_trips", user=NOBODY)["least_ms"] < 34
+
+
+def test_hosts_have_names_where_netem_shapes_their_links(netem: NetemMachine) -> None:
+    found = netem.measure(star(DELAY), "surroundings")
+
+    assert (found["hostname"], found["names"], found["interfaces"]) == ("a", ["localhost", "a", "switch1", "b"], ["eth0", "lo"])

@@ -1,0 +1,113 @@
+import socket
+import struct
+
+import pytest
+from fakes import FakeWorld
+
+from streambed import Kafka
+from streambed.errors import WorldError
+from streambed.kinds.components import kafka_questions
+from streambed.kinds.components.kafka_questions import coordinating_partition, leaders, quorum_leader
+from streambed.kinds.components.roles import Role
+
+KAFKA = Kafka(name="kafka", nodes=("b1", "b2", "b3"), topics={"lines": {"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}})
+LEADER = Role(kind="leader", of="lines", partition=1)
+
+
+def text(words: str) -> bytes:
+    return struct.pack("!h", len(words)) + words.encode()
+
+
+def metadata(**of_partition_1: int) -> bytes:
+    """An answer of Kafka's about partitions 0 and 1 of lines."""
+    broker = struct.pack("!i", 1) + text("b1") + struct.pack("!i", 9092) + struct.pack("!h", -1)
+    head = struct.pack("!iii", 0, 0, 1) + broker + text("cluster") + struct.pack("!ii", 3, 1) + struct.pack("!h", 0) + text("lines") + b"\0"
+    lists = struct.pack("!iii", 2, 1, 2) + struct.pack("!ii", 1, 1) + struct.pack("!i", 0)
+    parts = [(0, 1, 4), (1, of_partition_1["leader"], of_partition_1["epoch"])]
+    return head + struct.pack("!i", 2) + b"".join(struct.pack("!hiii", 0, *part) + lists for part in parts)
+
+
+def test_the_leaders_of_a_topic_are_read_with_their_epochs():
+    assert leaders(metadata(leader=2, epoch=7)) == {0: (4, 1), 1: (7, 2)}
+
+
+def test_only_the_controller_that_leads_answers_who_leads():
+    led = struct.pack("!iBh", 0, 0, 0) + b"\2" + b"\x13__cluster_metadata" + b"\2" + struct.pack("!ihii", 0, 0, 3, 12)
+
+    assert quorum_leader(led) == (12, 3)
+    assert quorum_leader(struct.pack("!iBh", 0, 0, 6)) is None
+
+
+@pytest.mark.parametrize(("group", "partition"), [("hello", 22), ("Hello World!", 47), ("", 0), ("polygenelubricants", 0)])
+def test_a_group_belongs_to_the_partition_that_java_says(group, partition):
+    assert coordinating_partition(group, 50) == partition
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *answers: bytes) -> None:
+    monkeypatch.setattr(kafka_questions, "answers", lambda doors, request: answers)
+
+
+def test_a_broker_that_was_cut_off_and_names_the_leader_of_old_is_not_believed(monkeypatch):
+    answering(monkeypatch, metadata(leader=1, epoch=3), metadata(leader=2, epoch=5), metadata(leader=1, epoch=3))
+
+    assert KAFKA.holder(LEADER, FakeWorld()) == "kafka/b2"
+
+
+def test_a_partition_without_a_leader_is_led_by_nobody(monkeypatch):
+    answering(monkeypatch, metadata(leader=1, epoch=3), metadata(leader=-1, epoch=4))
+
+    with pytest.raises(WorldError, match="no broker of kafka is leader of lines at this moment"):
+        KAFKA.holder(LEADER, FakeWorld())
+
+
+def test_where_no_broker_answers_nobody_holds_a_role(monkeypatch):
+    answering(monkeypatch)
+
+    with pytest.raises(WorldError, match="no broker of kafka is controller at this moment"):
+        KAFKA.holder(Role(kind="controller"), FakeWorld())
+
+
+def test_leaders_are_placed_in_turn_and_replicas_follow_in_the_order_of_nodes():
+    assert KAFKA._wanted(KAFKA.topics["lines"]).placed == [[3, 1], [1, 2]]
+
+
+def test_without_leaders_kafka_places_partitions():
+    assert KAFKA._wanted(Kafka(name="kafka", nodes=("b1",), topics={"lines": {}}).topics["lines"]).placed == []
+
+
+def test_a_leader_elsewhere_or_too_many_is_a_problem(tmp_path):
+    kafka = Kafka(name="kafka", nodes=("b1", "b2"), topics={"lines": {"leaders": ["b1", "b3"]}})
+
+    assert [(problem.key, problem.says) for problem in kafka.problems({}, tmp_path)] == [
+        ("topics.lines.leaders", "there are 2, but the topic has 1 partitions: one leads each"),
+        ("topics.lines.leaders.1", "'b3' is no node of this cluster. There is b1, b2."),
+    ]
+
+
+def test_timers_are_as_declared_or_as_kafka_has_them():
+    kafka = Kafka(
+        name="kafka",
+        nodes=("b1",),
+        topics={"lines": {"config": {"min.insync.replicas": 2}}},
+        settings={"broker.session.timeout.ms": 3000},
+    )
+
+    timers = kafka.timers()
+
+    assert timers["broker.session.timeout.ms"] == (3000, True)
+    assert timers["replica.lag.time.max.ms"] == (30000, False)
+    assert timers["min.insync.replicas of lines"] == (2, True)
+
+
+def test_of_those_who_are_asked_only_whole_answers_count():
+    pairs = [socket.socketpair() for _ in range(4)]
+    whole, half, gone, _silent = (there for _, there in pairs)
+    whole.sendall(struct.pack("!i", 3) + b"yes")
+    half.sendall(struct.pack("!i", 9) + b"ye")
+    half.close()
+    gone.close()
+
+    assert list(kafka_questions.answers((here for here, _ in pairs), b"?", limit_s=0.05)) == [b"yes"]
+    assert whole.recv(9) == b"?"
+    for _, there in pairs:
+        there.close()

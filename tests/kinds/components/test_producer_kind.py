@@ -1,0 +1,47 @@
+"""A producer refuses what cannot be sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streambed import Kafka, Producer
+
+OTHERS = {"kafka": Kafka(name="kafka", nodes=["b"], topics={"lines": {}})}
+
+
+def producer(**changes: Any) -> Producer:
+    return Producer(name="poet", node="a", writes="lines", **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"rate": "0/s"}, "rate must be above 0"),
+        ({"key": "tab"}, "key: tab needs a file"),
+        ({"content": "folder"}, "content: folder needs a file"),
+        ({"rounds": 2}, "rounds needs a file"),
+        ({"file": "a", "rounds": 2, "count": 3}, "give count or rounds, not both"),
+        ({"idempotence": True, "acks": 1}, "idempotence needs acks: all, not 1"),
+    ],
+)
+def test_an_impossible_producer_is_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        producer(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"file": "a.txt"}, "there is no file 'a.txt' beside the declaration. There is empty."),
+        ({"file": "emty", "content": "folder"}, "there is no folder 'emty' beside the declaration. Did you mean 'empty'?"),
+        ({"file": "empty", "content": "folder"}, "the folder 'empty' holds no file to send"),
+    ],
+)
+def test_what_it_sends_must_be_there(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
+    (tmp_path / "empty").mkdir()
+
+    assert [problem.says for problem in producer(**changes).problems(OTHERS, tmp_path)] == [says]

@@ -1,0 +1,57 @@
+import pytest
+from fakes import FakeWorld
+
+from streambed import Kafka, Partition
+from streambed.errors import WorldError
+from streambed.plan import Machine
+
+COMPONENTS = {"kafka": Kafka(name="kafka", nodes=("b1", "b2", "b3"), topics={"lines": {}})}
+
+
+def problems(*sides: tuple[str, ...]) -> list[tuple[str, str]]:
+    fault = Partition(at="1s", lasts="2s", sides=sides)
+    return [(problem.key, problem.says) for problem in fault.problems(["b1", "b2", "b3", "edge"], [], COMPONENTS)]
+
+
+def test_sides_are_separated_until_healed():
+    world = FakeWorld()
+
+    injury = Partition(at="1s", lasts="2s", sides=(("b1",), ("b2", "b3"))).inject(world)
+
+    assert world.separated == [[["b1"], ["b2", "b3"]]]
+    assert injury.target == "b1 | b2, b3"
+    injury.heal()
+    assert world.separated == []
+
+
+def test_a_role_on_a_side_is_the_host_of_its_broker():
+    world = FakeWorld()
+    world.roles["controller"] = "kafka/b2"
+
+    injury = Partition(at="1s", lasts="2s", sides=(("controller",), ("b1", "b3"))).inject(world)
+
+    assert world.separated == [[["b2"], ["b1", "b3"]]]
+    assert injury.target == "b2 (controller) | b1, b3"
+
+
+def test_a_role_that_came_to_the_other_side_cannot_be_separated_from_it():
+    world = FakeWorld()
+    world.roles["controller"] = "kafka/b1"
+
+    with pytest.raises(WorldError, match="b1 would be on two sides"):
+        Partition(at="1s", lasts="2s", sides=(("controller",), ("b1", "b3"))).inject(world)
+
+
+def test_a_host_on_two_sides_is_a_problem():
+    assert problems(("b1",), ("b2", "b1")) == [("sides.1.1", "'b1' is on a side already")]
+
+
+def test_only_hosts_are_on_sides():
+    assert problems(("b1",), ("core",)) == [("sides.1.0", "there is no host 'core'. There is b1, b2, b3, edge.")]
+
+
+def test_a_partition_is_refused_where_the_kernel_has_no_packet_rules():
+    fault = Partition(at="1s", lasts="2s", sides=(("b1",), ("b2",)))
+
+    assert "nf_tables" in fault.lacks(Machine(filtering=False))
+    assert fault.lacks(Machine()) == ""

@@ -1,0 +1,23 @@
+from fakes import FakeWorld
+
+from streambed import Pause
+
+
+def test_a_paused_process_lives_on_and_goes_on_when_healed():
+    world = FakeWorld()
+
+    injury = Pause(at="1s", lasts="2s", target="reader").inject(world)
+
+    assert world.find("reader").paused and world.find("reader").alive
+    injury.heal()
+    assert not world.find("reader").paused
+
+
+def test_a_role_is_paused_where_it_is_held_at_that_moment():
+    world = FakeWorld()
+    world.roles["coordinator of readers"] = "kafka/b2"
+
+    injury = Pause(at="1s", lasts="2s", target="coordinator of readers").inject(world)
+
+    assert world.find("kafka/b2").paused
+    assert injury.target == "kafka/b2 (coordinator of readers)"

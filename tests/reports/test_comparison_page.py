@@ -1,0 +1,30 @@
+"""The page of a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from streambed import comparison
+from streambed.reports import comparison as page
+from streambed.runs import Run
+from tests.reports import synthetic
+
+
+def test_the_page_overlays_both_latencies_and_says_what_differs(tmp_path: Path) -> None:
+    runs = []
+    for name, load_s in (("one", 20), ("two", 15)):
+        synthetic.write_run(tmp_path / "words" / name, load_s=load_s)
+        runs.append(Run(tmp_path / "words" / name))
+
+    path = page.write(*runs, comparison.compare(runs[0].history(), runs[1].history()))
+
+    text = path.read_text()
+    assert path == tmp_path / "words" / "two" / "comparison.html"
+    assert "Nothing: both declare the same." in text
+    assert "median latency of reader" in text
+    assert "records of one second are not independent" in text
+    table = pl.read_parquet(path.parent / "figures" / "comparison_latency.parquet")
+    assert set(table["run"]) == {"A", "B"}
+    assert "A words/one · B words/two" in (path.parent / "figures" / "comparison_latency.svg").read_text()
