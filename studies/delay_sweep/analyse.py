@@ -1,12 +1,12 @@
 """From the trials of the sweep to results/: a table, slopes, round trips, and one plot beside what was measured before.
 
-    python studies/delay_sweep/analyse.py [FOLDER]      FOLDER holds the study's trials; default runs/delay-sweep
+python studies/delay_sweep/analyse.py [FOLDER]      FOLDER holds the study's trials; default runs/delay-sweep
 """
 
 from __future__ import annotations
 
 import sys
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import altair as alt
@@ -48,7 +48,7 @@ def round_trips(run: Run, start_ns: int, end_ns: int) -> int:
         if start_ns <= int(time) <= end_ns and (int(payload) > 0 or int(flags) & 2):
             turns.append(direction)
     order = [direction for direction, _ in groupby(turns)]
-    return sum(before == "out" and after == "in" for before, after in zip(order, order[1:], strict=False))
+    return sum(before == "out" and after == "in" for before, after in pairwise(order))
 
 
 def trial(run: Run) -> dict[str, object]:
@@ -120,7 +120,9 @@ def main(folder: Path) -> None:
     trials.write_csv(RESULTS / "trials.csv", float_precision=4)
     trials.write_parquet(RESULTS / "trials.parquet")
     table.write_csv(RESULTS / "summary.csv", float_precision=3)
-    every = {who: slopes(table, column) for who, column in (("streambed", "ours_s"), ("hardware", "hardware_s"), ("stream2gym", "ancestor_s"))}
+    every = {
+        who: slopes(table, column) for who, column in (("streambed", "ours_s"), ("hardware", "hardware_s"), ("stream2gym", "ancestor_s"))
+    }
     rows = [{"link": link, "who": who, "one_way_delays": value} for who, found in every.items() for link, value in found.items()]
     pl.DataFrame(rows).write_csv(RESULTS / "slopes.csv", float_precision=1)
     chart = plot(points, claimed).to_json()

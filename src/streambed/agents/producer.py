@@ -217,7 +217,7 @@ def main(order: dict[str, Any]) -> None:
     sending = Sending(agent, order)
     know_the_topic(sending)
     sending.report()
-    start_ns = agent.gate("load").get("start_ns", 0)
+    start_ns = agent.gate("load").get("start_ns", 0) + order["after_ns"]
     send_all(sending, schedule_of(order, held=held, start_ns=start_ns), record_of)
     sending.finish()
 

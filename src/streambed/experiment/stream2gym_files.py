@@ -10,8 +10,8 @@ from pathlib import Path
 from streambed.errors import DeclarationError
 from streambed.experiment.document import Document, Place, documents_of, text_of
 from streambed.experiment.draft import Draft
-from streambed.experiment.graphml_file import Item
 from streambed.experiment.form import Form
+from streambed.experiment.graphml_file import Item
 
 ATTRIBUTES: dict[str, dict[str, tuple[str, ...]]] = {
     "graph": {"topicConfig": ("topicCfg",), "faultConfig": ("faultCfg",), "disconnectionConfig": ("dcCfg",)},

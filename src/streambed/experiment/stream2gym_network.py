@@ -7,8 +7,8 @@ import re
 from streambed.errors import suggestion
 from streambed.experiment.document import Place
 from streambed.experiment.draft import Draft
-from streambed.experiment.graphml_file import Graph, Item
 from streambed.experiment.form import Form
+from streambed.experiment.graphml_file import Graph, Item
 from streambed.experiment.stream2gym_files import KEYS, attributes_of, form_of
 from streambed.units import Bandwidth, Duration, Share
 

@@ -207,8 +207,10 @@ class Kafka:
     def holder(self, role: Role, world: World) -> str:
         """The broker process that holds a role now; WorldError if nobody does."""
         led = self._quorum(world) if role.kind == "controller" else self._leader(role, world)
-        if led is None or led[1] < 1:
-            raise WorldError(f"no broker of {self.name} is {role.kind}{f' of {role.of}' if role.of else ''} at this moment")
+        if led is None:
+            raise WorldError(f"no broker of {self.name} tells who is {role} at this moment")
+        if led[1] < 1:
+            raise WorldError(f"no broker of {self.name} is {role} at this moment")
         return f"{self.name}/{self.nodes[led[1] - 1]}"
 
     def _leader(self, role: Role, world: World) -> Led | None:

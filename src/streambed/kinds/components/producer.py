@@ -50,6 +50,8 @@ class Producer(OnOneNode):
     """Stop after so many records."""
     rounds: Annotated[int, Field(ge=1)] | None = None
     """Stop when the content of `file` has been sent so many times."""
+    after: Duration = Duration(0)
+    """Begin so long after the start of the load."""
     acks: Literal["all", 0, 1] = "all"
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none"
     batch: Size = Size(1_000_000)
@@ -105,7 +107,8 @@ class Producer(OnOneNode):
             "rate": self.rate.per_s if self.rate else None,
             "count": self.count,
             "rounds": self.rounds,
-            "duration_ns": site.duration_ns,
+            "after_ns": self.after.ns,
+            "duration_ns": max(0, site.duration_ns - self.after.ns),
             "client": {"bootstrap.servers": bootstrap, **self._client()},
         }
         return [

@@ -23,6 +23,10 @@ class Role:
     """The topic, the group, or the Kafka component; empty for the only Kafka there is."""
     partition: int = 0
 
+    def __str__(self) -> str:
+        of = f"{self.of}/{self.partition}" if self.kind == "leader" else self.of
+        return f"{self.kind} of {of}" if of else self.kind
+
 
 def role(target: str) -> Role | None:
     """The role that a target names; None if it names something else, or a role in a wrong way."""
