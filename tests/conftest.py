@@ -13,6 +13,7 @@ import pytest
 
 from streambed import artifacts
 from streambed.errors import StreambedError
+from streambed.runner import cpu_caps
 
 ORDER = ("browser", "kernel", "spark", "system")
 """From quick to slow; a test without any of these comes before all."""
@@ -69,6 +70,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for lacking in NEEDS.get(mark.name, ()):
             if reason := lacking():
                 lack(reason)
+
+
+@pytest.fixture(scope="session")
+def caps() -> str:
+    """The folder in which control groups that cap CPU time can be made."""
+    return cpu_caps.find() or lack("this user may not make control groups with a cap")
 
 
 @pytest.fixture

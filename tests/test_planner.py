@@ -166,6 +166,24 @@ def test_a_delay_shorter_than_the_delay_line_itself_is_refused() -> None:
     assert planned(links=(Link(ends=("a", "b"), delay="50us"),), machine=Machine(means="netem", python="python")).links[0].emulated
 
 
+def capped(machine: Machine) -> Plan:
+    topology = Topology(links=[Link(ends=("a", "b"))], cpu={"a": "10%"})
+    experiment = Experiment(name="first", duration="10s", topology=topology, components=[])
+    return plan_for(experiment, machine, base=Path("here"), directory=Path("runs/1"))
+
+
+def test_a_capped_host_is_planned_and_shown() -> None:
+    found = capped(Machine(caps="groups"))
+
+    assert [node.cpu for node in found.nodes] == [0.1, 0.0]
+    assert "  a  10.0.0.1  b by eth0  at most 10% of the machine's CPU\n  b  10.0.0.2  a by eth0\n" in describe(found)
+
+
+def test_a_cap_that_cannot_be_had_is_refused_with_the_command_that_allows_it() -> None:
+    with pytest.raises(MachineError, match=r"topology\.cpu asks for a; .*systemd-run --user --scope -p Delegate=yes"):
+        capped(Machine())
+
+
 def test_a_plan_is_kept_and_read_back_the_same(tmp_path: Path) -> None:
     found = planned(KAFKA, POET, checks=[NoLoss(topic="lines")])
 

@@ -36,6 +36,8 @@ class Machine:
     java_version: int = 0
     java_build: str = ""
     python: str = ""
+    caps: str = ""
+    """The folder in which control groups with a cap of CPU time can be made; empty if there is none."""
     notes: tuple[str, ...] = ()
 
 
@@ -82,7 +84,7 @@ class Route:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedNode:
-    """A host or a switch: one address, its routes, and where it is drawn."""
+    """A host or a switch: one address, its routes, where it is drawn, and how much of the machine's CPU it may use; zero means all."""
 
     name: str
     switch: bool
@@ -90,6 +92,9 @@ class PlannedNode:
     routes: tuple[Route, ...]
     x: float = 0.0
     y: float = 0.0
+    cpu: float = 0.0
+    group: str = ""
+    """The control group that its processes join; there while the run lasts."""
 
 
 @dataclass(frozen=True, kw_only=True)

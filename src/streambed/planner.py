@@ -26,6 +26,11 @@ HOSTS_NETWORK = "10.0"
 FIRST_INDEX = 2
 """The loopback interface of every node has index 1."""
 WITNESS = "witness"
+DELEGATE = (
+    "to cap the CPU of hosts, run as root, or in a control group (cgroup v2) that is delegated to you with its cpu controller: "
+    "systemd-run --user --scope -p Delegate=yes streambed run FILE"
+)
+"""What to do where CPU caps cannot be had."""
 WORD_MAX = 60
 """Longer words of a command are shortened when it is shown."""
 
@@ -33,7 +38,7 @@ WORD_MAX = 60
 def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory: Path) -> Plan:
     """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if this machine cannot emulate it."""
     links = tuple(_links(experiment))
-    _refuse_what_cannot_be(links, experiment.faults, machine)
+    _refuse_what_cannot_be(links, experiment.faults, machine, capped=list(experiment.topology.cpu))
     nodes = _nodes(experiment.topology, links)
     declaration = experiment.declaration()
     site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
@@ -118,6 +123,7 @@ def _nodes(topology: Topology, links: tuple[PlannedLink, ...]) -> tuple[PlannedN
             routes=tuple(_routes(name, hosts, switches, routing, addresses, interfaces[name])),
             x=places[name][0],
             y=places[name][1],
+            cpu=topology.cpu[name].fraction if name in topology.cpu else 0.0,
         )
         for name, own in addresses.items()
     )
@@ -165,7 +171,7 @@ def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) 
         yield witness if len(clusters) == 1 else replace(witness, name=f"{WITNESS}/{kafka.name}")
 
 
-def _refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine) -> None:
+def _refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine, *, capped: list[str]) -> None:
     advice = "`streambed doctor` tells what this machine can emulate and how to mend it"
     if not machine.namespaces:
         raise MachineError("\n".join(["this machine does not let you make the namespaces that hosts live in", *machine.notes, advice]))
@@ -180,6 +186,8 @@ def _refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Faul
     if short and machine.means == "delay_line":
         least = Duration(SHORTEST_DELAY_NS)
         says.append(f"without netem this machine cannot delay by less than {least}, as {_listed(short)} asks: give 0s, {least} or more")
+    if capped and not machine.caps:
+        says.append(f"you may not cap CPU on this machine, as topology.cpu asks for {_listed(capped)}; {DELEGATE}")
     if says:
         raise MachineError("\n".join([*says, advice]))
 
@@ -201,7 +209,7 @@ def describe(plan: Plan) -> str:
     title = f"{plan.name}: {', '.join(counts)}, {_clock(plan.duration_ns)} of load, seed {plan.seed}"
     names = {node.address: node.name for node in plan.nodes}
     parts: dict[str, list[tuple[str, ...]]] = {
-        "nodes": [(node.name, node.address, _routes_text(node, names)) for node in plan.nodes],
+        "nodes": [(node.name, node.address, _routes_text(node, names), _cap_text(node)) for node in plan.nodes],
         "links": [_link_row(link) for link in plan.links],
         "processes": [(process.name, f"on {process.node}", " ".join(map(_shortened, process.argv))) for process in plan.processes],
         "timeline": _timeline(plan),
@@ -230,6 +238,10 @@ def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
         way = f"{route.interface}, through {names[route.via]}" if route.via else route.interface
         ways.setdefault(way, []).append("all" if route.destination == "default" else names[route.destination])
     return "; ".join(f"{_listed(hosts)} by {way}" for way, hosts in ways.items())
+
+
+def _cap_text(node: PlannedNode) -> str:
+    return f"at most {Share(node.cpu)} of the machine's CPU" if node.cpu else ""
 
 
 def _link_row(link: PlannedLink) -> tuple[str, str, str]:

@@ -15,12 +15,11 @@ import polars as pl
 import vl_convert
 
 from streambed import Run
+from streambed.statistics import student
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-SLOWEST_OTHER_MS = 1.0
-T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57}
-"""Student's t for a two-sided 95 % interval, by degrees of freedom."""
+BURSTS = ("first", "second")
 
 
 def swept(run: Run) -> tuple[str, float]:
@@ -30,11 +29,11 @@ def swept(run: Run) -> tuple[str, float]:
     return node, delays[node]
 
 
-def burst(run: Run) -> pl.DataFrame:
-    """The records of the burst: due and seen by the reader."""
+def burst(run: Run, producer: str) -> pl.DataFrame:
+    """The records of one burst: due and seen by the reader."""
     ledger = run.ledger()
     seen = ledger.seen.filter(pl.col("consumer") == "reader").group_by("producer", "sequence").agg(pl.col("seen").min())
-    return ledger.sent.filter(pl.col("producer") == "burst").join(seen, on=["producer", "sequence"])
+    return ledger.sent.filter(pl.col("producer") == producer).join(seen, on=["producer", "sequence"])
 
 
 def round_trips(run: Run, start_ns: int, end_ns: int) -> int:
@@ -51,23 +50,33 @@ def round_trips(run: Run, start_ns: int, end_ns: int) -> int:
     return sum(before == "out" and after == "in" for before, after in pairwise(order))
 
 
-def trial(run: Run) -> dict[str, object]:
+def trial(run: Run, which: str) -> dict[str, object]:
     """One row of the table."""
     link, delay_ms = swept(run)
-    records = burst(run)
+    records = burst(run, which)
     mean_s = float(((records["seen"] - records["due"]) / 1e9).mean() or 0)
     due = int(records["due"].min() or 0)
     trips = round_trips(run, due, due + int(mean_s * 1e9))
-    return {"link": link, "delay_ms": delay_ms, "seed": run.plan.seed, "records": len(records), "mean_s": mean_s, "round_trips": trips}
+    point = {"burst": which, "link": link, "delay_ms": delay_ms, "seed": run.plan.seed}
+    return {**point, "records": len(records), "mean_s": mean_s, "round_trips": trips}
 
 
 def summary(trials: pl.DataFrame) -> pl.DataFrame:
-    """Mean and 95 % interval (Student's t over repetitions) of each point."""
-    points = trials.group_by("link", "delay_ms").agg(
-        pl.len().alias("trials"), pl.col("mean_s").mean().alias("ours_s"), pl.col("mean_s").std().alias("sd"), pl.col("round_trips").mean()
+    """Mean of each point with its 95 % interval; few repetitions know little of their own spread, so all points of a burst share theirs."""
+    points = trials.group_by("burst", "link", "delay_ms").agg(
+        pl.len().alias("trials"),
+        pl.col("mean_s").mean().alias("ours_s"),
+        pl.col("mean_s").var().alias("variance"),
+        pl.col("round_trips").mean(),
     )
-    half = pl.col("sd") / pl.col("trials").sqrt() * (pl.col("trials") - 1).replace_strict(T95, default=None, return_dtype=pl.Float64)
-    return points.with_columns(low_s=pl.col("ours_s") - half, high_s=pl.col("ours_s") + half).sort("link", "delay_ms")
+    freedom = (pl.col("trials") - 1).sum().over("burst")
+    pooled = ((pl.col("trials") - 1) * pl.col("variance")).sum().over("burst") / freedom
+    half = (pooled / pl.col("trials")).sqrt() * freedom.map_elements(lambda degrees: student(int(degrees)), return_dtype=pl.Float64)
+    return (
+        points.with_columns(low_s=pl.col("ours_s") - half, high_s=pl.col("ours_s") + half)
+        .drop("variance")
+        .sort("burst", "link", "delay_ms")
+    )
 
 
 def slopes(table: pl.DataFrame, column: str) -> dict[str, float]:
@@ -81,10 +90,12 @@ def slopes(table: pl.DataFrame, column: str) -> dict[str, float]:
 
 def plot(points: pl.DataFrame, claimed: pl.DataFrame) -> alt.Chart:
     """Ours with intervals, the hardware's and the ancestor's, a panel for each component's link."""
-    names = {"ours_s": "streambed", "hardware_s": "hardware", "ancestor_s": "stream2gym"}
+    names = {"hardware_s": "hardware", "ancestor_s": "stream2gym"}
     long = pl.concat(
         [
-            points.select("link", "delay_ms", who=pl.lit("streambed"), mean_s="ours_s", low_s="low_s", high_s="high_s"),
+            points.select(
+                "link", "delay_ms", pl.format("streambed, {} burst", "burst").alias("who"), mean_s="ours_s", low_s="low_s", high_s="high_s"
+            ),
             *(
                 claimed.drop_nulls(column).select(
                     "link",
@@ -102,7 +113,7 @@ def plot(points: pl.DataFrame, claimed: pl.DataFrame) -> alt.Chart:
     y = alt.Y("mean_s:Q", title="mean end-to-end time of a burst of 100 (s)")
     base = alt.Chart(long).encode(x=x, color=alt.Color("who:N", title=None))
     layers = alt.layer(
-        base.mark_line(point=True).encode(y=y, strokeDash=alt.StrokeDash("who:N", title=None)),
+        base.mark_line(point=True).encode(y=y, strokeDash=alt.StrokeDash("who:N", legend=None)),
         base.mark_rule().encode(y="low_s:Q", y2="high_s:Q"),
     ).properties(width=300, height=220)
     return layers.facet(alt.Facet("link:N", title="slow link of", sort=["broker", "engine", "source", "sink"]), columns=2)
@@ -112,7 +123,7 @@ def main(folder: Path) -> None:
     """Read every finished trial and write the results."""
     directories = sorted({path.parent for path in folder.rglob("plan.json") if not path.parent.is_symlink()})
     runs = [run for run in map(Run, directories) if run.state == "finished"]
-    trials = pl.DataFrame([trial(run) for run in runs]).sort("link", "delay_ms", "seed")
+    trials = pl.DataFrame([trial(run, which) for run in runs for which in BURSTS]).sort("burst", "link", "delay_ms", "seed")
     claimed = pl.read_csv(HERE / "claimed.csv")
     points = summary(trials)
     table = points.join(claimed.with_columns(pl.col("delay_ms").cast(float)), on=["link", "delay_ms"], how="left")
@@ -120,9 +131,8 @@ def main(folder: Path) -> None:
     trials.write_csv(RESULTS / "trials.csv", float_precision=4)
     trials.write_parquet(RESULTS / "trials.parquet")
     table.write_csv(RESULTS / "summary.csv", float_precision=3)
-    every = {
-        who: slopes(table, column) for who, column in (("streambed", "ours_s"), ("hardware", "hardware_s"), ("stream2gym", "ancestor_s"))
-    }
+    every = {f"streambed, {which} burst": slopes(table.filter(pl.col("burst") == which), "ours_s") for which in BURSTS}
+    every |= {"hardware": slopes(claimed, "hardware_s"), "stream2gym": slopes(claimed, "ancestor_s")}
     rows = [{"link": link, "who": who, "one_way_delays": value} for who, found in every.items() for link, value in found.items()]
     pl.DataFrame(rows).write_csv(RESULTS / "slopes.csv", float_precision=1)
     chart = plot(points, claimed).to_json()

@@ -11,7 +11,7 @@ from streambed import Command, Consumer, Cut, Kafka, Link, Producer, SparkJob
 from streambed.errors import DeclarationError
 from streambed.experiment import reading
 from streambed.experiment.reading import Declared
-from streambed.units import Duration
+from streambed.units import Duration, Share
 
 ZOOKEEPER = "ZooKeeper is gone from Kafka 4: h2 is a KRaft controller instead (h2)"
 TIME = "the load lasts 10s, as without --time: change it with --set duration=60s"
@@ -308,6 +308,12 @@ def test_a_script_may_stand_beside_its_type(tmp_path: Path) -> None:
     assert found.argv[1].endswith("p.py")
 
 
+def test_the_share_of_a_host_caps_it(tmp_path: Path) -> None:
+    found = read(tmp_path, nodes=NODES | {"h1": {"cpuPercentage": "0.1"}, "h4": {"cpuPercentage": "1"}})
+
+    assert found.experiment.topology.cpu == {"h1": Share(0.1), "h4": Share(1.0)}
+
+
 # What is ignored
 
 
@@ -320,7 +326,6 @@ def test_a_script_may_stand_beside_its_type(tmp_path: Path) -> None:
             "the attribute 'brokerTpe' is not known and is ignored. Did you mean 'brokerType'? (h1)",
         ),
         ({"nodes": {"s1": {"zookeeper": "1"}}}, "zookeeper has no effect on a switch (s1)"),
-        ({"nodes": {"h1": {"cpuPercentage": "0.1"}}}, "cpuPercentage 0.1 is not applied yet: the host may use all cores (h1)"),
         ({"nodes": {"h1": {"streamProcType": "Spark"}}}, "streamProcType without streamProcConfig has no effect (h1)"),
         (
             {
@@ -419,6 +424,9 @@ def test_files_are_looked_for_beside_the_graph_then_in_the_working_directory(tmp
             "h1: producerType: there is no producerType 'RND'. ",
         ),
         ({"nodes": {"h1": {"producerType": "SFST"}}}, "h1: producerConfig: is missing: producerType SFST needs it"),
+        ({"nodes": {"h1": {"cpuPercentage": "10"}}}, "h1: cpuPercentage: '10' is not a number from 0 to 1"),
+        ({"nodes": {"h1": {"cpuPercentage": "half"}}}, "h1: cpuPercentage: 'half' is not a number from 0 to 1"),
+        ({"nodes": {"h1": {"cpuPercentage": "0"}}}, "topology.cpu.h1: 0% cannot be: give more than 0 % and at most 100 %"),
         ({"nodes": {"h2": {"zookeeper": "2", "broker": "1"}}}, "h2: zookeeper: '2' is neither 1 nor 0"),
         (
             {"nodes": {"h2": {"brokerConfig": "cfg/broker.yaml", "brokerType": "rMQ"}}},

@@ -75,6 +75,10 @@ def test_the_way_back_differs_only_in_what_it_gives() -> None:
             "addresses.b",
             "'b' is a switch: only hosts are given addresses",
         ),
+        (Topology(links=[Link(ends=("edge", "b"))], cpu={"egde": "10%"}), "cpu.egde", "there is no host 'egde'. Did you mean 'edge'?"),
+        (Topology(switches=["b"], links=[Link(ends=("a", "b"))], cpu={"b": "10%"}), "cpu.b", "'b' is a switch: it runs nothing"),
+        (Topology(hosts=["a"], cpu={"a": "0%"}), "cpu.a", "0% cannot be: give more than 0 %"),
+        (Topology(hosts=["a"], cpu={"a": "101%"}), "cpu.a", "101% cannot be: give more than 0 % and at most 100 %"),
         (Topology(links=[Link(ends=("a", "localhost"))]), "links.0.ends.1", "a node cannot be called 'localhost'"),
     ],
 )

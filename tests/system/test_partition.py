@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +16,7 @@ from running import ROOT, streambed
 from streambed import Run
 from streambed.kinds.checks.readers import IDENTITY
 from streambed.reports import delivery
+from streambed.runs import find
 
 pytestmark = pytest.mark.system
 STUDY = ROOT / "examples" / "partition"
@@ -54,10 +59,17 @@ def test_with_acks_1_the_site_that_is_cut_off_loses_what_it_acknowledged(tmp_pat
     assert dict(table.group_by("reader").agg(pl.col("lost").sum()).iter_rows()) == {f"c{site}": lost.height for site in (1, 2, 3)}
 
 
-def test_with_acks_all_nothing_that_was_acknowledged_is_lost(tmp_path):
-    status, summary, run = judged("acksall", tmp_path)
+def test_with_acks_all_nothing_that_was_acknowledged_is_lost_and_the_readme_s_pytest_says_so(tmp_path):
+    """The pytest of the README runs the short form; what it kept is looked at here."""
+    (snippet,) = re.findall(r"```python\n(def test_.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "test_snippet.py").write_text(snippet)
+    shutil.copy(STUDY / "sites3-acksall.yaml", tmp_path)
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--streambed-into", "kept", "test_snippet.py"]
+    done = subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stdout
+    run = find("latest", tmp_path / "kept")
 
-    assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (0, ["holds", "holds"]), summary
+    assert [verdict.answer for verdict in run.verdicts()] == ["holds", "holds"]
     nodes = {name: producer["node"] for name, producer in run.history().components("producer").items()}
     unacked = run.ledger().sent.filter(pl.col("acked").is_null())
     assert cut_off(run) in {nodes[producer] for producer in unacked["producer"]}  # It was told the truth instead.

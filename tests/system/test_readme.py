@@ -79,6 +79,23 @@ def test_every_command_of_the_readme_works_for_an_ordinary_user_with_the_wheels_
     assert not (home / "runs" / "mine").exists()
 
 
+def test_the_story_of_the_readme_runs_what_the_other_tests_run():
+    """Its runs are executed, with the statuses that it promises, by test_stream2gym and test_partition."""
+    ((_, text),) = blocks("story")
+    runs = dict(re.findall(r"^\$ streambed run (\S+) +# exit (\d)", text, re.MULTILINE))
+
+    assert runs == {
+        "examples/stream2gym/input.graphml": "0",
+        "examples/partition/sites3-acks1.yaml": "1",
+        "examples/partition/sites3-acksall.yaml": "0",
+    }
+    for file in runs:
+        assert (
+            subprocess.run([sys.executable, "-m", "streambed.cli", "plan", file], cwd=ROOT, capture_output=True, check=False).returncode
+            == 0
+        )
+
+
 def test_the_python_of_the_readme_works(tmp_path):
     ((_, text),) = blocks("run")
 

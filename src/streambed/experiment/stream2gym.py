@@ -18,7 +18,7 @@ from streambed.experiment.stream2gym_network import put_faults, put_topology
 from streambed.experiment.stream2gym_programs import put_consumers, put_job, put_producers
 from streambed.experiment.yaml_file import VERSION, understood
 from streambed.experiment.yaml_text import yaml_text
-from streambed.units import Duration
+from streambed.units import Duration, Share
 
 DURATION = Duration(10e9)
 """What stream2gym's --time is by default."""
@@ -99,8 +99,8 @@ def _put_host(draft: Draft, host: Form) -> None:
         held = f" with {keys}" if keys else ""
         draft.note(f"stores are not supported yet: {', '.join(store)}{held} has no effect, nothing is written there", host.node)
     if "cpuPercentage" in host:
-        share = host.text("cpuPercentage")
-        draft.note(f"cpuPercentage {share} is not applied yet: the host may use all cores", host.node)
+        share = Share(host.real("cpuPercentage", 1, most=1))
+        draft.put(("topology", "cpu", host.node), str(share), host.at("cpuPercentage"))
 
 
 def _note_switch(switch: Form) -> None:

@@ -98,6 +98,8 @@ class Topology:
     """Hosts that should come first, or the only node of a network without links; others need not be named here."""
     addresses: dict[NodeName, str] = Field(default_factory=dict)
     """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1 and on, in order of mention."""
+    cpu: dict[NodeName, Share] = Field(default_factory=dict)
+    """How much of the whole machine, all cores together, the processes of a host may use; others may use all of it."""
     links: tuple[Link, ...] = ()
 
     def places(self) -> list[tuple[str, str]]:
@@ -120,7 +122,7 @@ class Topology:
             Problem(key=f"links.{at}.{problem.key}", says=problem.says) for at, link in enumerate(self.links) for problem in link.problems()
         ]
         found += _twice_linked(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists()
-        return found + list(_ports_taken(self.links)) + list(self._wrong_addresses())
+        return found + list(_ports_taken(self.links)) + list(self._wrong_addresses()) + list(self._wrong_caps())
 
     def _unlinked(self) -> list[Problem]:
         linked = {name for link in self.links for name in link.ends}
@@ -153,6 +155,19 @@ class Topology:
                 says = f"'{first[text]}' has the address {text} already"
             if says:
                 yield Problem(key=f"addresses.{name}", says=says)
+
+    def _wrong_caps(self) -> Iterator[Problem]:
+        hosts = self.host_names()
+        for name, share in self.cpu.items():
+            says = ""
+            if name in self.switches:
+                says = f"'{name}' is a switch: it runs nothing that could be capped"
+            elif name not in hosts:
+                says = f"there is no host '{name}'. {suggestion(name, hosts)}"
+            elif not 0 < share.fraction <= 1:
+                says = f"{share} cannot be: give more than 0 % and at most 100 % of the whole machine, or leave the host out"
+            if says:
+                yield Problem(key=f"cpu.{name}", says=says)
 
 
 def _wrong_address(text: str) -> str:

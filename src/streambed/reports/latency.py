@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from streambed.history import WITNESS, History
+from streambed.kinds.checks.readers import IDENTITY
 from streambed.kinds.checks.through_spark import through_spark
 from streambed.reports import series
 from streambed.reports.figure import Absent, Figure, end_s, lines, rows
@@ -18,10 +19,10 @@ SHARES = (*(share / 200 for share in range(200)), 0.999, 1.0)
 
 def end_to_end(history: History) -> pl.DataFrame:
     """One row for each record that a consumer or a Spark query gave on: to (whom), due_s, latency_s; a repeated record counts once."""
-    sent = history.ledger.sent.select(*RECORD, "due")
+    sent = history.ledger.sent.select(*IDENTITY, "due")
     seen = history.ledger.seen.filter(pl.col("consumer") != WITNESS)
-    first = seen.group_by("consumer", *RECORD).agg(pl.col("seen").min())
-    direct = first.join(sent, on=RECORD).select(to="consumer", due="due", seen="seen")
+    first = seen.group_by("consumer", *IDENTITY).agg(pl.col("seen").min())
+    direct = first.join(sent, on=IDENTITY).select(to="consumer", due="due", seen="seen")
     jobs = [
         through_spark(history, job).select(pl.lit(f"through {job}").alias("to"), pl.col("due", "seen").cast(pl.Int64))
         for job in history.components("spark_job")

@@ -23,6 +23,7 @@ from streambed.net import machine
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
 from streambed.record import FOLDERS, wait_until
+from streambed.runner import cpu_caps
 from streambed.runs import RUNS, Run
 from streambed.status import begin, conclude, full_disk
 
@@ -41,6 +42,7 @@ def examine() -> Machine:
         java_version=java.version,
         java_build=java.build,
         python=sys.executable,
+        caps=cpu_caps.find(),
         notes=(*found.notes, *java.notes),
     )
 
@@ -61,14 +63,14 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
     for kind in sorted({need for need in _needs(decided)}):
         artifacts.jars(kind)
     directory = Path(decided.directory)
-    _make_folder(directory)
-    with _active(decided.name) as others:
+    with cpu_caps.applied(decided) as capped, _active(decided.name) as others:
+        _make_folder(directory)
         notes = (
             *decided.notes,
             *(f"another run is active ({other}): they share the CPU, so neither can be compared with a run alone" for other in others),
         )
-        _fill(directory, replace(decided, notes=notes), text)
-        box = _start_box(directory)
+        _fill(directory, replace(capped, notes=notes), text)
+        box = _start_box(directory, [node.group for node in capped.nodes if node.group])
         run = Run(directory)
         try:
             _see_through(box, lambda: on_look(run))
@@ -114,11 +116,11 @@ def _fill(directory: Path, decided: Plan, text: str) -> None:
     os.replace(part, latest)
 
 
-def _start_box(directory: Path) -> subprocess.Popen[bytes]:
+def _start_box(directory: Path, groups: list[str]) -> subprocess.Popen[bytes]:
     """The pipe to its input tells the box that we live; a session of its own keeps Ctrl-C for us."""
     with (directory / "logs" / "box.log").open("wb") as log:
         box = subprocess.Popen(
-            [sys.executable, "-m", "streambed.runner.box", str(directory / "plan.json")],
+            [sys.executable, "-m", "streambed.runner.box", str(directory / "plan.json"), *groups],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

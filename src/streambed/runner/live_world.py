@@ -33,7 +33,10 @@ class LiveWorld:
         self.directory = Path(plan.directory)
         self.network = made
         self.record = events.record
-        self.processes = {spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record) for spec in plan.processes}
+        groups = {node.name: node.group for node in plan.nodes}
+        self.processes = {
+            spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record, groups[spec.node]) for spec in plan.processes
+        }
         self.troubles: list[Exception] = []
         """What went wrong in other threads; whoever watches raises it."""
         self.components: dict[str, Component] = {component.name: component for component in cast_of(plan.declaration).components}

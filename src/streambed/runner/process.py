@@ -14,6 +14,7 @@ from pathlib import Path
 from streambed.errors import WorldError
 from streambed.net.hosts import Host
 from streambed.plan import PlannedFile, ProcessSpec
+from streambed.runner import cpu_caps
 from streambed.world import Heal
 
 LAST_LINES = 12
@@ -28,13 +29,14 @@ def file_name(process: str) -> str:
 class LiveProcess:
     """The live twin of a ProcessSpec. A killed one can be started again and keeps its files."""
 
-    def __init__(self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[..., None]) -> None:
+    def __init__(self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[..., None], group: str = "") -> None:
         self.spec = spec
         self.name = spec.name
         self.incarnation = 0
         self._host = host
         self._directory = directory
         self._record = record
+        self._argv = cpu_caps.joined(group, spec.argv)
         self._popen: subprocess.Popen[bytes] | None = None
         self._told_to_end = False
         self._strikes = 0
@@ -80,7 +82,7 @@ class LiveProcess:
         with self.log.open("ab") as log:
             self._popen = self._host.call(
                 lambda: subprocess.Popen(
-                    self.spec.argv,
+                    self._argv,
                     cwd=self.spec.cwd or home,
                     env=environment,
                     stdin=subprocess.DEVNULL,

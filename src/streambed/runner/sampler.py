@@ -23,7 +23,7 @@ Measured = tuple[str, str, float]
 
 
 def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
-    """CPU seconds (ended children included) and resident bytes of every session in the box; one process may be counted apart."""
+    """CPU seconds, ended children included, and resident bytes of every session in the box; one process may be counted apart."""
     found: dict[int, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -33,9 +33,10 @@ def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
                 fields = file.read().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # It ended between the listing and the reading.
-        session, ticks, pages = apart if int(entry) == apart else int(fields[3]), sum(map(int, fields[11:15])), int(fields[21])
+        session = apart if int(entry) == apart else int(fields[3])
+        counted = fields[11:13] if int(entry) == os.getpid() else fields[11:15]  # The conductor's children are the run's processes.
         cpu_s, rss = found[session]
-        found[session] = (cpu_s + ticks / TICKS_PER_S, rss + pages * PAGE_BYTES)
+        found[session] = (cpu_s + sum(map(int, counted)) / TICKS_PER_S, rss + int(fields[21]) * PAGE_BYTES)
     return found
 
 

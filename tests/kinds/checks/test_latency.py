@@ -167,3 +167,13 @@ def test_a_declaration_is_told_of_a_component_that_does_not_exist_or_says_too_li
 @pytest.mark.parametrize(("span_ns", "text"), [(3_104_000_000, "3.1 s"), (2_000_000_000, "2 s"), (240_000_000, "240 ms")])
 def test_spans_are_shown_with_three_digits(span_ns, text):
     assert shown(span_ns) == text
+
+
+def test_a_record_that_a_job_gave_on_with_its_header_counts_from_when_it_was_due():
+    reader = {"reader": {"kind": "consumer", "node": "home", "reads": ["loud"]}}
+
+    verdict = verdict_of(acked("lines", "a=1"), acked("lines", "a=2"), seen("loud", "a=1", at=4), components=reader, max="2s")
+
+    assert verdict.fails
+    assert verdict.evidence["records"] == 1
+    assert verdict.evidence["never_seen"] == 1

@@ -11,7 +11,7 @@ from pydantic import model_validator
 from streambed.errors import Problem, suggestion
 from streambed.history import Answer, History, Verdict
 from streambed.kinds.checks.course import counted, faults_of, load_ended, names_between
-from streambed.kinds.checks.readers import topics_in
+from streambed.kinds.checks.readers import IDENTITY, topics_in
 from streambed.kinds.checks.through_spark import inputs_and_sights, intermediate_topics
 from streambed.kinds.declaring import declared
 from streambed.units import Duration
@@ -104,11 +104,12 @@ def journeys(history: History, component: str) -> pl.DataFrame:
     if batches or component in history.components("spark_job"):
         return inputs_and_sights(history, component)
     own = history.ledger.seen.filter((pl.col("consumer") == component) & pl.col("producer").is_not_null())
-    reads = {*topics_in(history.components("consumer").get(component, {}).get("reads")), *own["topic"].unique()}
-    identity = ["topic", "producer", "sequence"]
-    first = own.group_by(identity).agg(pl.col("seen").min())
-    sent = history.ledger.sent.filter(pl.col("topic").is_in(list(reads)))
-    return sent.join(first, on=identity, how="left").select("topic", "partition", "offset", "due", "seen")
+    reads = topics_in(history.components("consumer").get(component, {}).get("reads"))
+    first = own.group_by(IDENTITY).agg(pl.col("seen").min())
+    # A job may give a record on to another topic, header and all: it is still the record that its producer sent.
+    awaited = pl.col("topic").is_in(list(reads)) | pl.col("producer").is_in(own["producer"].unique().to_list())
+    sent = history.ledger.sent.filter(awaited)
+    return sent.join(first, on=IDENTITY, how="left").select("topic", "partition", "offset", "due", "seen")
 
 
 def _missing(records: pl.DataFrame) -> dict[str, Any]:

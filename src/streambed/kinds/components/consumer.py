@@ -76,5 +76,5 @@ def reader(
         argv=(site.machine.python, "-m", "streambed.agents.consumer", json.dumps(order)),
         env=site.variables(name, node, bootstrap),
         on_exit=on_exit,
-        starts="start" if group else "drain",
+        starts="ready" if group else "drain",  # Before the servers are there it would only take the CPU that they need to start.
     )

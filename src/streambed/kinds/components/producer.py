@@ -119,6 +119,7 @@ class Producer(OnOneNode):
                 argv=(site.machine.python, "-m", "streambed.agents.producer", json.dumps(order)),
                 env=site.variables(self.name, self.node, bootstrap),
                 on_exit=self.on_exit,
+                starts="ready",
             )
         ]
 
