@@ -79,6 +79,17 @@ def test_every_command_of_the_readme_works_for_an_ordinary_user_with_the_wheels_
     assert not (home / "runs" / "mine").exists()
 
 
+@pytest.mark.timeout(300)
+def test_the_example_runs_for_an_ordinary_user_with_the_wheels_java(home):
+    """Without class archives it starts slowly, so the latency that it promises is not asked for here; its results are elsewhere."""
+    changes = "--set duration=8s --set checks.1.p99=120s --set checks.2.p99=120s --no-report"
+
+    done = as_ordinary_user(f"streambed run {ROOT}/examples/word_count/experiment.yaml {changes}", home)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("HOLDS") == 3
+
+
 def test_the_story_of_the_readme_runs_what_the_other_tests_run():
     """Its runs are executed, with the statuses that it promises, by test_stream2gym and test_partition."""
     ((_, text),) = blocks("story")

@@ -9,15 +9,14 @@ from typing import Any, Literal
 
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.fault import NeedsNothing
 from streambed.kinds.faults.of_links import Ends
-from streambed.kinds.faults.targets import candidates, found_host, node_problems, roles_among
+from streambed.kinds.faults.targets import OnATarget, candidates, found_host, node_problems
 from streambed.units import Duration
 from streambed.world import Injury, World
 
 
 @declared
-class Isolate(NeedsNothing):
+class Isolate(OnATarget):
     """Cut every link of the node `target` at `at`, both ways; mend them after `lasts`."""
 
     kind: Literal["isolate"] = "isolate"
@@ -26,16 +25,6 @@ class Isolate(NeedsNothing):
     lasts: Duration
     target: str
     """A node, or a role such as leader of lines/0: the host of that broker."""
-
-    @property
-    def aim(self) -> str:
-        """What it should hit."""
-        return self.target
-
-    @property
-    def roles(self) -> Sequence[str]:
-        """Its target, if that is one."""
-        return roles_among((self.target,))
 
     def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
         """The target must be a node or a role."""

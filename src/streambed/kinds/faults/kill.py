@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.fault import NeedsNothing
-from streambed.kinds.faults.of_links import Ends
-from streambed.kinds.faults.targets import found_process, process_problems, roles_among
+from streambed.kinds.faults.targets import OnAProcess, found_process
 from streambed.units import Duration
 from streambed.world import Injury, World
 
 
 @declared
-class Kill(NeedsNothing):
+class Kill(OnAProcess):
     """Kill `target` at `at`; start it again after `lasts`."""
 
     kind: Literal["kill"] = "kill"
@@ -24,20 +20,6 @@ class Kill(NeedsNothing):
     lasts: Duration
     target: str
     """A component with one process, one process of a component such as kafka/broker2, or a role such as leader of lines/0."""
-
-    @property
-    def aim(self) -> str:
-        """What it should hit."""
-        return self.target
-
-    @property
-    def roles(self) -> Sequence[str]:
-        """Its target, if that is one."""
-        return roles_among((self.target,))
-
-    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
-        """The target must be a single process or a role."""
-        return process_problems(self.target, components)
 
     def inject(self, world: World) -> Injury:
         """Whoever it is now, dies; healing starts it again."""

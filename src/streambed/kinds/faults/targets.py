@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.roles import cluster_of, means_role, role, role_problems
+from streambed.kinds.faults.fault import NeedsNothing
+from streambed.kinds.faults.of_links import Ends
 from streambed.world import World
 
 Components = dict[str, Any]
+
+
+class OnATarget(NeedsNothing):
+    """What faults with one target answer alike."""
+
+    target: str
+
+    @property
+    def aim(self) -> str:
+        """What it should hit."""
+        return self.target
+
+    @property
+    def roles(self) -> Sequence[str]:
+        """Its target, if that is one."""
+        return roles_among((self.target,))
+
+
+class OnAProcess(OnATarget):
+    """What faults that hit a process answer alike."""
+
+    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+        """The target must be a single process or a role."""
+        return process_problems(self.target, components)
 
 
 def process_problems(target: str, components: Components, key: str = "target") -> list[Problem]:
