@@ -171,3 +171,30 @@ def test_a_declaration_as_plain_content_is_read_back_the_same(tmp_path: Path) ->
 
     assert TypeAdapter(Experiment).validate_python(experiment.declaration()) == experiment
     assert experiment.declaration()["topology"]["links"][0]["delay"] == "20ms"
+
+
+def test_a_component_that_cannot_be_understood_does_not_hide_what_is_wrong_with_the_others(tmp_path):
+    (tmp_path / "experiment.yaml").write_text(
+        """
+version: 1
+name: several
+duration: 10s
+topology: {links: [{ends: [edge, broker], delay: 20}]}
+components:
+  kafka: {kind: kafka, nodes: [broker], topics: {lines: {}}}
+  poet: {kind: producer, node: egde, writes: lines}
+  reader: {kind: consmer, node: edge, reads: lines}
+  archive: {kind: consumer, node: edge}
+checks: [{kind: latency, of: reader, p99: 1s}]
+"""
+    )
+
+    with pytest.raises(DeclarationError) as told:
+        read(tmp_path / "experiment.yaml")
+
+    assert [(problem.key, problem.line) for problem in told.value.problems] == [
+        ("topology.links.0.delay", 5),
+        ("components.poet.node", 8),
+        ("components.reader.kind", 9),
+        ("components.archive.reads", 10),
+    ]

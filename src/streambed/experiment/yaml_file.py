@@ -56,13 +56,20 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
     experiment, errors = _validated(content)
     heard = complaints([*errors, *_named_inside(content)], content)
     found += [document.problem(dotted(one.path), one.says, at_key=one.at_key) for one in heard]
+    left_out: set[str] = set()
     if errors:
-        experiment, _ = _validated(_without(content, errors))
+        rest, left_out = _without(content, errors)
+        experiment, _ = _validated(rest)
     if experiment is not None:
         told = {problem.key for problem in found}
-        crossed = [problem for problem in problems(experiment, base) if problem.key not in told]
+        crossed = [problem for problem in problems(experiment, base) if problem.key not in told and not _follows(problem, left_out)]
         found += [document.problem(problem.key, problem.says) for problem in crossed]
     return experiment, found
+
+
+def _follows(problem: Problem, left_out: set[str]) -> bool:
+    """Whether a problem is only there because a component was left out."""
+    return any(name in problem.says for name in left_out)
 
 
 def _validated(content: Any) -> tuple[Experiment | None, list[ErrorDetails]]:
@@ -85,9 +92,13 @@ def _named_inside(content: dict[str, Any]) -> list[ErrorDetails]:
     ]
 
 
-def _without(content: Any, errors: list[ErrorDetails]) -> Any:
-    """The content without what is wrong, so that the rest can be looked at; nothing if others may depend on what is wrong."""
+def _without(content: Any, errors: list[ErrorDetails]) -> tuple[Any, set[str]]:
+    """The content without what is wrong, so that the rest can be looked at, and the components that had to be left out whole.
+
+    Nothing at all if too much may depend on what is wrong: the topology, or a component that declares topics.
+    """
     rest = copy.deepcopy(content)
+    left_out: set[str] = set()
     for error in errors:
         *above, last = path_of(error["loc"]) or ("",)
         holder = rest
@@ -97,6 +108,11 @@ def _without(content: Any, errors: list[ErrorDetails]) -> Any:
             rest[above[0]] = []
         elif isinstance(holder, dict) and not isinstance(holder.get(last, {}), (dict, list)):
             del holder[last]
+        elif above and above[0] == "components":
+            left_out.add(str([*above, last][1]))
         else:
-            return None
-    return rest
+            return None, set()
+    bodies = [rest["components"].pop(name, None) for name in left_out]
+    if left_out:  # Faults and checks may be about them.
+        rest["faults"], rest["checks"] = [], []
+    return (None, set()) if any(isinstance(body, dict) and "topics" in body for body in bodies) else (rest, left_out)
