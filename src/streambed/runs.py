@@ -16,6 +16,7 @@ from streambed.errors import UsageError, suggestion
 from streambed.history import History, Ledger, Verdict
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.checks.check import Check
+from streambed.kinds.checks.course import doubted
 from streambed.record import write_whole
 from streambed.status import State, state_of
 
@@ -102,7 +103,7 @@ class Run:
         checks: list[Check] = [
             TypeAdapter(CHECKS[asked["kind"]]).validate_python(asked) for asked in recorded.declaration.get("checks", [])
         ]
-        verdicts = [check.judge(recorded) for check in checks]
+        verdicts = [doubted(check.judge(recorded), recorded) for check in checks]
         write_whole(self._judged, json.dumps([asdict(verdict) for verdict in verdicts], default=str, indent=1))
         return verdicts
 

@@ -39,10 +39,14 @@ def conduct(plan: Plan) -> None:
         events.record("note", says=note)
     try:
         with live_world(plan, events) as world, sampling(world, cast), timeline(cast.faults, world) as faults:
-            start(world, "start")
-            ready(world, cast)
-            load(world, faults, plan.duration_ns)
-            drain(world, cast)
+            try:
+                start(world, "start")
+                ready(world, cast)
+                load(world, faults, plan.duration_ns)
+                drain(world, cast)
+            except (Interrupted, ProcessError):
+                stop(world, cast)  # The network is sound: agents can end in order and keep all that they have.
+                raise
             stop(world, cast)
     finally:
         events.record("phase", phase="destroy")

@@ -81,7 +81,7 @@ def _jars(kind: str) -> Finding:
     try:
         count = len(artifacts.jars(kind))
     except StreambedError as error:
-        return Finding(what=kind, good=False, says=str(error), mend=f"streambed fetch {kind}")
+        return Finding(what=kind, good=False, says=str(error).partition(". Run:")[0], mend=f"streambed fetch {kind}")
     return Finding(what=kind, good=True, says=f"{count} jars in the cache, checksums right")
 
 

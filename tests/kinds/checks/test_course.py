@@ -1,6 +1,9 @@
-from histories import event, heal, history_of, inject, ns, undrained
+from histories import acked, event, heal, history_of, inject, ns, seen, undrained
 
-from streambed.kinds.checks.course import FOREVER_NS, drained, faults_of, names_between
+from streambed import NoLoss
+from streambed.kinds.checks.course import FOREVER_NS, doubted, drained, faults_of, names_between
+
+READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
 
 
 def test_a_fault_is_active_from_inject_to_heal():
@@ -43,3 +46,20 @@ def test_a_drain_that_waits_for_a_group_waits_for_its_members():
 
     assert not drained(history, "readers", ["one", "two"])
     assert drained(history, "readers-2", ["three"])
+
+
+def test_a_promise_kept_without_the_declared_fault_is_unknown():
+    failed = event(3, "inject_failed", fault=0, kind="kill", target="leader of lines/0", reason="lines/0 has no leader")
+    history = history_of(acked("lines", "a=1"), seen("lines", "a=1"), failed, components=READER)
+
+    verdict = doubted(NoLoss(topic="lines").judge(history), history)
+
+    assert verdict.answer == "unknown"
+    assert verdict.says.startswith("kill leader of lines/0 could not be injected; without it: 1 acked, 1 seen")
+
+
+def test_a_promise_that_was_broken_stays_broken_whatever_was_injected():
+    failed = event(3, "inject_failed", fault=0, kind="kill", target="poet", reason="gone")
+    history = history_of(acked("lines", "a=1"), acked("lines", "a=2"), seen("lines", "a=1"), failed, components=READER)
+
+    assert doubted(NoLoss(topic="lines").judge(history), history).fails

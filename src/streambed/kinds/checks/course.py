@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from streambed.history import WITNESS, Event, History
+from streambed.history import WITNESS, Event, History, Verdict
 
 FOREVER_NS = 2**63 - 1
 
@@ -21,6 +21,14 @@ class ActiveFault:
     name: str
     start: int
     end: int
+
+
+def doubted(verdict: Verdict, history: History) -> Verdict:
+    """A promise that was kept while a declared fault did not happen says nothing about that fault: then it is unknown."""
+    missing = [f"{event.fields['kind']} {event.fields['target']}" for event in history.of("inject_failed")]
+    if not missing or not verdict.holds:
+        return verdict
+    return replace(verdict, answer="unknown", says=f"{', '.join(missing)} could not be injected; without it: {verdict.says}")
 
 
 def faults_of(history: History) -> list[ActiveFault]:
