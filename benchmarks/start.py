@@ -3,7 +3,8 @@
     scripts/bench start [ROUNDS]
 
 Each round runs the word-count star (one broker, one job, 500 records/s, linger 5 ms) under streambed, then Kafka and then the same job
-with stock flags on the loopback interface. Both are told local[2] and two shuffle partitions, so what differs is how they are started.
+with stock flags on the loopback interface. Both are told local[2] and two shuffle partitions. What differs is how they are started, and
+what streambed sets by default: the light compiler, class archives, an event log, no web page of Spark's.
 Formatting Kafka's disk is not counted for either. The last line is one JSON object of medians.
 """
 

@@ -77,7 +77,8 @@ class Reading:
         """Read what has come and note it."""
         for message in self.client.consume(BATCH, POLL_S):
             if message.error():
-                continue  # Transient by librdkafka's contract: it goes on by itself, and lag shows what is missing.
+                print(message.error(), file=sys.stderr)  # librdkafka goes on by itself; what was missed shows as lag.
+                continue
             topic, partition, offset = where(message)
             self.table.append(
                 self.order["consumer"], self.order["group"], topic, partition, offset, *identity(message), now_ns(), message.timestamp()[1]

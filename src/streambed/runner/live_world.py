@@ -95,11 +95,7 @@ class LiveWorld:
 
     def watch(self) -> None:
         """Notice what died since the last look; a death that the declaration does not allow ends the run."""
-        if self.troubles:
-            raise self.troubles[0]
-        line = self.network.delay_line
-        if line and line.poll() is not None:
-            raise WorldError("the delay line died: every emulated link is dead, so the run cannot be believed")
+        self.watch_network()
         for process in self.processes.values():
             status = process.ended()
             if status is None:
@@ -108,6 +104,14 @@ class LiveWorld:
                 process.start()
             elif process.spec.on_exit != "record":
                 raise ProcessError(death(process, status))
+
+    def watch_network(self) -> None:
+        """A run whose delay line or sampler died is over, whatever phase it is in."""
+        if self.troubles:
+            raise self.troubles[0]
+        line = self.network.delay_line
+        if line and line.poll() is not None:
+            raise WorldError("the delay line died: every emulated link is dead, so the run cannot be believed")
 
     def wait(self, done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02) -> bool:
         """Wait for a condition while watching that everybody lives."""
@@ -122,7 +126,12 @@ class LiveWorld:
         """Ask politely, then insist."""
         for process in processes:
             process.terminate()
-        wait_until(lambda: not any(process.alive for process in processes), limit_s=STOP_S)
+
+        def all_ended() -> bool:
+            self.watch_network()
+            return not any(process.alive for process in processes)
+
+        wait_until(all_ended, limit_s=STOP_S)
         for process in processes:
             process.kill()
 
