@@ -11,14 +11,16 @@ import pytest
 
 from streambed import artifacts, plan
 from streambed.errors import MachineError
+from streambed.experiment.link import Link, Way
 from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Link, Topology, Way
+from streambed.experiment.topology import Topology
 from streambed.kinds.checks import NoLoss
 from streambed.kinds.components import Command, Kafka, Producer
 from streambed.kinds.components.kafka import Topic
 from streambed.kinds.faults import Cut, Isolate, Partition
 from streambed.plan import Machine, Plan, Route, Shape
-from streambed.planner import address, describe, plan_for
+from streambed.planner import describe, plan_for
+from streambed.planner.nodes import address
 
 KAFKA = Kafka(name="kafka", nodes=["b"], topics={"lines": Topic()})
 POET = Producer(name="poet", node="a", writes="lines")

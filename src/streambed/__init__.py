@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streambed.api import check, report, run, study
+    from streambed.experiment.link import Link
     from streambed.experiment.model import Experiment
-    from streambed.experiment.topology import Link, Topology
+    from streambed.experiment.topology import Topology
     from streambed.kinds.checks import Latency, NoLoss
     from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob
     from streambed.kinds.components.kafka import Topic
@@ -37,7 +38,7 @@ _HOMES = {
     "Kafka": "streambed.kinds.components",
     "Kill": "streambed.kinds.faults",
     "Latency": "streambed.kinds.checks",
-    "Link": "streambed.experiment.topology",
+    "Link": "streambed.experiment.link",
     "NoLoss": "streambed.kinds.checks",
     "Partition": "streambed.kinds.faults",
     "Pause": "streambed.kinds.faults",

@@ -11,8 +11,9 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from streambed.experiment.keys import TABLES, keys_of
+from streambed.experiment.link import Link, Way
 from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Link, Topology, Way
+from streambed.experiment.topology import Topology
 from streambed.experiment.yaml_file import read
 from streambed.kinds.components.kafka import Topic
 

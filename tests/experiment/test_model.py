@@ -9,8 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from streambed.errors import DeclarationError
+from streambed.experiment.link import Link
 from streambed.experiment.model import Experiment, check, problems
-from streambed.experiment.topology import Link, Topology
+from streambed.experiment.topology import Topology
 from streambed.kinds.components.command import Command
 from streambed.kinds.components.kafka import Kafka, Topic
 from streambed.kinds.components.producer import Producer

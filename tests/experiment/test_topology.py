@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streambed.experiment.layout import layout
+from streambed.experiment.link import Link, Way
 from streambed.experiment.routing import Routing
-from streambed.experiment.topology import NODES_MAX, Link, Topology, Way
+from streambed.experiment.topology import NODES_MAX, Topology
 from streambed.units import Bandwidth, Duration
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from streambed.errors import MachineError
+from streambed.experiment.link import Link
 from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Link, Topology
+from streambed.experiment.topology import Topology
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
 from streambed.runner import cpu_caps

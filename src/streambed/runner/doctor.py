@@ -10,7 +10,7 @@ from streambed import artifacts
 from streambed.errors import StreambedError
 from streambed.net import machine
 from streambed.plan import Machine
-from streambed.planner import DELEGATE
+from streambed.planner.refusals import DELEGATE
 from streambed.runner import cpu_caps
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

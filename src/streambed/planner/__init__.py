@@ -1,0 +1,75 @@
+"""The planner: an experiment and a machine become a plan. Decides every address, route and command; touches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from streambed.experiment.model import Experiment
+from streambed.experiment.references import resolver
+from streambed.kinds.components.component import Site
+from streambed.kinds.components.consumer import reader
+from streambed.kinds.components.kafka import Kafka
+from streambed.plan import Machine, Plan, ProcessSpec
+from streambed.planner.description import describe
+from streambed.planner.links import links_of
+from streambed.planner.nodes import nodes_of
+from streambed.planner.refusals import refuse_what_cannot_be
+
+__all__ = ["describe", "plan_for"]
+
+WITNESS = "witness"
+
+
+def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory: Path) -> Plan:
+    """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if this machine cannot emulate it."""
+    links = tuple(links_of(experiment))
+    refuse_what_cannot_be(links, experiment.faults, machine, capped=list(experiment.topology.cpu))
+    nodes = nodes_of(experiment.topology, links)
+    declaration = experiment.declaration()
+    site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
+    processes = [process for component in experiment.components.values() for process in component.processes(site)]
+    return Plan(
+        name=experiment.name,
+        seed=experiment.seed,
+        duration_ns=experiment.duration.ns,
+        ready_limit_ns=experiment.ready.ns,
+        drain_limit_ns=experiment.drain.ns,
+        directory=str(directory),
+        machine=machine,
+        nodes=nodes,
+        links=links,
+        processes=(*processes, *_witnesses(experiment, declaration, site)),
+        declaration=declaration,
+    )
+
+
+def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *, base: Path, directory: Path) -> Site:
+    clusters = _clusters(experiment)
+    return Site(
+        machine=machine,
+        directory=directory,
+        base=base,
+        seed=experiment.seed,
+        duration_ns=experiment.duration.ns,
+        addresses=addresses,
+        topics={topic: kafka.name for kafka in clusters for topic in kafka.topics},
+        bootstraps={kafka.name: kafka.bootstrap for kafka in clusters},
+        resolve=resolver(experiment, addresses=addresses, directory=directory),
+    )
+
+
+def _clusters(experiment: Experiment) -> list[Kafka]:
+    return [component for component in experiment.components.values() if isinstance(component, Kafka)]
+
+
+def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) -> Iterator[ProcessSpec]:
+    """For each cluster one reader of the topics that checks want read back after the drain."""
+    wanted = list(dict.fromkeys(topic for check in experiment.checks for topic in check.witnessed(declaration)))
+    clusters = [kafka for kafka in _clusters(experiment) if any(site.topics.get(topic) == kafka.name for topic in wanted)]
+    for kafka in clusters:
+        topics = tuple(topic for topic in wanted if site.topics.get(topic) == kafka.name)
+        witness = reader(site, WITNESS, kafka.nodes[0], topics, group="", settings={"auto.offset.reset": "earliest"}, on_exit="record")
+        yield witness if len(clusters) == 1 else replace(witness, name=f"{WITNESS}/{kafka.name}")

@@ -1,0 +1,92 @@
+"""The plan for people: what `streambed plan` prints."""
+
+from __future__ import annotations
+
+from streambed.plan import Plan, PlannedLink, PlannedNode, Shape
+from streambed.planner.refusals import listed
+from streambed.units import Bandwidth, Duration, Share
+
+WORD_MAX = 60
+"""Longer words of a command are shortened when it is shown."""
+
+
+def describe(plan: Plan) -> str:
+    """The plan as text."""
+    switches = sum(node.switch for node in plan.nodes)
+    counts = [
+        _count(len(plan.nodes) - switches, "host"),
+        _count(switches, "switch", "es"),
+        _count(len(plan.links), "link"),
+        _count(len(plan.processes), "process", "es"),
+    ]
+    title = f"{plan.name}: {', '.join(counts)}, {_clock(plan.duration_ns)} of load, seed {plan.seed}"
+    names = {node.address: node.name for node in plan.nodes}
+    parts: dict[str, list[tuple[str, ...]]] = {
+        "nodes": [(node.name, node.address, _routes_text(node, names), _cap_text(node)) for node in plan.nodes],
+        "links": [_link_row(link) for link in plan.links],
+        "processes": [(process.name, f"on {process.node}", " ".join(map(_shortened, process.argv))) for process in plan.processes],
+        "timeline": _timeline(plan),
+        "notes": [(note,) for note in plan.notes],
+    }
+    return "\n".join([title, *(line for heading, rows in parts.items() if rows for line in ["", heading, *_columns(rows)])])
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number} {noun}{'' if number == 1 else plural}"
+
+
+def _clock(time_ns: int) -> str:
+    minutes, seconds = divmod(time_ns / 1e9, 60)
+    return f"{int(minutes)}:{seconds:0{2 if seconds.is_integer() else 5}.{0 if seconds.is_integer() else 2}f}"
+
+
+def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
+    ways: dict[str, list[str]] = {}
+    for route in node.routes:
+        way = f"{route.interface}, through {names[route.via]}" if route.via else route.interface
+        ways.setdefault(way, []).append("all" if route.destination == "default" else names[route.destination])
+    return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in ways.items())
+
+
+def _cap_text(node: PlannedNode) -> str:
+    return f"at most {Share(node.cpu)} of the machine's CPU" if node.cpu else ""
+
+
+def _link_row(link: PlannedLink) -> tuple[str, str, str]:
+    ends = " – ".join(f"{port.node}/{port.interface}" for port in link.ports)
+    there, back = (_shape_text(shape) for shape in link.shapes)
+    return ends, there if there == back else f"{there}; back {back}", "emulated" if link.emulated else ""
+
+
+def _shape_text(shape: Shape) -> str:
+    jitter = f" ± {Duration(shape.jitter_ns)}" if shape.jitter_ns else ""
+    delay = f"{Duration(shape.delay_ns)}{jitter}" if shape.delay_ns else ""
+    loss = f"{Share(shape.loss)} lost" if shape.loss else ""
+    return ", ".join(filter(None, [delay, loss, str(Bandwidth(shape.rate_bps)) if shape.rate_bps else ""])) or "as fast as the machine"
+
+
+def _shortened(word: str) -> str:
+    """A word of a command; class paths and orders to agents are long."""
+    if len(word) <= WORD_MAX:
+        return word
+    return f"({word.count('.jar')} jars)" if ".jar:" in word else f"{word[:WORD_MAX]}…"
+
+
+def _timeline(plan: Plan) -> list[tuple[str, ...]]:
+    rows = []
+    for fault in plan.declaration["faults"]:
+        start, lasts = Duration.parse(fault["at"]), Duration.parse(fault["lasts"])
+        other = ", ".join(f"{key} {_plain(value)}" for key, value in fault.items() if value and key not in ("kind", "at", "lasts"))
+        rows.append((start.ns, (_clock(start.ns), fault["kind"], other, f"until {_clock(start.ns + lasts.ns)}")))
+    return [row for _, row in sorted(rows)]
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, (list, tuple)) and all(isinstance(part, (list, tuple)) for part in value):
+        return " | ".join(map(", ".join, value))
+    return " – ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -1,0 +1,52 @@
+"""Links, planned: the ports at their ends and what each direction does to packets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+
+from streambed.experiment.link import Link
+from streambed.experiment.model import Experiment
+from streambed.experiment.topology import Topology
+from streambed.plan import PlannedLink, Port, Shape
+
+FIRST_INDEX = 2
+"""The loopback interface of every node has index 1."""
+
+
+def links_of(experiment: Experiment) -> Iterator[PlannedLink]:
+    """Every link of the experiment's topology."""
+    ends_of_all = [link.ends for link in experiment.topology.links]
+    cut = {frozenset(ends) for fault in experiment.faults for ends in fault.emulated(ends_of_all, experiment.components)}
+    ports = _Ports(experiment.topology)
+    for link in experiment.topology.links:
+        first, second = (ports.next(node, name) for node, name in zip(link.ends, link.ports or ("", ""), strict=True))
+        shapes = (_shape(link, link.ends[0]), _shape(link, link.ends[1]))
+        shaped = any(shape.delay_ns or shape.jitter_ns or shape.loss for shape in shapes)
+        yield PlannedLink(name=" – ".join(link.ends), ports=(first, second), shapes=shapes, emulated=shaped or frozenset(link.ends) in cut)
+
+
+class _Ports:
+    """The interfaces of each node, in the order of its links; those without a name are eth0 and on, but for names that are given."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._given = {named for link in topology.links for named in zip(link.ends, link.ports or (), strict=False)}
+        self._free: dict[str, Iterator[str]] = {}
+        self._used: Counter[str] = Counter()
+
+    def next(self, node: str, name: str) -> Port:
+        """The next interface of a node."""
+        free = self._free.setdefault(node, (eth for number in count() if (node, eth := f"eth{number}") not in self._given))
+        self._used[node] += 1
+        return Port(node=node, interface=name or next(free), index=FIRST_INDEX + self._used[node] - 1)
+
+
+def _shape(link: Link, source: str) -> Shape:
+    way = link.way(source)
+    return Shape(
+        delay_ns=way.delay.ns if way.delay else 0,
+        jitter_ns=way.jitter.ns if way.jitter else 0,
+        loss=way.loss.fraction if way.loss else 0.0,
+        rate_bps=way.rate.bps if way.rate else 0,
+    )

@@ -1,0 +1,44 @@
+"""What this machine cannot do and the experiment asks for: refused before anything is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streambed.errors import MachineError
+from streambed.kinds.faults.fault import Fault
+from streambed.plan import SHORTEST_DELAY_NS, Machine, PlannedLink
+from streambed.units import Duration
+
+DELEGATE = (
+    "to cap the CPU of hosts, run as root, or in a control group (cgroup v2) that is delegated to you with its cpu controller: "
+    "systemd-run --user --scope -p Delegate=yes streambed run FILE"
+)
+"""What to do where CPU caps cannot be had."""
+
+
+def refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine, *, capped: list[str]) -> None:
+    """MachineError that names all of it."""
+    advice = "`streambed doctor` tells what this machine can emulate and how to mend it"
+    if not machine.namespaces:
+        raise MachineError("\n".join(["this machine does not let you make the namespaces that hosts live in", *machine.notes, advice]))
+    says = [lacking for fault in faults if (lacking := fault.lacks(machine))]
+    emulated = [link.name for link in links if link.emulated]
+    if emulated and machine.means == "none":
+        says.append(f"this machine can neither delay, lose nor cut packets, but {listed(emulated)} needs it")
+    limited = [link.name for link in links if any(shape.rate_bps for shape in link.shapes)]
+    if limited and not machine.shaping:
+        says.append(f"this machine cannot limit rates, but {listed(limited)} needs it")
+    short = [link.name for link in links if any(0 < shape.delay_ns < SHORTEST_DELAY_NS for shape in link.shapes)]
+    if short and machine.means == "delay_line":
+        least = Duration(SHORTEST_DELAY_NS)
+        says.append(f"without netem this machine cannot delay by less than {least}, as {listed(short)} asks: give 0s, {least} or more")
+    if capped and not machine.caps:
+        says.append(f"you may not cap CPU on this machine, as topology.cpu asks for {listed(capped)}; {DELEGATE}")
+    if says:
+        raise MachineError("\n".join([*says, advice]))
+
+
+def listed(names: list[str]) -> str:
+    """The first few of many names."""
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
