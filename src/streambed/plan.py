@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 OnExit = Literal["fail", "record", "restart"]
 Starts = Literal["start", "ready", "load", "drain"]
 Means = Literal["netem", "delay_line", "none"]
+Distribution = Literal["uniform", "normal", "pareto", "samples"]
 
 SHORTEST_DELAY_NS = 100_000
 """The delay line itself takes about as long."""
@@ -47,8 +48,27 @@ class Shape:
 
     delay_ns: int = 0
     jitter_ns: int = 0
+    """How far delays spread around `delay_ns`: the bound of a uniform distribution, the standard deviation of others."""
+    distribution: Distribution = "uniform"
+    samples_ns: tuple[int, ...] = ()
+    """Delays to draw from, if the distribution is "samples"; `delay_ns` is then their mean, `jitter_ns` their standard deviation."""
+    in_order: bool = False
+    """No packet overtakes another, however their delays are drawn."""
     loss: float = 0.0
+    loss_enter: float = 0.0
+    """Loss in bursts (Gilbert–Elliott), if above zero: the chance, at each packet, to go from the good state to the bad one."""
+    loss_leave: float = 0.0
+    """The chance, at each packet, to go back to the good state."""
+    loss_bad: float = 1.0
+    loss_good: float = 0.0
+    reorder: float = 0.0
+    """The share of packets that are not delayed at all, and so overtake others."""
+    duplicate: float = 0.0
+    corrupt: float = 0.0
+    """The share of packets in which one bit is turned over."""
     rate_bps: int = 0
+    queue_bytes: int = 0
+    """How much waits for the rate before more is dropped; zero: as much as the rate carries in 100 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
