@@ -24,6 +24,7 @@ import polars as pl
 
 from streambed.comparison import differences
 from streambed.errors import UsageError
+from streambed.experiment.model import completed
 from streambed.experiment.reading import Declared
 from streambed.experiment.study import Trial
 from streambed.experiment.study_file import DeclaredStudy
@@ -109,7 +110,7 @@ class StudyResult:
         """Raise UsageError if a trial that is kept was run with another experiment than the files declare now."""
         for trial in self.finished:
             now = self.declared.experiment(trial)
-            then = self.run(trial).plan.declaration
+            then = completed(self.run(trial).plan.declaration)
             changed = [f"{key} was {was}, is {now}" for key, was, now in differences(then, now.experiment.declaration())]
             files, kept = files_of(now), self.kept_of(trial).files
             changed += [f"{name} has changed" for name in sorted({*files, *kept}) if files.get(name) != kept.get(name)]

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from streambed.errors import DeclarationError
 from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment, check, problems
+from streambed.experiment.model import Experiment, check, completed, problems
 from streambed.experiment.topology import Topology
 from streambed.kinds.components.command import Command
 from streambed.kinds.components.kafka import Kafka, Topic
@@ -85,3 +85,12 @@ def test_a_reference_to_nothing_is_told_with_what_there_is() -> None:
         "components.tool.argv.1: nothing answers to {a.adress}. Did you mean 'a.address'?",
         "components.tool.env.GROUP: nothing answers to {nobody.group}.",
     ]
+
+
+def test_an_old_declaration_is_completed_with_what_has_a_default_today() -> None:
+    today = experiment(KAFKA, POET).declaration()
+    old = {**today, "components": {name: {**body} for name, body in today["components"].items()}}
+    del old["drain"], old["components"]["poet"]["linger"]
+
+    assert completed(old) == today
+    assert completed({**old, "forgotten": 1}) == {**old, "forgotten": 1}

@@ -8,7 +8,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, TypeAdapter
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from streambed.errors import DeclarationError, Problem, suggestion
 from streambed.experiment.references import reference_problems
@@ -75,6 +75,14 @@ class Experiment:
         for component in plain["components"].values():
             del component["name"]
         return plain
+
+
+def completed(declaration: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration that an older streambed wrote, with what has a default today; as it is if it is no longer understood."""
+    try:
+        return TypeAdapter(Experiment).validate_python(declaration).declaration()
+    except ValidationError:
+        return dict(declaration)
 
 
 def problems(experiment: Experiment, base: Path) -> list[Problem]:
