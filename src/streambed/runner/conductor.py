@@ -13,7 +13,7 @@ from streambed.errors import ProcessError
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, Events, now_ns
 from streambed.runner.cast import Cast, cast_of
-from streambed.runner.drain import Drain
+from streambed.runner.drain import Drain, final_states
 from streambed.runner.live_world import LiveWorld, live_world
 from streambed.runner.sampler import sampling
 from streambed.runner.timeline import Timeline, timeline
@@ -131,6 +131,7 @@ def drain(world: LiveWorld, cast: Cast) -> None:
         world.record("drained", seconds=round((now_ns() - began_ns) / 1e9, 3))
     else:
         world.record("drain_incomplete", waits=asked.waits)
+    final_states(world, cast.components)
     witnesses = [process for process in world.processes.values() if process.spec.starts == "drain"]
     for witness in witnesses:
         witness.start()

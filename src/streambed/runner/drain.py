@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from streambed.kinds.components import Consumer, Kafka, Producer, SparkJob
+from streambed.errors import ProcessError
+from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob
 from streambed.kinds.components.component import Component
 from streambed.record import now_ns
 from streambed.runner.live_world import LiveWorld
@@ -49,6 +50,7 @@ class Drain:
 
     def _ask(self) -> list[str]:
         said = [self._undecided(component) for component in self._components if isinstance(component, Producer)]
+        said += [f"{name} still runs" for name in self._not_ended()]
         jobs = {job.name: job.log(self._world).positions() for job in self._components if isinstance(job, SparkJob)}
         ends = self._ends()
         for job in (job for job in self._components if isinstance(job, SparkJob)):
@@ -64,6 +66,10 @@ class Drain:
         if gauge.get("done") or not self._world.find(producer.name).alive:
             return ""
         return f"{producer.name} has {gauge.get('open', 0)} records under way"
+
+    def _not_ended(self) -> list[str]:
+        waited = [component for component in self._components if isinstance(component, Command) and component.ends == "ended"]
+        return [command.name for command in waited if self._world.find(command.name).alive]
 
     def _topics(self) -> list[str]:
         return [topic for kafka in self._components if isinstance(kafka, Kafka) for topic in kafka.topics]
@@ -83,3 +89,16 @@ class Drain:
                 members.append(consumer.name)
                 topics.update(consumer.reads)
         return groups
+
+
+def final_states(world: LiveWorld, components: Iterable[Component]) -> None:
+    """Raise ProcessError if a command is not in the state that was declared for the end of the load."""
+    for command in (component for component in components if isinstance(component, Command)):
+        process = world.find(command.name)
+        if command.ends == ("ended" if process.alive else "running"):
+            found = "still runs" if process.alive else "has ended"
+            last = "".join(f"\n  | {line}" for line in process.last_lines())
+            raise ProcessError(
+                f"{command.name} on {command.node} {found} after the drain, but the declaration says `ends: {command.ends}`. "
+                f"Its last lines (all in {process.log}):{last}"
+            )

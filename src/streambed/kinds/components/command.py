@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_folder
+from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.world import Missing, World
@@ -18,7 +19,10 @@ from streambed.world import Missing, World
 
 @declared
 class Command(OnOneNode):
-    """Runs `argv` on `node` once the servers answer, or when the load begins; `argv` and `env` may refer to the world."""
+    """Runs `argv` on `node`: as a server from the start, once the servers answer, or when the load begins.
+
+    `argv` and `env` may refer to the world.
+    """
 
     kind: Literal["command"] = "command"
     name: Name
@@ -28,10 +32,25 @@ class Command(OnOneNode):
     env: dict[str, str] = Field(default_factory=dict)
     cwd: str = ""
     """The folder that it runs in; default: that of the declaration."""
-    starts: Literal["ready", "load"] = "ready"
-    """When it is started: as soon as all servers answer, or when everybody is ready and the load begins."""
+    starts: Literal["start", "ready", "load"] = "ready"
+    """When it is started: at once, so that others wait for it; as soon as all servers answer; or when the load begins."""
+    ready: ReadySign | None = None
+    """What tells that it is ready; default: that it was started."""
+    ends: Literal["any", "running", "ended"] = "any"
+    """How it must be when the load is over and drained: still running, or ended; otherwise the run fails."""
     on_exit: OnExit = "fail"
     """What an exit with a status other than 0 means: the run fails, it is recorded, or the program is started again."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Command:
+        if self.ready and self.starts == "load":
+            raise ValueError("nobody waits for a command that starts with the load: leave `ready` out, or let it start earlier")
+        return self
+
+    @property
+    def server(self) -> bool:
+        """Others wait for it if it starts first."""
+        return self.starts == "start"
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """The program and the folder must be there."""
@@ -60,5 +79,5 @@ class Command(OnOneNode):
         ]
 
     def readiness(self, world: World) -> Missing:
-        """Ready as soon as it has been started: nothing is known of its protocol."""
-        return lambda: ""
+        """Ready when its sign is seen; without one as soon as it has been started."""
+        return self.ready.awaited(world, self.node, world.directory / "logs" / f"{self.name}.log") if self.ready else lambda: ""
