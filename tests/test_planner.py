@@ -16,7 +16,7 @@ from streambed.experiment.model import Experiment
 from streambed.experiment.topology import Topology
 from streambed.kinds.checks import NoLoss
 from streambed.kinds.components import Command, Kafka, Producer
-from streambed.kinds.components.kafka import Topic
+from streambed.kinds.components.kafka_topic import Topic
 from streambed.kinds.faults import Cut, Isolate, Partition
 from streambed.plan import Machine, Plan, Route, Shape
 from streambed.planner import describe, plan_for

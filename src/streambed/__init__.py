@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streambed.experiment.topology import Topology
     from streambed.kinds.checks import Latency, NoLoss
     from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob
-    from streambed.kinds.components.kafka import Topic
+    from streambed.kinds.components.kafka_topic import Topic
     from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition, Pause
     from streambed.runs import Run
 

@@ -42,11 +42,11 @@ _SPARK_OPTIONS = (
 SPARK_MAIN = "org.apache.spark.deploy.SparkSubmit"
 
 
-def kafka_command(java: Java, *, archive: bool = True) -> list[str]:
+def kafka_command(java: Java, *, flags: Sequence[str] = KAFKA_FLAGS, archive: bool = True) -> list[str]:
     """Java with Kafka's flags and class path; add `kafka.Kafka server.properties`. Checks nothing: `jars("kafka")` does."""
     class_path = kafka_class_path()
     share = sharing(java, archive_path("kafka", java, class_path)) if archive else []
-    return [str(java.path), *KAFKA_FLAGS, *share, "-cp", joined(class_path)]
+    return [str(java.path), *flags, *share, "-cp", joined(class_path)]
 
 
 def spark_command(

@@ -15,7 +15,7 @@ from streambed.experiment.link import Link, Way
 from streambed.experiment.model import Experiment
 from streambed.experiment.topology import Topology
 from streambed.experiment.yaml_file import read
-from streambed.kinds.components.kafka import Topic
+from streambed.kinds.components.kafka_topic import Topic
 from streambed.kinds.components.ready_sign import ReadySign
 
 PAGE = Path(__file__).parents[2] / "docs" / "declare.md"

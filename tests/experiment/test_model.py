@@ -13,7 +13,8 @@ from streambed.experiment.link import Link
 from streambed.experiment.model import Experiment, check, completed, problems
 from streambed.experiment.topology import Topology
 from streambed.kinds.components.command import Command
-from streambed.kinds.components.kafka import Kafka, Topic
+from streambed.kinds.components.kafka import Kafka
+from streambed.kinds.components.kafka_topic import Topic
 from streambed.kinds.components.producer import Producer
 
 KAFKA = Kafka(name="kafka", nodes=["a"], topics={"lines": Topic()})

@@ -45,4 +45,4 @@ def test_it_describes_keys_for_editors() -> None:
     found = schema()
 
     assert found["properties"]["duration"]["description"] == "How long the load lasts; faults are counted from its start."
-    assert found["$defs"]["Kafka"]["properties"]["heap"]["default"] == "128MiB"
+    assert found["$defs"]["Producer"]["properties"]["size"]["default"] == "100B"

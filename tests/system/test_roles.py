@@ -6,8 +6,11 @@ import json
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from running import only_run, streambed
+
+from streambed import Run
 
 pytestmark = pytest.mark.system
 
@@ -22,10 +25,14 @@ topology:
     - {{ends: [b1, core]}}
     - {{ends: [b2, core]}}
     - {{ends: [b3, core]}}
+    - {{ends: [c1, core]}}
 components:
   kafka:
     kind: kafka
     nodes: [b1, b2, b3]
+    controllers: [b1, b3, c1]
+    racks: {{b1: east, b2: west, b3: west}}
+    settings_of: {{c1: {{controller.quorum.request.timeout.ms: 1500}}}}
     topics: {{lines: {{replicas: 3, leaders: [b2], config: {{min.insync.replicas: 2}}}}}}
     settings:
       broker.session.timeout.ms: 2000
@@ -80,7 +87,12 @@ def test_the_leader_is_killed_and_isolated_wherever_it_is_and_nothing_acked_is_l
     assert isolated["target"] == f"{leader_before(run / 'logs' / 'asker.log', isolated['time'])} (leader of lines)"
     assert paused["target"] == f"kafka/{leader_before(run / 'logs' / 'asker.log', paused['time'])} (leader of lines/0)"
     assert paused["target"].split()[0] != f"kafka/{isolated['target'].split()[0]}", "a broker that was cut off is believed"
-    assert controller["target"].startswith("kafka/b")
+    assert controller["target"].split()[0] in ("kafka/b1", "kafka/b3", "kafka/c1")
+    changed = [event for event in events if event["event"] == "leader_changed"]
+    assert (changed[0]["is"], changed[1]["was"]) == ("b2", "b2"), "the first leader was killed"
+    assert [event for event in events if event["event"] == "in_sync_changed" and "b2" in event["was"] and "b2" not in event["is"]]
+    led = Run(run).samples().filter(pl.col("metric") == "leads_partitions").group_by("time").agg(pl.col("value").sum())["value"]
+    assert led.max() == 1
     assert len([event for event in events if event["event"] == "heal"]) == 4
     (timers,) = [event["timers"] for event in events if event["event"] == "timers"]
     assert {"of": "kafka", "name": "broker.session.timeout.ms", "value": 2000, "declared": True} in timers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
@@ -46,6 +47,8 @@ class Reading:
         self.kept = agent.table("kept", KEPT) if order["keep"] else None
         self.seen = 0
         self.next: dict[tuple[str, int], int] = {}
+        self.written_ms: dict[tuple[str, int], int] = {}
+        """When the last record that was read from each partition was written, by the wall clock."""
         self.ready = False
 
     def assigned(self, client: Consumer, parts: list[TopicPartition]) -> None:
@@ -86,6 +89,7 @@ class Reading:
             if self.kept:
                 self.kept.append(self.order["consumer"], topic, partition, offset, message.key(), message.value())
             self.next[topic, partition] = offset + 1
+            self.written_ms[topic, partition] = message.timestamp()[1]
             self.seen += 1
         for table in self.tables():
             table.flush_if_due()
@@ -99,12 +103,14 @@ class Reading:
     def report(self, done: bool = False) -> None:
         """The gauge: what was seen, how far each partition was read, how much is left."""
         positions: dict[str, dict[str, int]] = {}
-        lag = 0
+        lag, lag_s = 0, 0.0
         for (topic, partition), offset in self.next.items():
             positions.setdefault(topic, {})[str(partition)] = offset
             _, high = self.client.get_watermark_offsets(TopicPartition(topic, partition), cached=True)
-            lag += max(0, high - offset) if high > OFFSET_INVALID else 0
-        self.agent.report(ready=self.ready, done=done, seen=self.seen, lag=lag, positions=positions)
+            if high > max(OFFSET_INVALID, offset):
+                lag += high - offset
+                lag_s = max(lag_s, time.time() - self.written_ms.get((topic, partition), time.time() * 1e3) / 1e3)
+        self.agent.report(ready=self.ready, done=done, seen=self.seen, lag=lag, lag_s=round(lag_s, 3), positions=positions)
 
     def read_all(self) -> None:
         """The witness: from the beginning of each partition to its present end."""

@@ -25,7 +25,7 @@ def put_kafka(draft: Draft, graph: Form, hosts: dict[str, Form]) -> None:
     if not nodes:
         _without_brokers(draft, graph, topics, keepers)
         return
-    controllers = Kafka(name=NAME, nodes=tuple(nodes)).controllers
+    controllers = [member.node for member in Kafka(name=NAME, nodes=tuple(nodes)).members if member.controller]
     noun = "is a KRaft controller" if len(controllers) == 1 else "are KRaft controllers"
     for name in keepers:
         draft.note(f"ZooKeeper is gone from Kafka 4: {', '.join(controllers)} {noun} instead", name)

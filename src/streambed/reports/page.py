@@ -18,7 +18,7 @@ from streambed import plan as plans
 from streambed import record
 from streambed.history import History
 from streambed.plan import Plan
-from streambed.reports import delivery, latency, network, processes, records, spark, style, timeline, topology
+from streambed.reports import delivery, kafka, latency, network, processes, records, spark, style, timeline, topology
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, end_s, faults
 
 Shown = Figure | Absent
@@ -82,6 +82,7 @@ def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
         "Timeline": [timeline.timeline(history)],
         "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent")],
         "Records": [records.record_rates(history), records.lag(history)],
+        "Kafka": [kafka.leadership(history), kafka.replication(history)],
         "Delivery": [delivery.heat_map(history)],
         "Latency": [latency.over_time(history), latency.distribution(history), latency.synchronisation(history)],
         "Resources": [processes.processors(history, plan), processes.memory(history)],

@@ -14,6 +14,7 @@ from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, Events, now_ns
 from streambed.runner.cast import Cast, cast_of
 from streambed.runner.drain import Drain, final_states
+from streambed.runner.kafka_watching import watching
 from streambed.runner.live_world import LiveWorld, live_world
 from streambed.runner.sampler import sampling
 from streambed.runner.timeline import Timeline, timeline
@@ -42,8 +43,9 @@ def conduct(plan: Plan) -> None:
             try:
                 start(world, "start")
                 ready(world, cast)
-                load(world, faults, plan.duration_ns)
-                drain(world, cast)
+                with watching(world, cast):
+                    load(world, faults, plan.duration_ns)
+                    drain(world, cast)
             except (Interrupted, ProcessError):
                 stop(world, cast)  # The network is sound: agents can end in order and keep all that they have.
                 raise

@@ -18,7 +18,14 @@ from streambed.tables import SAMPLES, Table
 EVERY_S = 1.0
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-GAUGES = {"sent": "sent_total", "acked": "acked_total", "failed": "failed_total", "seen": "seen_total", "lag": "lag_records"}
+GAUGES = {
+    "sent": "sent_total",
+    "acked": "acked_total",
+    "failed": "failed_total",
+    "seen": "seen_total",
+    "lag": "lag_records",
+    "lag_s": "lag_s",
+}
 Measured = tuple[str, str, float]
 
 

@@ -1,5 +1,6 @@
 import socket
 import struct
+from collections import Counter
 
 import pytest
 from fakes import FakeWorld
@@ -7,7 +8,9 @@ from fakes import FakeWorld
 from streambed import Kafka
 from streambed.errors import WorldError
 from streambed.kinds.components import kafka_questions
-from streambed.kinds.components.kafka_questions import coordinating_partition, leaders, quorum_leader
+from streambed.kinds.components.kafka_properties import properties
+from streambed.kinds.components.kafka_questions import Partition, coordinating_partition, quorum_leader, view
+from streambed.kinds.components.kafka_topic import Topic, wanted
 from streambed.kinds.components.roles import Role
 
 KAFKA = Kafka(name="kafka", nodes=("b1", "b2", "b3"), topics={"lines": {"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}})
@@ -27,8 +30,8 @@ def metadata(**of_partition_1: int) -> bytes:
     return head + struct.pack("!i", 2) + b"".join(struct.pack("!hiii", 0, *part) + lists for part in parts)
 
 
-def test_the_leaders_of_a_topic_are_read_with_their_epochs():
-    assert leaders(metadata(leader=2, epoch=7)) == {0: (4, 1), 1: (7, 2)}
+def test_a_broker_tells_leaders_with_their_epochs_replicas_and_who_is_in_sync():
+    assert view(metadata(leader=2, epoch=7)) == {"lines": {0: Partition(4, 1, (1, 2), (1,)), 1: Partition(7, 2, (1, 2), (1,))}}
 
 
 def test_only_the_controller_that_leads_answers_who_leads():
@@ -67,12 +70,87 @@ def test_where_no_broker_answers_nobody_holds_a_role(monkeypatch):
         KAFKA.holder(Role(kind="controller"), FakeWorld())
 
 
+def placed(brokers, **topics):
+    return [
+        partition
+        for topic in wanted({name: Topic(**keys) for name, keys in topics.items()}, brokers).values()
+        for partition in topic.placed
+    ]
+
+
 def test_leaders_are_placed_in_turn_and_replicas_follow_in_the_order_of_nodes():
-    assert KAFKA._wanted(KAFKA.topics["lines"]).placed == [[3, 1], [1, 2]]
+    assert placed(KAFKA.nodes, lines={"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}) == [[3, 1], [1, 2]]
 
 
-def test_without_leaders_kafka_places_partitions():
-    assert KAFKA._wanted(Kafka(name="kafka", nodes=("b1",), topics={"lines": {}}).topics["lines"]).placed == []
+def test_without_a_word_kafka_places_partitions():
+    assert placed(["b1"], lines={}) == []
+
+
+def test_given_nodes_become_the_numbers_of_brokers():
+    assert placed(["b1", "b2", "b3"], lines={"replicas": 2, "placement": [["b3", "b1"]]}) == [[3, 1]]
+
+
+def test_balanced_placement_evens_out_leaders_and_replicas_over_all_topics():
+    brokers = [f"b{number}" for number in range(20)]
+    dealt = placed(brokers, **{f"t{number}": {"replicas": 3, "placement": "balanced"} for number in range(100)})
+
+    assert all(len(set(partition)) == 3 for partition in dealt)
+    assert {Counter(partition[0] for partition in dealt)[number] for number in range(1, 21)} == {5}
+    assert {Counter(broker for partition in dealt for broker in partition)[number] for number in range(1, 21)} == {15}
+
+
+def test_controllers_may_have_hosts_of_their_own():
+    kafka = Kafka(name="kafka", nodes=("b1", "b2"), controllers=("c1", "b2", "c2"))
+
+    assert [(member.number, member.node, member.roles) for member in kafka.members] == [
+        (1, "b1", "broker"),
+        (2, "b2", "broker,controller"),
+        (3, "c1", "controller"),
+        (4, "c2", "controller"),
+    ]
+    assert kafka.places == {"nodes.0": "b1", "nodes.1": "b2", "controllers.0": "c1", "controllers.2": "c2"}
+
+
+def test_a_quorum_that_cannot_be_and_strangers_are_problems(tmp_path):
+    kafka = Kafka(name="kafka", nodes=("b1",), controllers=("b1", "b2"), racks={"b3": "east"}, settings_of={"b1": {}, "x": {}})
+
+    assert [(problem.key, problem.says) for problem in kafka.problems({}, tmp_path)] == [
+        ("controllers", "2 controllers cannot be: give 1, 3 or 5, so that a majority can be told"),
+        ("settings_of.x", "'x' is no node of this cluster. There is b1, b2."),
+        ("racks.b3", "'b3' is no node of this cluster. There is b1, b2."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [
+        ({"placement": [["b1"], ["b2"]]}, ("placement", "there are nodes for 2 partitions, but the topic has 1")),
+        ({"placement": [["b1", "b1"]], "replicas": 2}, ("placement.0", "these are 1 different nodes, but each partition has 2 replicas")),
+        ({"placement": [["b9"]]}, ("placement.0.0", "'b9' is no broker of this cluster. There is b1, b2.")),
+        ({"placement": "balanced", "leaders": ["b1"]}, ("placement", "the leaders are given as well: give one of the two")),
+    ],
+)
+def test_a_placement_that_cannot_be_is_a_problem(keys, found):
+    assert next(Topic(**keys).problems(["b1", "b2"])) == found
+
+
+def properties_of(kafka, node, tmp_path):
+    member = next(member for member in kafka.members if member.node == node)
+    return properties(member, kafka.members, log="log", stock=kafka.stock, settings=kafka.settings).splitlines()
+
+
+def test_stock_leaves_kafka_its_own_defaults(tmp_path):
+    names = {line.split("=")[0] for line in properties_of(Kafka(name="kafka", nodes=("b1",), stock=True), "b1", tmp_path)}
+
+    assert "num.io.threads" not in names
+
+
+def test_a_controller_alone_has_no_door_for_clients(tmp_path):
+    lines = properties_of(Kafka(name="kafka", nodes=("b1",), controllers=("c1",)), "c1", tmp_path)
+
+    assert "process.roles=controller" in lines
+    assert "listeners=CONTROLLER://c1:9093" in lines
+    assert not [line for line in lines if line.startswith("advertised")]
 
 
 def test_a_leader_elsewhere_or_too_many_is_a_problem(tmp_path):
@@ -80,7 +158,7 @@ def test_a_leader_elsewhere_or_too_many_is_a_problem(tmp_path):
 
     assert [(problem.key, problem.says) for problem in kafka.problems({}, tmp_path)] == [
         ("topics.lines.leaders", "there are 2, but the topic has 1 partitions: one leads each"),
-        ("topics.lines.leaders.1", "'b3' is no node of this cluster. There is b1, b2."),
+        ("topics.lines.leaders.1", "'b3' is no broker of this cluster. There is b1, b2."),
     ]
 
 

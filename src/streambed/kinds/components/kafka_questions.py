@@ -11,8 +11,9 @@ import selectors
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from typing import NamedTuple
 
 ANSWER_LIMIT_S = 0.5
 """A broker that is paused takes questions and never answers."""
@@ -25,14 +26,27 @@ _QUORUM_TOPIC = b"__cluster_metadata"
 _LENGTH = struct.Struct("!i")
 
 
-def leaders_request(topic: str) -> bytes:
-    """Ask a broker for the leaders of one topic, without making it."""
+class Partition(NamedTuple):
+    """A topic partition as one broker sees it: who leads since which epoch, and who has all of it. Brokers by number; -1 is nobody."""
+
+    epoch: int
+    leader: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+View = dict[str, dict[int, Partition]]
+"""Topics and their partitions, as one broker sees them."""
+
+
+def view_request(topics: Sequence[str]) -> bytes:
+    """Ask a broker about topics, without making them."""
     no_creation = b"\0"
-    return _request(_METADATA, _METADATA_VERSION, b"", struct.pack("!i", 1) + _text(topic) + no_creation)
+    return _request(_METADATA, _METADATA_VERSION, b"", struct.pack("!i", len(topics)) + b"".join(map(_text, topics)) + no_creation)
 
 
-def leaders(answer: bytes) -> dict[int, Led]:
-    """The leader of each partition of the topic that was asked for; empty if that broker does not know it."""
+def view(answer: bytes) -> View:
+    """The topics that were asked for; one that this broker does not know has no partitions."""
     reader = _Reader(answer)
     reader.take("ii")  # Correlation, throttle time.
     for _ in range(reader.number("i")):
@@ -41,17 +55,20 @@ def leaders(answer: bytes) -> dict[int, Led]:
         reader.number("i")
         reader.text()  # Rack.
     reader.text()  # Cluster.
-    reader.take("ii")  # Any broker in place of the controller; the one topic.
+    reader.number("i")  # Any broker, in place of the controller.
+    return dict(_topic(reader) for _ in range(reader.number("i")))
+
+
+def _topic(reader: _Reader) -> tuple[str, dict[int, Partition]]:
     reader.number("h")
-    reader.text()
+    name = reader.text()
     reader.number("?")
     found = {}
     for _ in range(reader.number("i")):
         _, partition, leader, epoch = reader.take("hiii")
-        found[partition] = (epoch, leader)
-        for _ in ("replicas", "in sync", "offline"):
-            reader.take(f"{reader.number('i')}i")
-    return found
+        replicas, in_sync, _ = (reader.take(f"{reader.number('i')}i") for _ in ("replicas", "in sync", "offline"))
+        found[partition] = Partition(epoch, leader, replicas, in_sync)
+    return name, found
 
 
 def quorum_request() -> bytes:
@@ -112,10 +129,11 @@ class _Reader:
     def number(self, form: str) -> int:
         return self.take(form)[0]
 
-    def text(self) -> None:
-        """Text is passed over; its length is -1 where there is none."""
-        length = self.number("h")
-        self._at += max(0, length)
+    def text(self) -> str:
+        """Its length is -1 where there is none."""
+        length = max(0, self.number("h"))
+        self._at += length
+        return self._answer[self._at - length : self._at].decode()
 
 
 def _read(door: socket.socket) -> bytes:

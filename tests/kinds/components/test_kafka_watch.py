@@ -1,0 +1,48 @@
+from streambed.kinds.components.kafka_questions import Partition
+from streambed.kinds.components.kafka_watch import KafkaWatch, newest
+
+
+def part(leader, epoch, *in_sync):
+    return Partition(epoch, leader, (1, 2, 3), in_sync)
+
+
+def watch():
+    return KafkaWatch("kafka", {1: "b1", 2: "b2", 3: "b3"}, ("b1", "b2", "b3"))
+
+
+def test_the_newest_epoch_counts_and_at_one_epoch_the_smaller_set_in_sync():
+    old, new = {"lines": {0: part(1, 3, 1, 2, 3)}}, {"lines": {0: part(2, 4, 2, 3)}}
+
+    assert newest([old, new, old]) == new
+    assert newest([{"lines": {0: part(1, 3, 1, 2, 3)}}, {"lines": {0: part(1, 3, 1, 2)}}]) == {"lines": {0: part(1, 3, 1, 2)}}
+
+
+def test_a_new_leader_and_a_smaller_set_in_sync_are_told_once():
+    seen = watch()
+    assert [event for event, _ in seen.changes([{"lines": {0: part(1, 3, 1, 2, 3)}}], "b3")] == ["controller_changed", "leader_changed"]
+
+    changes = list(seen.changes([{"lines": {0: part(2, 4, 2, 3)}}], "b3"))
+
+    assert [(event, fields["was"], fields["is"]) for event, fields in changes] == [
+        ("leader_changed", "b1", "b2"),
+        ("in_sync_changed", ["b1", "b2", "b3"], ["b2", "b3"]),
+    ]
+    assert list(seen.changes([{"lines": {0: part(2, 4, 2, 3)}}], "b3")) == []
+
+
+def test_where_nobody_answers_nothing_has_changed():
+    seen = watch()
+    list(seen.changes([{"lines": {0: part(1, 3, 1, 2, 3)}}], "b1"))
+
+    assert list(seen.changes([], "")) == []
+
+
+def test_samples_count_leaders_and_what_lacks_replicas():
+    seen = watch()
+    list(seen.changes([{"lines": {0: part(1, 3, 1, 2, 3), 1: part(-1, 3, 2), 2: part(1, 3, 1)}}], "b1"))
+
+    found = {(metric, of): value for metric, of, value in seen.samples()}
+
+    assert found["leads_partitions", "kafka/b1"] == 2
+    assert found["in_sync_partitions", "kafka/b2"] == 2
+    assert (found["under_replicated", "kafka"], found["leaderless", "kafka"]) == (2, 1)
