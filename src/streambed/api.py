@@ -7,6 +7,7 @@ from pathlib import Path
 from streambed.errors import WorldError
 from streambed.experiment import model, study_file
 from streambed.experiment.model import Experiment
+from streambed.experiment.placement import placed
 from streambed.history import Verdict
 from streambed.reports import page
 from streambed.reports import study as study_page
@@ -22,6 +23,7 @@ def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = "
     Relative paths in the experiment start at `base`; the run is kept under `into`.
     """
     base = Path(base).absolute()
+    experiment = placed(experiment)
     model.check(experiment, base)
     made = launcher.launch(launcher.prepare(experiment, base=base, into=Path(into)))
     if made.state != "finished":

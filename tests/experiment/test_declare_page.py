@@ -16,11 +16,21 @@ from streambed.experiment.model import Experiment
 from streambed.experiment.topology import Topology
 from streambed.experiment.yaml_file import read
 from streambed.kinds.components.kafka_topic import Topic
+from streambed.kinds.components.place import Place
 from streambed.kinds.components.ready_sign import ReadySign
 
 PAGE = Path(__file__).parents[2] / "docs" / "declare.md"
 KINDS = {kind: declared for table in TABLES.values() for kind, declared in table.items()}
-HEADINGS = {"Experiment": Experiment, "Topology": Topology, "Link": Link, "Way": Way, "topic": Topic, "ready": ReadySign, **KINDS}
+HEADINGS = {
+    "Experiment": Experiment,
+    "Topology": Topology,
+    "Link": Link,
+    "Way": Way,
+    "topic": Topic,
+    "ready": ReadySign,
+    "place": Place,
+    **KINDS,
+}
 
 
 def section(heading: str) -> str:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from streambed.errors import DeclarationError, Problem, suggestion
+from streambed.experiment import placement
 from streambed.experiment.references import reference_problems
 from streambed.experiment.routing import Routing
 from streambed.experiment.topology import Topology
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.components import COMPONENTS
+from streambed.kinds.components.place import Placed
 from streambed.kinds.declaring import Name, declared
 from streambed.kinds.faults import FAULTS
 from streambed.units import Duration
@@ -58,6 +60,8 @@ class Experiment:
     """What is drawn at random is drawn from it, so that a run can be repeated."""
     topology: Topology
     """The network."""
+    place: Placed = None
+    """How the hosts of components are chosen that name none and have no rule of their own."""
     components: Annotated[dict[Name, Component], BeforeValidator(_by_name)]
     """What runs on its nodes, by name."""
     faults: tuple[Fault, ...] = ()
@@ -88,6 +92,7 @@ def completed(declaration: Mapping[str, Any]) -> dict[str, Any]:
 def problems(experiment: Experiment, base: Path) -> list[Problem]:
     """All that is wrong although each key for itself is right; relative paths start at `base`."""
     found = _prefixed("topology", experiment.topology.problems())
+    found += placement.problems(experiment) if not found else []
     found += _of_times(experiment) + _of_components(experiment, base) + _of_places(experiment) + _of_ports(experiment)
     hosts = experiment.topology.host_names()
     links = [link.ends for link in experiment.topology.links]
@@ -139,7 +144,7 @@ def _of_places(experiment: Experiment) -> list[Problem]:
     hosts = experiment.topology.host_names()
     found, used = [], []
     for name, component in experiment.components.items():
-        for key, node in component.places.items():
+        for key, node in ((key, node) for key, node in component.places.items() if node):
             says = f"'{node}' is a switch: components run on hosts" if node in experiment.topology.switches else ""
             if not says and node not in hosts:
                 says = f"there is no node '{node}'. {suggestion(node, hosts)}"

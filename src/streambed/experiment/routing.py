@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import networkx as nx
@@ -54,6 +55,21 @@ class Routing:
             if ways and node != target:
                 hops[node] = min(ways)[1]
         return hops
+
+    def neighbours(self, node: str) -> list[str]:
+        """The nodes at the other ends of its links."""
+        return list(self.graph.successors(node))
+
+    def delay_ns(self, source: str, destination: str) -> float:
+        """How long packets are on their way; endless if there is none."""
+        delay_ns, node = 0, source
+        while node != destination:
+            near = self.next_hop(node, destination)
+            if near is None:
+                return math.inf
+            delay_ns += self.graph[node][near]["cost"] // HOPS_MAX
+            node = near
+        return delay_ns
 
     def unreachable(self, hosts: Iterable[str]) -> list[tuple[str, str]]:
         """Each of these hosts that the first of them cannot reach, as pairs."""

@@ -16,6 +16,7 @@ from streambed.experiment.document import Document, document_at
 from streambed.experiment.keys import dotted, entry, path_of
 from streambed.experiment.messages import complaints
 from streambed.experiment.model import Experiment, problems
+from streambed.experiment.placement import placed
 
 VERSION = 1
 _EXPERIMENT = TypeAdapter(Experiment)
@@ -61,6 +62,7 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
         rest, left_out = _without(content, errors)
         experiment, _ = _validated(rest)
     if experiment is not None:
+        experiment = placed(experiment)
         told = {problem.key for problem in found}
         crossed = [problem for problem in problems(experiment, base) if problem.key not in told and not _follows(problem, left_out)]
         found += [document.problem(problem.key, problem.says) for problem in crossed]

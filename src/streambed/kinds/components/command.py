@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_folder
+from streambed.kinds.components.place import Placed
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import OnExit, ProcessSpec
@@ -26,7 +27,10 @@ class Command(OnOneNode):
 
     kind: Literal["command"] = "command"
     name: Name
-    node: str
+    node: str = ""
+    """The host."""
+    place: Placed = None
+    """How the host is chosen if `node` does not name it."""
     argv: Annotated[tuple[str, ...], Field(min_length=1)]
     """The program and its arguments; no shell comes between."""
     env: dict[str, str] = Field(default_factory=dict)

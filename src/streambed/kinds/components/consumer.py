@@ -11,6 +11,7 @@ from pydantic import Field
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.place import Placed
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
@@ -23,7 +24,10 @@ class Consumer(OnOneNode):
 
     kind: Literal["consumer"] = "consumer"
     name: Name
-    node: str
+    node: str = ""
+    """The host."""
+    place: Placed = None
+    """How the host is chosen if `node` does not name it."""
     reads: Annotated[Topics, Field(min_length=1)]
     """A topic or several."""
     group: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from streambed.kinds.components.kafka_properties import BROKER_PORT, CONTROLLER_
 from streambed.kinds.components.kafka_questions import Led
 from streambed.kinds.components.kafka_topic import Topic, wanted
 from streambed.kinds.components.kafka_watch import KafkaWatch
+from streambed.kinds.components.place import Placed
 from streambed.kinds.components.roles import Role
 from streambed.kinds.declaring import Name, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -36,7 +37,10 @@ class Kafka:
 
     kind: Literal["kafka"] = "kafka"
     name: Name
-    nodes: Annotated[tuple[str, ...], Field(min_length=1)]
+    nodes: tuple[str, ...] = ()
+    """The hosts, each with one broker."""
+    place: Placed = None
+    """How the hosts are chosen if `nodes` does not name them."""
     controllers: tuple[str, ...] = ()
     """The 1, 3 or 5 nodes that vote, brokers or not; default: the first broker, or the first three where there are as many."""
     topics: dict[Name, Topic] = Field(default_factory=dict)
@@ -87,6 +91,8 @@ class Kafka:
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """A topic needs its brokers, a quorum an odd number of nodes, and what is said of a node a node of the cluster."""
+        if not self.nodes:
+            return []  # That it lacks them, and why, is told by placement.
         wrong = [(f"topics.{name}.{key}", says) for name, topic in self.topics.items() for key, says in topic.problems(self.nodes)]
         found = [Problem(key=key, says=says) for key, says in wrong]
         for key, nodes in (("nodes", self.nodes), ("controllers", self.controllers)):

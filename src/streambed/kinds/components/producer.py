@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.place import Placed
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.units import Duration, Frequency, Size
@@ -27,7 +28,10 @@ class Producer(OnOneNode):
 
     kind: Literal["producer"] = "producer"
     name: Name
-    node: str
+    node: str = ""
+    """The host."""
+    place: Placed = None
+    """How the host is chosen if `node` does not name it."""
     writes: Name
     """The topic."""
     file: str = ""

@@ -12,6 +12,7 @@ from pydantic import Field
 from streambed import artifacts
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
+from streambed.kinds.components.place import Placed
 from streambed.kinds.components.spark_log import SparkLog
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
@@ -29,7 +30,10 @@ class SparkJob(OnOneNode):
 
     kind: Literal["spark_job"] = "spark_job"
     name: Name
-    node: str
+    node: str = ""
+    """The host."""
+    place: Placed = None
+    """How the host is chosen if `node` does not name it."""
     job: str
     """The script."""
     reads: Topics = ()
