@@ -217,3 +217,12 @@ def test_a_partition_emulates_no_link_but_needs_packet_rules() -> None:
     assert [link.emulated for link in planned(faults=[partition]).links] == [True, False]
     with pytest.raises(MachineError, match="no packet rules"):
         planned(faults=[partition], machine=Machine(filtering=False, python="python"))
+
+
+def test_more_memory_than_the_machine_has_is_refused_with_who_asks_for_it() -> None:
+    greedy = Kafka(name="kafka", nodes=["a", "b"], heap="3GiB")
+
+    with pytest.raises(
+        MachineError, match=r"ask for 6\.0 GiB of memory in all \(kafka 6\.0 GiB\), but this machine has 4\.0 GiB: give them less"
+    ):
+        planned(greedy, machine=Machine(python="python", memory_mib=4096))

@@ -139,6 +139,8 @@ class ProcessSpec:
     files: tuple[PlannedFile, ...] = ()
     on_exit: OnExit = "fail"
     starts: Starts = "start"
+    heap_bytes: int = 0
+    """How much memory it asks for, as far as it says so: the heap of a JVM, the cache of a store."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner.description import describe
 from streambed.planner.links import links_of
 from streambed.planner.nodes import nodes_of
-from streambed.planner.refusals import refuse_what_cannot_be
+from streambed.planner.refusals import refuse_too_much_memory, refuse_what_cannot_be
 
 __all__ = ["describe", "plan_for"]
 
@@ -31,6 +31,7 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
     declaration = experiment.declaration()
     site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
     processes = [process for component in experiment.components.values() for process in component.processes(site)]
+    refuse_too_much_memory(processes, machine)
     return Plan(
         name=experiment.name,
         seed=experiment.seed,

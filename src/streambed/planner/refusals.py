@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from streambed.errors import MachineError
 from streambed.kinds.faults.fault import Fault
-from streambed.plan import SHORTEST_DELAY_NS, Machine, PlannedLink
+from streambed.plan import SHORTEST_DELAY_NS, Machine, PlannedLink, ProcessSpec
 from streambed.units import Duration
 
 DELEGATE = (
@@ -36,6 +37,24 @@ def refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault
         says.append(f"you may not cap CPU on this machine, as topology.cpu asks for {listed(capped)}; {DELEGATE}")
     if says:
         raise MachineError("\n".join([*says, advice]))
+
+
+def refuse_too_much_memory(processes: Iterable[ProcessSpec], machine: Machine) -> None:
+    """MachineError if the heaps of all processes together are more than the machine has."""
+    asked: Counter[str] = Counter()
+    for process in processes:
+        asked[process.component] += process.heap_bytes
+    total, there = asked.total(), machine.memory_mib << 20
+    if there and total > there:
+        parts = ", ".join(f"{name} {_gibibytes(count)}" for name, count in asked.most_common(3))
+        raise MachineError(
+            f"the components ask for {_gibibytes(total)} of memory in all ({parts}), but this machine has {_gibibytes(there)}: "
+            "give them less (`heap`, `memory`), or run fewer of them"
+        )
+
+
+def _gibibytes(count: int) -> str:
+    return f"{count / (1 << 30):.1f} GiB"
 
 
 def listed(names: list[str]) -> str:

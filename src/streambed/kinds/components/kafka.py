@@ -25,6 +25,7 @@ from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
 from streambed.world import Missing, World
 
+HEAP_BYTES, STOCK_HEAP_BYTES = 128 << 20, 1 << 30
 CONTROLLERS = (1, 3, 5)
 """Sizes of a quorum: an odd number, of which a majority must live."""
 STOCK_FLAGS = ("-Xmx1g", "-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
@@ -137,6 +138,7 @@ class Kafka:
             cwd=str(home),
             files=files,
             on_exit=self.on_exit,
+            heap_bytes=self.heap.bytes if self.heap else STOCK_HEAP_BYTES if self.stock else HEAP_BYTES,
         )
 
     def _java(self, site: Site) -> list[str]:

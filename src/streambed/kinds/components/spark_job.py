@@ -91,6 +91,7 @@ class SparkJob(OnOneNode):
                 },
                 cwd=str(site.base / self.cwd if self.cwd else site.data(self.name)),
                 on_exit=self.on_exit,
+                heap_bytes=self.memory.bytes,
             )
         ]
 
