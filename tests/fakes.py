@@ -65,6 +65,9 @@ class FakeWorld:
     def wire(self, ends: tuple[str, str]) -> FakeWire:
         return self.wires.setdefault(frozenset(ends), FakeWire(ends))
 
+    def wires_named(self, link: tuple[str, ...]) -> list[FakeWire]:
+        return [self.wire((link[0], link[-1]))]
+
     def wires_of(self, node: str) -> list[FakeWire]:
         return [wire for ends, wire in self.wires.items() if node in ends]
 

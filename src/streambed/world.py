@@ -50,7 +50,7 @@ class Wire(Protocol):
     """A link made real."""
 
     @property
-    def ends(self) -> tuple[str, ...]:
+    def ends(self) -> tuple[str, str]:
         """The two nodes."""
 
     def cut(self, sources: tuple[str, ...]) -> None:
@@ -83,8 +83,8 @@ class World(Protocol):
         The answer holds for a moment, so that a fault can ask just before its time.
         """
 
-    def wire(self, ends: tuple[str, str]) -> Wire:
-        """The wire between two nodes."""
+    def wires_named(self, link: tuple[str, ...]) -> Sequence[Wire]:
+        """Every wire between two nodes, or the one of that name."""
 
     def wires_of(self, node: str) -> Sequence[Wire]:
         """Every wire that ends at a node."""

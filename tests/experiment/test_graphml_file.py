@@ -404,10 +404,6 @@ def test_files_are_looked_for_beside_the_graph_then_in_the_working_directory(tmp
         ({"edges": star(NODES)[:2]}, "h4: no link ends at it: add an edge, or leave the node out"),
         ({"edges": [*star(NODES), ("h1", "h1", {})]}, "topology.links.3.ends: 'h1' is linked to itself"),
         (
-            {"edges": [*star(NODES), ("h1", "s1", {})]},
-            "topology.links.3.ends: link 0 joins these nodes already: several links between two nodes are not supported yet",
-        ),
-        (
             {"edges": [*star(NODES)[:2], ("s1", "h4", {"sport": "1", "dport": "1"})]},
             "topology.links.2.ports.0: 's1' has an interface s1-eth1 already, at link 0",
         ),

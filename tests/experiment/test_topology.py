@@ -46,7 +46,11 @@ def test_the_way_back_differs_only_in_what_it_gives() -> None:
             "a jitter of 2ms is more",
         ),
         (Topology(links=[Link(ends=("a", "b"), rate="0bit")]), "links.0.rate", "a link that carries nothing is no link"),
-        (Topology(links=[Link(ends=("a", "b")), Link(ends=("b", "a"))]), "links.1.ends", "link 0 joins these"),
+        (
+            Topology(links=[Link(ends=("a", "b"), name="x"), Link(ends=("b", "c"), name="x")]),
+            "links.1.name",
+            "link 0 is called 'x' already",
+        ),
         (Topology(links=[Link(ends=("a", "b")), Link(ends=("A", "c"))]), "links.1.ends.0", "'A' and 'a' differ only in case"),
         (Topology(hosts=["lonely"], links=[Link(ends=("a", "b"))]), "hosts.0", "no link ends at 'lonely'. There is a, b."),
         (Topology(switches=["cor"], links=[Link(ends=("a", "core"))]), "switches.0", "no link ends at 'cor'. Did you mean 'core'?"),
@@ -159,3 +163,10 @@ def test_every_drawing_is_inside_the_unit_square_and_always_the_same(topology: T
     assert set(places) == set(topology.nodes())
     assert all(0 <= x <= 1 and 0 <= y <= 1 for x, y in places.values())
     assert layout(topology) == places
+
+
+def test_each_of_several_links_between_two_nodes_has_a_name_of_its_own() -> None:
+    topology = Topology(links=[Link(ends=("a", "b")), Link(ends=("b", "a"), name="north"), Link(ends=("b", "a")), Link(ends=("b", "c"))])
+
+    assert topology.problems() == []
+    assert list(topology.ends_by_name()) == ["a – b", "north", "b – a (3)", "b – c"]

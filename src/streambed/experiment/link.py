@@ -18,6 +18,8 @@ PORT_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 1
 NodeName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,62}$")]
 """A host name that every program accepts: Java refuses underscores."""
 
+LinkName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z][A-Za-z0-9-]{0,62})?$")]
+
 
 @declared
 class Way:
@@ -45,6 +47,8 @@ class Link:
     """What it carries; default: as much as the machine can."""
     back: Way | None = None
     """What differs from the second end to the first."""
+    name: LinkName = ""
+    """What faults call it, where two nodes have several links."""
     ports: tuple[str, str] | None = None
     """Names of the interfaces at the two ends; default: eth0, eth1 and so on at each node."""
 

@@ -95,7 +95,7 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     found += placement.problems(experiment) if not found else []
     found += _of_times(experiment) + _of_components(experiment, base) + _of_places(experiment) + _of_ports(experiment)
     hosts = experiment.topology.host_names()
-    links = [link.ends for link in experiment.topology.links]
+    links = experiment.topology.ends_by_name()
     for at, fault in enumerate(experiment.faults):
         found += _prefixed(f"faults.{at}", fault.problems(hosts, links, experiment.components) + _of_timing(fault, experiment.duration))
     for at, check in enumerate(experiment.checks):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
@@ -46,12 +47,22 @@ class Topology:
         switches = set(self.switches)
         return [name for name in self.nodes() if name not in switches]
 
+    def ends_by_name(self) -> dict[str, tuple[str, str]]:
+        """The ends of every link by a name of its own: the given one, or its ends, numbered where two nodes have several."""
+        found: dict[str, tuple[str, str]] = {}
+        counts: Counter[frozenset[str]] = Counter()
+        for link in self.links:
+            counts[frozenset(link.ends)] += 1
+            number = counts[frozenset(link.ends)]
+            found[link.name or " – ".join(link.ends) + (f" ({number})" if number > 1 else "")] = link.ends
+        return found
+
     def problems(self) -> list[Problem]:
         """All that is wrong with it; keys relative to the topology."""
         found = [
             Problem(key=f"links.{at}.{problem.key}", says=problem.says) for at, link in enumerate(self.links) for problem in link.problems()
         ]
-        found += _twice_linked(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists()
+        found += _named_twice(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists()
         return found + list(_ports_taken(self.links)) + list(self._wrong_addresses()) + list(self._wrong_caps())
 
     def _unlinked(self) -> list[Problem]:
@@ -119,14 +130,12 @@ def _ports_taken(links: tuple[Link, ...]) -> Iterator[Problem]:
                 yield Problem(key=f"links.{at}.ports.{end}", says=f"'{node}' has an interface {name} already, at link {earlier}")
 
 
-def _twice_linked(links: tuple[Link, ...]) -> list[Problem]:
-    first: dict[frozenset[str], int] = {}
+def _named_twice(links: tuple[Link, ...]) -> list[Problem]:
+    first: dict[str, int] = {}
     return [
-        Problem(
-            key=f"links.{at}.ends", says=f"link {earlier} joins these nodes already: several links between two nodes are not supported yet"
-        )
+        Problem(key=f"links.{at}.name", says=f"link {earlier} is called '{link.name}' already")
         for at, link in enumerate(links)
-        if (earlier := first.setdefault(frozenset(link.ends), at)) != at
+        if link.name and (earlier := first.setdefault(link.name, at)) != at
     ]
 
 

@@ -45,10 +45,6 @@ class Network:
         """The newest gauge of the delay line; empty before its first, or without one."""
         return self._line.statistics() if self._line else {}
 
-    def wire(self, ends: tuple[str, str]) -> Wire:
-        """The wire between two nodes, whichever is named first."""
-        return next(wire for wire in self.wires.values() if {port.node for port in wire.link.ports} == set(ends))
-
     def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
         """Let no packet pass between hosts of different sides: each host drops what comes from the others. Links are left alone."""
         name = f"wall{next(self._walls)}"

@@ -32,9 +32,10 @@ class Wire:
         return next(iter(self._ways.values())).link
 
     @property
-    def ends(self) -> tuple[str, ...]:
+    def ends(self) -> tuple[str, str]:
         """The two nodes."""
-        return tuple(self._ways)
+        first, second = self.link.ports
+        return first.node, second.node
 
     def cut(self, sources: tuple[str, ...]) -> None:
         """Drop every packet that leaves one of these two ends. Packets on their way arrive."""

@@ -17,14 +17,14 @@ FIRST_INDEX = 2
 
 def links_of(experiment: Experiment) -> Iterator[PlannedLink]:
     """Every link of the experiment's topology."""
-    ends_of_all = [link.ends for link in experiment.topology.links]
-    cut = {frozenset(ends) for fault in experiment.faults for ends in fault.emulated(ends_of_all, experiment.components)}
+    names = experiment.topology.ends_by_name()
+    cut = {name for fault in experiment.faults for name in fault.emulated(names, experiment.components)}
     ports = _Ports(experiment.topology)
-    for link in experiment.topology.links:
-        first, second = (ports.next(node, name) for node, name in zip(link.ends, link.ports or ("", ""), strict=True))
+    for name, link in zip(names, experiment.topology.links, strict=True):
+        first, second = (ports.next(node, port) for node, port in zip(link.ends, link.ports or ("", ""), strict=True))
         shapes = (_shape(link, link.ends[0]), _shape(link, link.ends[1]))
         shaped = any(shape.delay_ns or shape.jitter_ns or shape.loss for shape in shapes)
-        yield PlannedLink(name=" – ".join(link.ends), ports=(first, second), shapes=shapes, emulated=shaped or frozenset(link.ends) in cut)
+        yield PlannedLink(name=name, ports=(first, second), shapes=shapes, emulated=shaped or name in cut)
 
 
 class _Ports:

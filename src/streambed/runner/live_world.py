@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from streambed.errors import ProcessError, WorldError
 from streambed.kinds.components import Kafka, roles
 from streambed.kinds.components.component import Component
+from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
 from streambed.plan import Plan
 from streambed.record import Events, now_ns, read_json, wait_until
@@ -66,9 +67,9 @@ class LiveWorld:
             self._holders[role] = (now_ns(), holder)
         return holder
 
-    def wire(self, ends: tuple[str, str]) -> Wire:
-        """The wire between two nodes."""
-        return self.network.wire(ends)
+    def wires_named(self, link: tuple[str, ...]) -> Sequence[Wire]:
+        """Every wire between two nodes, or the one of that name."""
+        return [self.network.wires[name] for name in meant(link, {name: wire.ends for name, wire in self.network.wires.items()})]
 
     def wires_of(self, node: str) -> Sequence[Wire]:
         """Every wire that ends at a node."""

@@ -2,7 +2,7 @@ from fakes import FakeWorld
 
 from streambed import Cut
 
-LINKS = [("edge", "core"), ("broker", "core")]
+LINKS = {"edge – core": ("edge", "core"), "north": ("broker", "core"), "broker – core (2)": ("core", "broker")}
 
 
 def test_a_cut_link_carries_nothing_either_way_until_it_is_healed():
@@ -33,3 +33,17 @@ def test_a_cut_from_a_node_that_is_no_end_of_the_link_is_a_problem():
     (problem,) = Cut(at="1s", lasts="2s", link=("edge", "core"), source="broker").problems([], LINKS, {})
 
     assert problem.key == "source"
+
+
+def test_two_ends_mean_all_links_between_them_and_a_name_means_one():
+    all_of_them, one = Cut(at="1s", lasts="2s", link=("core", "broker")), Cut(at="1s", lasts="2s", link="north")
+
+    assert all_of_them.emulated(LINKS, {}) == ["north", "broker – core (2)"]
+    assert one.emulated(LINKS, {}) == ["north"]
+    assert (one.aim, one.problems([], LINKS, {})) == ("north", [])
+
+
+def test_a_name_that_no_link_has_is_a_problem_with_the_nearest_one():
+    (problem,) = Cut(at="1s", lasts="2s", link="norht").problems([], LINKS, {})
+
+    assert problem.says == "there is no link norht. Did you mean 'north'?"

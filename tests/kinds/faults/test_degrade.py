@@ -3,7 +3,7 @@ from fakes import FakeWorld
 from streambed import Degrade
 from streambed.plan import Machine
 
-LINKS = [("edge", "core"), ("broker", "core")]
+LINKS = {"edge – core": ("edge", "core"), "north": ("broker", "core"), "broker – core (2)": ("core", "broker")}
 
 
 def degrade(**given: object) -> Degrade:
@@ -41,7 +41,7 @@ def test_several_links_are_changed_at_once():
     fault.inject(world)
 
     assert all(wire.changes for wire in world.wires.values()) and len(world.wires) == 2
-    assert fault.emulated(LINKS, {}) == (("edge", "core"), ("broker", "core"))
+    assert fault.emulated(LINKS, {}) == ["edge – core", "north", "broker – core (2)"]
 
 
 def test_a_fault_that_changes_nothing_is_a_problem():

@@ -4,13 +4,13 @@ from fakes import FakeWorld
 from streambed import Isolate, Kafka
 from streambed.errors import WorldError
 
-LINKS = [("b1", "core"), ("b2", "core"), ("b2", "b1"), ("edge", "core")]
+LINKS = {"-".join(ends): ends for ends in [("b1", "core"), ("b2", "core"), ("b2", "b1"), ("edge", "core")]}
 COMPONENTS = {"kafka": Kafka(name="kafka", nodes=("b1", "b2"), topics={"lines": {}})}
 
 
 def world_of_links() -> FakeWorld:
     world = FakeWorld()
-    for ends in LINKS:
+    for ends in LINKS.values():
         world.wire(ends)
     return world
 
@@ -57,8 +57,8 @@ def test_links_of_all_who_may_hold_the_role_must_be_such_that_they_can_be_cut():
     by_role = Isolate(at="1s", lasts="2s", target="leader of lines")
     by_name = Isolate(at="1s", lasts="2s", target="edge")
 
-    assert by_role.emulated(LINKS, COMPONENTS) == [("b1", "core"), ("b2", "core"), ("b2", "b1")]
-    assert by_name.emulated(LINKS, COMPONENTS) == [("edge", "core")]
+    assert by_role.emulated(LINKS, COMPONENTS) == ["b1-core", "b2-core", "b2-b1"]
+    assert by_name.emulated(LINKS, COMPONENTS) == ["edge-core"]
 
 
 def test_a_misspelt_node_gets_a_suggestion():

@@ -11,23 +11,23 @@ from pydantic import BeforeValidator, WithJsonSchema
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import NeedsNothing
-from streambed.kinds.faults.of_links import Ends, link_problems, shown
+from streambed.kinds.faults.of_links import SCHEMA, Links, LinkTarget, link_problems, meant, shown
 from streambed.plan import LONGEST_NETEM_JITTER_NS, SHORTEST_DELAY_NS, Machine
 from streambed.units import Bandwidth, Duration, Share
 from streambed.world import Injury, World
 
 
 def _several(found: Any) -> Any:
-    return (found,) if isinstance(found, (list, tuple)) and found and all(isinstance(end, str) for end in found) else found
+    single = isinstance(found, str) or (isinstance(found, (list, tuple)) and found and all(isinstance(end, str) for end in found))
+    return (found,) if single else found
 
 
-_ENDS = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
-Links = Annotated[
-    tuple[tuple[str, str], ...],
+LinkTargets = Annotated[
+    tuple[LinkTarget, ...],
     BeforeValidator(_several),
-    WithJsonSchema({"anyOf": [_ENDS, {"type": "array", "items": _ENDS, "minItems": 1}]}),
+    WithJsonSchema({"anyOf": [SCHEMA, {"type": "array", "items": SCHEMA, "minItems": 1}]}),
 ]
-"""One link by its two ends, or a list of such."""
+"""One link by its two ends or its name, or a list of such."""
 
 
 @declared
@@ -38,8 +38,8 @@ class Degrade(NeedsNothing):
     at: Duration
     """Counted from the start of the load."""
     lasts: Duration
-    link: Links
-    """The two ends of the link, or a list of links."""
+    link: LinkTargets
+    """The two ends of the link, or its name, or a list of links."""
     source: str = ""
     """Only packets that leave this end; empty for both ways."""
     delay: Duration | None = None
@@ -70,7 +70,7 @@ class Degrade(NeedsNothing):
             found["rate_bps"] = self.rate.bps
         return found
 
-    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
         """Links must exist, something must change, and values be possible."""
         found = [problem for link in self.link for problem in link_problems(link, self.source, links, "link")]
         wrong = {
@@ -82,9 +82,9 @@ class Degrade(NeedsNothing):
         }
         return found + [Problem(key=key, says=says) for key, says in wrong.items() if says]
 
-    def emulated(self, links: Sequence[Ends], components: dict[str, Any]) -> Sequence[Ends]:
+    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """Its links."""
-        return self.link
+        return [name for target in self.link for name in meant(target, links)]
 
     def lacks(self, machine: Machine) -> str:
         """Rates need a token bucket; delays and jitter have limits."""
@@ -99,9 +99,8 @@ class Degrade(NeedsNothing):
     def inject(self, world: World) -> Injury:
         """Change each link; healing brings back what held before."""
         with ExitStack() as healing:  # If one change fails, those before it are undone.
-            for link in self.link:
-                sources = (self.source,) if self.source else link
-                healing.callback(world.wire(link).degrade(sources, self.changes))
+            for wire in (wire for target in self.link for wire in world.wires_named(target)):
+                healing.callback(wire.degrade((self.source,) if self.source else wire.ends, self.changes))
             return Injury(target=self.aim, heal=healing.pop_all().close)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from streambed.errors import Problem
-from streambed.kinds.faults.of_links import Ends
+from streambed.kinds.faults.of_links import Links
 from streambed.plan import Machine
 from streambed.units import Duration
 from streambed.world import Injury, World
@@ -20,7 +20,7 @@ class NeedsNothing:
         """None."""
         return ()
 
-    def emulated(self, links: Sequence[Ends], components: dict[str, Any]) -> Sequence[Ends]:
+    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """None."""
         return ()
 
@@ -52,11 +52,11 @@ class Fault(Protocol):
     def roles(self) -> Sequence[str]:
         """The roles that it is aimed at; who holds them is asked shortly before it comes."""
 
-    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
         """What is wrong with it; keys relative to the fault."""
 
-    def emulated(self, links: Sequence[Ends], components: dict[str, Any]) -> Sequence[Ends]:
-        """The links that it must be able to cut or change."""
+    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+        """The names of the links that it must be able to cut or change."""
 
     def lacks(self, machine: Machine) -> str:
         """Why this machine cannot do it; empty if it can."""

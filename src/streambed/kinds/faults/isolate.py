@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.of_links import Ends
+from streambed.kinds.faults.of_links import Links
 from streambed.kinds.faults.targets import OnATarget, candidates, found_host, node_problems
 from streambed.units import Duration
 from streambed.world import Injury, World
@@ -26,14 +26,14 @@ class Isolate(OnATarget):
     target: str
     """A node, or a role such as leader of lines/0: the host of that broker."""
 
-    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
         """The target must be a node or a role."""
-        return node_problems(self.target, {*hosts, *chain(*links)}, components)
+        return node_problems(self.target, {*hosts, *chain(*links.values())}, components)
 
-    def emulated(self, links: Sequence[Ends], components: dict[str, Any]) -> Sequence[Ends]:
+    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """All links of all hosts that it may hit."""
         hit = candidates(self.target, components)
-        return [ends for ends in links if set(ends) & set(hit)]
+        return [name for name, ends in links.items() if set(ends) & set(hit)]
 
     def inject(self, world: World) -> Injury:
         """Drop what any end of its links sends."""

@@ -12,7 +12,7 @@ from pydantic import Field
 from streambed.errors import Problem, WorldError
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import NeedsNothing
-from streambed.kinds.faults.of_links import Ends
+from streambed.kinds.faults.of_links import Links
 from streambed.kinds.faults.targets import found_host, node_problems, roles_among
 from streambed.plan import Machine
 from streambed.units import Duration
@@ -40,7 +40,7 @@ class Partition(NeedsNothing):
         """Those on its sides."""
         return roles_among(chain(*self.sides))
 
-    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
         """Sides are hosts or roles, each named once."""
         named = {f"sides.{at}.{place}": target for at, side in enumerate(self.sides) for place, target in enumerate(side)}
         found = [problem for key, target in named.items() for problem in node_problems(target, hosts, components, key, "host")]

@@ -8,7 +8,7 @@ from typing import Any
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.roles import cluster_of, means_role, role, role_problems
 from streambed.kinds.faults.fault import NeedsNothing
-from streambed.kinds.faults.of_links import Ends
+from streambed.kinds.faults.of_links import Links
 from streambed.world import World
 
 Components = dict[str, Any]
@@ -33,7 +33,7 @@ class OnATarget(NeedsNothing):
 class OnAProcess(OnATarget):
     """What faults that hit a process answer alike."""
 
-    def problems(self, hosts: Sequence[str], links: Sequence[Ends], components: dict[str, Any]) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
         """The target must be a single process or a role."""
         return process_problems(self.target, components)
 
