@@ -70,6 +70,17 @@ class Shape:
     queue_bytes: int = 0
     """How much waits for the rate before more is dropped; zero: as much as the rate carries in 100 ms."""
 
+    @property
+    def emulated(self) -> bool:
+        """Whether packets must pass netem or the delay line."""
+        return bool(self.delay_ns or self.loss) or self.selective
+
+    @property
+    def selective(self) -> bool:
+        """Whether packets fare differently, so that none may travel in a bundle with others: a cut treats all alike."""
+        drawn = (self.jitter_ns, 0 < self.loss < 1, self.loss_enter, self.reorder, self.duplicate, self.corrupt)
+        return any(drawn)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
@@ -84,7 +95,7 @@ class Port:
 class PlannedLink:
     """Two ports; `shapes[0]` is for packets from `ports[0]`, `shapes[1]` for packets from `ports[1]`.
 
-    A link is `emulated` if packets must pass the delay line or netem: it has delay, jitter or loss, or a fault may cut it.
+    A link is `emulated` if packets must pass the delay line or netem: a shape asks for it, or a fault may cut or change it.
     """
 
     name: str
@@ -159,6 +170,8 @@ class Plan:
     processes: tuple[ProcessSpec, ...]
     declaration: dict[str, Any]
     notes: tuple[str, ...] = ()
+    samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The delays in the files of samples that faults name."""
 
     def node(self, name: str) -> PlannedNode:
         """The node of that name."""

@@ -59,7 +59,7 @@ class Wire(Protocol):
     def mend(self, sources: tuple[str, ...]) -> None:
         """Carry packets from these ends again, shaped as declared."""
 
-    def degrade(self, sources: tuple[str, ...], changes: dict[str, float]) -> Heal:
+    def degrade(self, sources: tuple[str, ...], changes: dict[str, Any]) -> Heal:
         """Give packets from these ends another shape in some of its fields (see plan.Shape) until healed."""
 
 

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from streams import STREAMS
+
 from streambed import plan as plans
 from streambed import record
 from streambed.net.network import Network, network
@@ -349,4 +351,4 @@ MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
 def measure(plan_path: str, folder: str, name: str) -> dict[str, Any]:
     """Build the plan and take one measurement."""
     with network(plans.read(Path(plan_path)), Path(folder)) as net:
-        return MEASURES[name](net)
+        return (MEASURES | STREAMS)[name](net)

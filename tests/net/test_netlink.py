@@ -50,7 +50,7 @@ def test_a_netem_message_is_the_one_that_tc_sends_with_exact_times_added() -> No
     body = rtnetlink.netem(NEAR, Shape(delay_ns=10_000_000, jitter_ns=3_000_000, loss=0.1)).body
 
     assert body[:32] == struct.pack("=BBHiIII", 0, 0, 0, 10, 0x10000, 0xFFFFFFFF, 0) + struct.pack("=HH", 10, 1) + b"netem\0\0\0"
-    assert body[36:60] == struct.pack("=IIIIII", 0, 100_000, 0x1999999A, 0, 0, 0)
+    assert body[36:60] == struct.pack("=IIIIII", 0, 113_000, 0x1999999A, 0, 0, 0)
     assert struct.pack("=HHq", 12, 10, 10_000_000) in body and struct.pack("=HHq", 12, 11, 3_000_000) in body
 
 

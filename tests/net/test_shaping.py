@@ -128,5 +128,5 @@ def test_netem_draws_differently_on_each_direction_of_a_plan() -> None:
 
 
 def test_a_jitter_that_netem_would_cut_short_is_refused() -> None:
-    with pytest.raises(MachineError, match="the most that netem can do"):
+    with pytest.raises(MachineError, match=r"further than the 2\.147 s that netem can do"):
         shaping.directions(pair(Shape(delay_ns=3000 * MS, jitter_ns=2500 * MS), means="netem"))

@@ -47,8 +47,16 @@ def chosen(kind: Any, found: Any) -> Any:
     arms = [arm for arm in get_args(kind) if arm is not NoneType]
     if len(arms) == 1:
         return chosen(arms[0], found)
-    tag = found.get("kind") if isinstance(found, Mapping) else None
-    return next((arm for arm in arms if is_declared(arm) and arm.__pydantic_fields__["kind"].default == tag), kind)
+    if not isinstance(found, Mapping):
+        return kind
+    tag = found.get("kind")
+    return next((arm for arm in arms if is_declared(arm) and _kind_of(arm) == tag), kind)
+
+
+def _kind_of(declared: Any) -> Any:
+    """What its `kind` says; nothing if it has none."""
+    field = declared.__pydantic_fields__.get("kind")
+    return field.default if field else None
 
 
 def within(kind: Any, key: str | int) -> Any:
@@ -81,7 +89,7 @@ def entry(found: Any, key: str | int) -> Any:
 
 
 def path_of(location: Sequence[str | int]) -> Path:
-    """The place in a file of an error's location, which also names the kind that was chosen and marks keys."""
-    path = [step for step in location if step != "[key]"]
+    """The place in a file of an error's location, which also names the kind that was chosen, and marks keys and forms in brackets."""
+    path = [step for step in location if not str(step).startswith("[")]
     tagged = len(path) > 2 and path[2] in TABLES.get(str(path[0]), ())
     return (*path[:2], *path[3:]) if tagged else tuple(path)

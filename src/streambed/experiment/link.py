@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import StringConstraints
 
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.units import Bandwidth, Duration, Share
+from streambed.kinds.shape_rules import way_problems
+from streambed.kinds.way import Way
+from streambed.units import Duration
 
 PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
 """What the kernel accepts as the name of an interface, and people can read."""
@@ -22,29 +25,17 @@ LinkName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z][A-Za-z0-9-]{0,6
 
 
 @declared
-class Way:
-    """What differs on the way back of a link; what is not given is as on the way there."""
-
-    delay: Duration | None = None
-    jitter: Duration | None = None
-    loss: Share | None = None
-    rate: Bandwidth | None = None
+class _Joined:
+    ends: tuple[NodeName, NodeName]
+    """The two nodes."""
 
 
 @declared
-class Link:
-    """A link between two nodes."""
+class Link(Way, _Joined):
+    """A link between two nodes, which does the same to packets each way but for what `back` says."""
 
-    ends: tuple[NodeName, NodeName]
-    """The two nodes."""
     delay: Duration = Duration(0)
     """How long a packet is on its way, each way."""
-    jitter: Duration = Duration(0)
-    """A packet takes up to so much more or less than `delay`, so that one may overtake another."""
-    loss: Share = Share(0)
-    """How many packets never arrive."""
-    rate: Bandwidth | None = None
-    """What it carries; default: as much as the machine can."""
     back: Way | None = None
     """What differs from the second end to the first."""
     name: LinkName = ""
@@ -55,32 +46,15 @@ class Link:
     def way(self, source: str) -> Way:
         """The properties for packets that leave `source`."""
         back = self.back if self.back and source == self.ends[1] else Way()
-        return Way(
-            delay=self.delay if back.delay is None else back.delay,
-            jitter=self.jitter if back.jitter is None else back.jitter,
-            loss=self.loss if back.loss is None else back.loss,
-            rate=self.rate if back.rate is None else back.rate,
-        )
+        return back.over(self)
 
     def problems(self) -> list[Problem]:
         """What cannot be; keys relative to the link."""
         found = [Problem(key="ends", says=f"'{self.ends[0]}' is linked to itself")] if self.ends[0] == self.ends[1] else []
-        found += _impossible(self.way(self.ends[0]), "", ("jitter", "loss", "rate"))
+        found += way_problems(self, self.way(self.ends[0]))
         if self.back:
-            given = [name for name in ("delay", "jitter", "loss", "rate") if getattr(self.back, name) is not None]
-            found += _impossible(self.way(self.ends[1]), "back.", given)
+            found += [replace(problem, key=f"back.{problem.key}") for problem in way_problems(self.back, self.way(self.ends[1]))]
         wrong = [(end, name) for end, name in enumerate(self.ports or ()) if not PORT_NAME.fullmatch(name) or name in RESERVED_PORTS]
         return found + [
             Problem(key=f"ports.{end}", says=f"'{name}' cannot be the name of an interface: {PORT_RULE}") for end, name in wrong
         ]
-
-
-def _impossible(way: Way, prefix: str, keys: list[str] | tuple[str, ...]) -> list[Problem]:
-    delay, jitter, loss, rate = way.delay or Duration(0), way.jitter or Duration(0), way.loss or Share(0), way.rate
-    wrong = {
-        "loss": f"{loss} is more than 100 %" if loss.fraction > 1 else "",
-        "rate": "a link that carries nothing is no link: give a rate above 0, or cut it with a fault" if rate and not rate.bps else "",
-    }
-    if jitter > delay:
-        wrong["jitter" if "jitter" in keys else "delay"] = f"a jitter of {jitter} is more than the delay of {delay}"
-    return [Problem(key=prefix + key, says=says) for key, says in wrong.items() if says and key in keys]

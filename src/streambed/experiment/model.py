@@ -14,6 +14,7 @@ from streambed.errors import DeclarationError, Problem, suggestion
 from streambed.experiment import placement
 from streambed.experiment.references import reference_problems
 from streambed.experiment.routing import Routing
+from streambed.experiment.shapes import change_problems, read_samples
 from streambed.experiment.topology import Topology
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.components import COMPONENTS
@@ -98,6 +99,10 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     links = experiment.topology.ends_by_name()
     for at, fault in enumerate(experiment.faults):
         found += _prefixed(f"faults.{at}", fault.problems(hosts, links, experiment.components) + _of_timing(fault, experiment.duration))
+    samples, unreadable = read_samples(experiment, base)
+    found += unreadable
+    if not found:  # Else it may be about values that are wrong in themselves, or about links that are not there.
+        found += change_problems(experiment, samples)
     for at, check in enumerate(experiment.checks):
         found += _prefixed(f"checks.{at}", check.problems(experiment.components))
     return found + reference_problems(experiment)

@@ -6,6 +6,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
+from streambed.kinds.shape_rules import delays
 from streambed.net.netlink import CREATE, EXCLUSIVE, REPLACE, Request, attribute, nested, text, u32
 from streambed.plan import Port, Route, Shape
 
@@ -16,8 +17,12 @@ LOOPBACK = Port(node="", interface="lo", index=1)
 ROOT = 0xFFFFFFFF
 NETEM_HANDLE = 0x00010000
 NETEM_CHILD = 0x00010001
-QUEUE_LIMIT_PACKETS = 100_000
-"""What one direction may hold back; a link that is asked for more drops."""
+QUEUE_LIMIT_PACKETS, PACKETS_PER_S = 100_000, 1_000_000
+"""netem drops what is more than its limit, so that holds all that may be on its way: a million packets a second, and some to spare."""
+IN_ORDER_BYTES_PER_S = 1_000_000_000_000
+"""At this rate a full packet takes 1.5 ns."""
+EVEN = tuple(range(-8191, 8192, 2))
+"""A table of deviations that spreads as evenly as netem does without one."""
 
 _IFF_UP = 1
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS = 1, 3, 18, 28, 40
@@ -29,7 +34,8 @@ _TABLE_MAIN, _PROTOCOL_STATIC, _UNICAST, _ONLINK = 254, 4, 1, 4
 _SCOPE_UNIVERSE, _SCOPE_LINK = 0, 253
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
-_NETEM_LATENCY64, _NETEM_JITTER64, _NETEM_SEED = 10, 11, 14
+_NETEM_DELAY_DIST, _NETEM_REORDER, _NETEM_CORRUPT, _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64 = 2, 3, 4, 5, 6, 8
+_NETEM_LATENCY64, _NETEM_JITTER64, _NETEM_SEED, _NETEM_LOSS_GILBERT_ELLIOTT = 10, 11, 14, 2
 _U32_MAX = 0xFFFFFFFF
 
 
@@ -130,17 +136,38 @@ def tbf(port: Port, bucket: Bucket, parent: int = ROOT, *, change: bool = False)
     return Request(asks=asks, kind=NEWQDISC, flags=CREATE | REPLACE if change else NEW, body=body)
 
 
-def netem(port: Port, shape: Shape, *, seed: int = 0, change: bool = False) -> Request:
-    """Delay and lose what leaves an interface; `change` alters the discipline that is there."""
-    loss = round(min(1.0, shape.loss) * _U32_MAX)
-    options = struct.pack("=IIIIII", 0, QUEUE_LIMIT_PACKETS, loss, 0, 0, 0)
-    options += attribute(_NETEM_LATENCY64, struct.pack("=q", shape.delay_ns)) + attribute(
-        _NETEM_JITTER64, struct.pack("=q", shape.jitter_ns)
-    )
+def netem(port: Port, shape: Shape, *, seed: int = 0, change: bool = False, even: bool = False) -> Request:
+    """Treat what leaves an interface as a shape says; `change` alters the discipline that is there.
+
+    On a change netem keeps whatever it is not told, so all is told but the table: `even` makes it forget one, which it cannot otherwise.
+    """
+    drawn = delays(shape)
+    held_packets = QUEUE_LIMIT_PACKETS + (shape.delay_ns + drawn.most_ns) * PACKETS_PER_S // 1_000_000_000
+    options = struct.pack("=IIIIII", 0, held_packets, _chance(shape.loss), 1 if shape.reorder else 0, _chance(shape.duplicate), 0)
+    options += attribute(_NETEM_LATENCY64, struct.pack("=q", shape.delay_ns))
+    options += attribute(_NETEM_JITTER64, struct.pack("=q", drawn.width_ns))
+    if table := drawn.table or (EVEN if even else ()):
+        options += attribute(_NETEM_DELAY_DIST, struct.pack(f"={len(table)}h", *table))
+    options += attribute(_NETEM_REORDER, struct.pack("=II", _chance(shape.reorder), 0))
+    options += attribute(_NETEM_CORRUPT, struct.pack("=II", _chance(shape.corrupt), 0))
+    if shape.loss_enter:
+        chances = shape.loss_enter, shape.loss_leave, 1 - shape.loss_bad, shape.loss_good
+        options += nested(_NETEM_LOSS, attribute(_NETEM_LOSS_GILBERT_ELLIOTT, struct.pack("=IIII", *map(_chance, chances))))
+    options += _pace(IN_ORDER_BYTES_PER_S if shape.in_order else 0)
     options += attribute(_NETEM_SEED, struct.pack("=Q", seed))  # Kernels before 6.6 pass over it.
     asks = f"delay or drop what leaves {port.node}/{port.interface} (netem)"
     body = _discipline(port, "netem", ROOT, NETEM_HANDLE) + attribute(_TCA_OPTIONS, options)
     return Request(asks=asks, kind=NEWQDISC, flags=0 if change else NEW, body=body)
+
+
+def _chance(share: float) -> int:
+    return round(min(1.0, share) * _U32_MAX)
+
+
+def _pace(rate_bytes: int) -> bytes:
+    """A rate within netem; zero is none. It makes a packet due no earlier than the one before it, beside what the rate itself takes."""
+    low = attribute(_NETEM_RATE, struct.pack("=IiIi", min(rate_bytes, _U32_MAX), 0, 0, 0))
+    return (attribute(_NETEM_RATE64, struct.pack("=Q", rate_bytes)) if rate_bytes > _U32_MAX else b"") + low
 
 
 def _discipline(port: Port, kind: str, parent: int, handle: int) -> bytes:

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambed.errors import MachineError
+from streambed.kinds.shape_rules import delays
 from streambed.net import rtnetlink
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import QueueRule
 from streambed.net.rtnetlink import Bucket
 from streambed.plan import LONGEST_NETEM_JITTER_NS, Means, Plan, PlannedLink, Port, Shape
-from streambed.spread import Spread, spread
 
 BURST_LEAST_BYTES = 3_200
 BURST_PER_S = 250
@@ -83,19 +83,24 @@ def _refuse_what_cannot_be(link: PlannedLink, plan: Plan) -> None:
         raise MachineError(
             f"link {link.name} has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE; see `streambed doctor`"
         )
-    if plan.machine.means == "netem" and any(shape.jitter_ns > LONGEST_NETEM_JITTER_NS for shape in link.shapes):
-        raise MachineError(
-            f"link {link.name} has a jitter of more than {LONGEST_NETEM_JITTER_NS / 1e9:.3f} s, which is the most that netem can do"
-        )
+    if plan.machine.means == "netem":
+        for shape in link.shapes:
+            _refuse_what_netem_cannot(link.name, shape)
     if any(shape.rate_bps for shape in link.shapes) and not plan.machine.shaping:
         raise MachineError(f"link {link.name} has a rate, but this kernel has no token bucket (sch_tbf); see `streambed doctor`")
 
 
-def bucket(rate_bps: int) -> Bucket:
-    """A token bucket that passes bursts of 4 ms and holds back at most 100 ms."""
-    rate_bytes = max(1, rate_bps // 8)
+def _refuse_what_netem_cannot(link: str, shape: Shape) -> None:
+    if delays(shape).width_ns > LONGEST_NETEM_JITTER_NS:
+        raise MachineError(f"link {link} has delays that spread further than the {LONGEST_NETEM_JITTER_NS / 1e9:.3f} s that netem can do")
+
+
+def bucket(rate_bps: int, queue_bytes: int = 0) -> Bucket:
+    """A token bucket that passes bursts of 4 ms and holds back at most `queue_bytes`; if that is zero, 100 ms."""
+    rate_bytes = max(1, round(rate_bps / 8))
     burst_bytes = max(BURST_LEAST_BYTES, rate_bytes // BURST_PER_S)
-    return Bucket(rate_bytes=rate_bytes, burst_bytes=burst_bytes, limit_bytes=max(LIMIT_LEAST_BYTES, rate_bytes // LIMIT_PER_S))
+    limit_bytes = queue_bytes or max(LIMIT_LEAST_BYTES, rate_bytes // LIMIT_PER_S)
+    return Bucket(rate_bytes=rate_bytes, burst_bytes=burst_bytes, limit_bytes=limit_bytes)
 
 
 def disciplines(direction: Direction, seed: int) -> list[Request]:
@@ -105,7 +110,7 @@ def disciplines(direction: Direction, seed: int) -> list[Request]:
         made.append(rtnetlink.netem(direction.sender, direction.shape, seed=netem_seed(direction, seed)))
     if direction.shape.rate_bps:
         parent = rtnetlink.NETEM_CHILD if direction.means == "netem" else rtnetlink.ROOT
-        made.append(rtnetlink.tbf(direction.sender, bucket(direction.shape.rate_bps), parent))
+        made.append(rtnetlink.tbf(direction.sender, bucket(direction.shape.rate_bps, direction.shape.queue_bytes), parent))
     return made
 
 
@@ -118,10 +123,12 @@ def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> lis
     """Make the disciplines that do `before` do `after`; what a delay line does is not among them."""
     asked: list[Request] = []
     if direction.means == "netem":
-        asked.append(rtnetlink.netem(direction.sender, after, seed=netem_seed(direction, seed), change=True))
-    if before.rate_bps != after.rate_bps:
+        _refuse_what_netem_cannot(direction.link.name, after)
+        even = bool(delays(before).table)
+        asked.append(rtnetlink.netem(direction.sender, after, seed=netem_seed(direction, seed), change=True, even=even))
+    if (before.rate_bps, before.queue_bytes) != (after.rate_bps, after.queue_bytes):
         parent = rtnetlink.NETEM_CHILD if direction.means == "netem" else rtnetlink.ROOT
-        asked.append(rtnetlink.tbf(direction.sender, bucket(after.rate_bps or UNLIMITED_BPS), parent, change=True))
+        asked.append(rtnetlink.tbf(direction.sender, bucket(after.rate_bps or UNLIMITED_BPS, after.queue_bytes), parent, change=True))
     return asked
 
 
@@ -150,11 +157,6 @@ def queue(direction: Direction, shape: Shape) -> dict[str, Any]:
         "duplicate": shape.duplicate,
         "corrupt": shape.corrupt,
     }
-
-
-def delays(shape: Shape) -> Spread:
-    """How the delays of a shape spread around `delay_ns`."""
-    return spread(shape.distribution, shape.jitter_ns, shape.samples_ns)
 
 
 def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> list[dict[str, Any]]:

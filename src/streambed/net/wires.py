@@ -49,7 +49,7 @@ class Wire:
             self._cuts[way.sender.node] = max(0, self._cuts[way.sender.node] - 1)
             self._update(way)
 
-    def degrade(self, sources: tuple[str, ...], changes: dict[str, float]) -> Heal:
+    def degrade(self, sources: tuple[str, ...], changes: dict[str, Any]) -> Heal:
         """Give packets from these ends another shape in some fields; of several such changes the newest counts."""
         ways = self._from(sources)
         for way in ways:
@@ -71,7 +71,7 @@ class Wire:
         for changes in self._changes[node]:
             shape = replace(shape, **changes)
         if self._cuts[node]:
-            shape = replace(shape, loss=1.0)
+            shape = replace(shape, loss=1.0, loss_enter=0.0, duplicate=0.0)  # A copy would get through where only one of two is lost.
         if shape != self._now[node]:
             self._apply(way, self._now[node], shape)
             self._now[node] = shape

@@ -9,9 +9,11 @@ from typing import Any
 
 from streambed.experiment.model import Experiment
 from streambed.experiment.references import resolver
+from streambed.experiment.shapes import read_samples
 from streambed.kinds.components.component import Site
 from streambed.kinds.components.consumer import reader
 from streambed.kinds.components.kafka import Kafka
+from streambed.kinds.faults.degrade import Degrade
 from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner.description import describe
 from streambed.planner.links import links_of
@@ -25,7 +27,8 @@ WITNESS = "witness"
 
 def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory: Path) -> Plan:
     """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if this machine cannot emulate it."""
-    links = tuple(links_of(experiment))
+    samples, _ = read_samples(experiment, base)
+    links = tuple(links_of(experiment, samples))
     refuse_what_cannot_be(links, experiment.faults, machine, capped=list(experiment.topology.cpu))
     nodes = nodes_of(experiment.topology, links)
     declaration = experiment.declaration()
@@ -44,6 +47,7 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
         links=links,
         processes=(*processes, *_witnesses(experiment, declaration, site)),
         declaration=declaration,
+        samples_ns={fault.samples: samples[fault.samples] for fault in experiment.faults if isinstance(fault, Degrade) and fault.samples},
     )
 
 

@@ -6,24 +6,25 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 
-from streambed.experiment.link import Link
 from streambed.experiment.model import Experiment
+from streambed.experiment.shapes import shape_of
 from streambed.experiment.topology import Topology
-from streambed.plan import PlannedLink, Port, Shape
+from streambed.kinds.way import Samples
+from streambed.plan import PlannedLink, Port
 
 FIRST_INDEX = 2
 """The loopback interface of every node has index 1."""
 
 
-def links_of(experiment: Experiment) -> Iterator[PlannedLink]:
+def links_of(experiment: Experiment, samples: Samples) -> Iterator[PlannedLink]:
     """Every link of the experiment's topology."""
     names = experiment.topology.ends_by_name()
     cut = {name for fault in experiment.faults for name in fault.emulated(names, experiment.components)}
     ports = _Ports(experiment.topology)
     for name, link in zip(names, experiment.topology.links, strict=True):
         first, second = (ports.next(node, port) for node, port in zip(link.ends, link.ports or ("", ""), strict=True))
-        shapes = (_shape(link, link.ends[0]), _shape(link, link.ends[1]))
-        shaped = any(shape.delay_ns or shape.jitter_ns or shape.loss for shape in shapes)
+        shapes = (shape_of(link, link.ends[0], samples), shape_of(link, link.ends[1], samples))
+        shaped = any(shape.emulated for shape in shapes)
         yield PlannedLink(name=name, ports=(first, second), shapes=shapes, emulated=shaped or name in cut)
 
 
@@ -40,13 +41,3 @@ class _Ports:
         free = self._free.setdefault(node, (eth for number in count() if (node, eth := f"eth{number}") not in self._given))
         self._used[node] += 1
         return Port(node=node, interface=name or next(free), index=FIRST_INDEX + self._used[node] - 1)
-
-
-def _shape(link: Link, source: str) -> Shape:
-    way = link.way(source)
-    return Shape(
-        delay_ns=way.delay.ns if way.delay else 0,
-        jitter_ns=way.jitter.ns if way.jitter else 0,
-        loss=way.loss.fraction if way.loss else 0.0,
-        rate_bps=way.rate.bps if way.rate else 0,
-    )

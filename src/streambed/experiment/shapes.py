@@ -1,0 +1,91 @@
+"""Shapes: what each way through a link comes to when its files of samples are read, and what faults make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streambed.errors import Problem, UsageError
+from streambed.experiment.link import Link
+from streambed.kinds.components.component import missing_file
+from streambed.kinds.faults.degrade import Degrade
+from streambed.kinds.faults.of_links import meant
+from streambed.kinds.shape_rules import LONGEST_DELAY_NS, shape_problems
+from streambed.kinds.way import Samples
+from streambed.plan import Shape
+from streambed.spread import thinned
+from streambed.units import Duration
+
+if TYPE_CHECKING:
+    from streambed.experiment.model import Experiment
+
+
+def shape_of(link: Link, source: str, samples: Samples) -> Shape:
+    """What a link does to packets that leave `source`."""
+    return Shape(**link.way(source).changes(samples))
+
+
+def read_samples(experiment: Experiment, base: Path) -> tuple[dict[str, tuple[int, ...]], list[Problem]]:
+    """What the files of samples hold that an experiment names relative to `base`, and what is wrong with them."""
+    found: dict[str, tuple[int, ...]] = {}
+    wrong: list[Problem] = []
+    for key, name in _named(experiment):
+        if missing := missing_file(name, base, key):
+            wrong += missing
+            continue
+        try:
+            found[name] = found.get(name) or samples_in(base / name)
+        except UsageError as error:
+            wrong.append(Problem(key=key, says=str(error)))
+    return found, wrong
+
+
+def samples_in(path: Path) -> tuple[int, ...]:
+    """The delays of a file: one a line, with its unit or as plain nanoseconds. Blank lines and # comments are passed over."""
+    found = []
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        text = line.partition("#")[0].strip()
+        if text:
+            found.append(_delay_ns(text, f"{path.name}, line {number}"))
+    if not found:
+        raise UsageError(f"{path.name} holds no delay: write one a line, such as 20ms")
+    return thinned(found)
+
+
+def _delay_ns(text: str, place: str) -> int:
+    try:
+        delay = Duration.parse(f"{text}ns" if text.replace(".", "", 1).isdecimal() else text)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
+    if delay.ns > LONGEST_DELAY_NS:
+        raise UsageError(f"{place}: {delay} is longer than {Duration(LONGEST_DELAY_NS)}")
+    return delay.ns
+
+
+def _named(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Key and name of every file of samples."""
+    for at, link in enumerate(experiment.topology.links):
+        for key, way in (("samples", link), ("back.samples", link.back)):
+            if way and way.samples is not None:
+                yield f"topology.links.{at}.{key}", way.samples
+    for at, fault in enumerate(experiment.faults):
+        if isinstance(fault, Degrade) and fault.samples is not None:
+            yield f"faults.{at}.samples", fault.samples
+
+
+def change_problems(experiment: Experiment, samples: Samples) -> list[Problem]:
+    """What faults ask of links that these cannot do as they are declared."""
+    links = dict(zip(experiment.topology.ends_by_name(), experiment.topology.links, strict=True))
+    found: dict[str, Problem] = {}
+    for at, fault in enumerate(experiment.faults):
+        if not isinstance(fault, Degrade):
+            continue
+        for name in {name for target in fault.link for name in meant(target, experiment.topology.ends_by_name())}:
+            for source in (fault.source,) if fault.source else links[name].ends:
+                changed = replace(shape_of(links[name], source, samples), **fault.changes(samples))
+                for problem in shape_problems(fault, changed):
+                    key = f"faults.{at}.{problem.key}"
+                    found.setdefault(key, Problem(key=key, says=f"{problem.says} (link {name}, packets from {source})"))
+    return list(found.values())
