@@ -17,7 +17,7 @@ from streambed.experiment.topology import Topology
 from streambed.kinds.checks import NoLoss
 from streambed.kinds.components import Command, Kafka, Producer
 from streambed.kinds.components.kafka_topic import Topic
-from streambed.kinds.faults import Cut, Isolate, Partition
+from streambed.kinds.faults import Cut, Degrade, Isolate, Partition
 from streambed.plan import Machine, Plan, Route, Shape
 from streambed.planner import describe, plan_for
 from streambed.planner.nodes import address
@@ -162,10 +162,64 @@ def test_what_the_machine_cannot_do_is_refused(machine: Machine, says: str) -> N
 
 
 def test_a_delay_shorter_than_the_delay_line_itself_is_refused() -> None:
-    with pytest.raises(MachineError, match="cannot delay by less than 100us, as a – b asks"):
+    with pytest.raises(MachineError, match=r"cannot delay by less than 100us .*, but a – b needs it"):
         planned(links=(Link(ends=("a", "b"), delay="50us"),))
 
     assert planned(links=(Link(ends=("a", "b"), delay="50us"),), machine=Machine(means="netem", python="python")).links[0].emulated
+
+
+def test_what_a_fault_asks_of_a_link_is_refused_where_the_machine_cannot() -> None:
+    narrow = Degrade(at="1s", lasts="1s", link=("a", "b"), rate="1Mbit")
+
+    with pytest.raises(MachineError, match="cannot limit rates, but a – b needs it"):
+        planned(links=(Link(ends=("a", "b")),), faults=[narrow], machine=Machine(shaping=False, python="python"))
+
+
+def test_a_plan_knows_what_faults_make_of_a_link() -> None:
+    links = (Link(ends=("a", "b"), delay="5ms", rate="1Mbit"),)
+    [link] = planned(links=links, faults=[Degrade(at="1s", lasts="1s", link=("a", "b"), source="b", loss="2%")]).links
+
+    assert link.changed == ((), (Shape(delay_ns=5_000_000, rate_bps=1_000_000, loss=0.02),))
+
+
+def test_a_link_is_described_with_all_that_it_does() -> None:
+    there = Link(
+        ends=("a", "b"),
+        delay="40ms",
+        jitter="5ms",
+        distribution="normal",
+        in_order=True,
+        loss={"enter": "1%", "leave": "25%", "good": "0.1%"},
+        duplicate="2%",
+        corrupt="0.5%",
+        rate="10Mbit",
+        queue="15kB",
+        back={"delay": "20ms", "jitter": "0s", "in_order": False, "loss": "1%", "reorder": "3%"},
+    )
+
+    text = describe(planned(links=(there,)))
+    assert (
+        "40ms ± 5ms (normal) in order, 100% lost in bursts and 0.1% between (begin 1%, end 25%), 2% doubled, 0.5% damaged, "
+        "10Mbit, queue 15kB; back 20ms, 1% lost, 3% reordered, 2% doubled, 0.5% damaged, 10Mbit, queue 15kB" in text
+    )
+
+
+def test_samples_are_read_beside_the_declaration_and_their_mean_chooses_the_way(tmp_path: Path) -> None:
+    (tmp_path / "slow.txt").write_text("10ms\n30ms\n")
+    links = [
+        Link(ends=("a", "s1"), samples="slow.txt"),
+        Link(ends=("s1", "b")),
+        Link(ends=("a", "s2"), delay="19ms"),
+        Link(ends=("s2", "b")),
+    ]
+    experiment = Experiment(name="first", duration="10s", topology=Topology(switches=("s1", "s2"), links=links), components=[])
+
+    found = plan_for(experiment, Machine(python="python"), base=tmp_path, directory=Path("runs/1"))
+
+    drawn = Shape(delay_ns=20_000_000, jitter_ns=10_000_000, distribution="samples", samples_ns=(10_000_000, 30_000_000))
+    assert found.links[0].shapes == (drawn, drawn)
+    assert [route.interface for route in found.node("a").routes if route.destination == found.node("b").address] == ["eth1"]
+    assert "20ms ± 10ms (2 samples)" in describe(found)
 
 
 def capped(machine: Machine) -> Plan:

@@ -102,6 +102,8 @@ class PlannedLink:
     ports: tuple[Port, Port]
     shapes: tuple[Shape, Shape]
     emulated: bool
+    changed: tuple[tuple[Shape, ...], tuple[Shape, ...]] = ((), ())
+    """What faults may make of each shape."""
 
 
 @dataclass(frozen=True, kw_only=True)

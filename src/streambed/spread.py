@@ -39,7 +39,8 @@ class Spread:
         return round(self.width_ns * max(self.table) / PARTS) if self.table else self.width_ns
 
 
-def spread(distribution: str, jitter_ns: int, samples_ns: Sequence[int] = ()) -> Spread:
+@lru_cache
+def spread(distribution: str, jitter_ns: int, samples_ns: tuple[int, ...] = ()) -> Spread:
     """What to draw from: `jitter_ns` is the bound of "uniform" and the standard deviation of the others but "samples"."""
     if distribution == "uniform":
         return Spread(width_ns=jitter_ns)

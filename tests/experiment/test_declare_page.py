@@ -18,6 +18,7 @@ from streambed.experiment.yaml_file import read
 from streambed.kinds.components.kafka_topic import Topic
 from streambed.kinds.components.place import Place
 from streambed.kinds.components.ready_sign import ReadySign
+from streambed.kinds.way import Bursts
 
 PAGE = Path(__file__).parents[2] / "docs" / "declare.md"
 KINDS = {kind: declared for table in TABLES.values() for kind, declared in table.items()}
@@ -25,6 +26,7 @@ HEADINGS = {
     "Experiment": Experiment,
     "Topology": Topology,
     "Link": Link,
+    "Bursts": Bursts,
     "Way": Way,
     "topic": Topic,
     "ready": ReadySign,
@@ -62,3 +64,12 @@ def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
     (tmp_path / "example.yaml").write_text(example)
 
     assert read(tmp_path / "example.yaml").name == "word-count"
+
+
+def test_the_links_of_the_page_are_right(tmp_path: Path) -> None:
+    links = section("Link").split("```yaml\n")[1].split("```")[0]
+    network = "".join(f"  {line}\n" for line in ("switches: [core]", *links.splitlines()))
+    (tmp_path / "example.yaml").write_text(f"version: 1\nname: links\nduration: 10s\ntopology:\n{network}components: {{}}\n")
+    (tmp_path / "lte.txt").write_text("40ms\n")
+
+    assert len(read(tmp_path / "example.yaml").topology.links) == 3

@@ -27,3 +27,20 @@ def netem(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         request.config.pluginmanager.get_plugin(str(Path(__file__).parents[1] / "conftest.py")).lack(reason)
     with netem_machine.booted(tmp_path_factory.mktemp("netem")) as machine:
         yield machine
+
+
+@pytest.fixture(params=["delay_line", "netem"])
+def means(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def measure_both(means: str, measure: Measure, request: pytest.FixtureRequest) -> Measure:
+    """By the delay line here, and by netem there: whatever is measured so must be the same."""
+    return request.getfixturevalue("netem").measure if means == "netem" else measure
+
+
+@pytest.fixture
+def slack_ms(means: str) -> float:
+    """What packets may take beside their delays; the machine with netem has a slow processor."""
+    return {"delay_line": 1.0, "netem": 3.0}[means]

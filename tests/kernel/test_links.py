@@ -16,30 +16,12 @@ RoundTrip = Callable[[Plan], float]
 
 DELAY = Shape(delay_ns=10 * MS)
 
-SLACK_MS = {"delay_line": 1, "netem": 10}
-"""What a round trip may take beside its delays; the machine with netem has a slow processor."""
-
-
-@pytest.fixture(params=["delay_line", "netem"])
-def means(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
 
 @pytest.fixture
-def measure(means: str, measure: Measure, request: pytest.FixtureRequest) -> Measure:
-    return request.getfixturevalue("netem").measure if means == "netem" else measure
-
-
-@pytest.fixture
-def round_trip_ms(means: str, measure: Measure) -> RoundTrip:
+def round_trip_ms(means: str, measure_both: Measure) -> RoundTrip:
     """The median; but the least where the processor is slow: when others want it too, it is late for many packets, not for all."""
     which = "least_ms" if means == "netem" else "median_ms"
-    return lambda plan: measure(plan, "round_trips")[which]
-
-
-@pytest.fixture
-def slack_ms(means: str) -> float:
-    return SLACK_MS[means]
+    return lambda plan: measure_both(plan, "round_trips")[which]
 
 
 def within(found: float, wanted: float, *, share: float, beside: float = 0.0) -> bool:
@@ -63,37 +45,37 @@ def test_a_link_without_a_shape_adds_next_to_nothing(round_trip_ms: RoundTrip, s
     assert round_trip_ms(star(Shape())) < 1 + slack_ms
 
 
-def test_jitter_spreads_round_trips_evenly_to_both_sides(measure: Measure, slack_ms: float) -> None:
-    found = measure(pair(Shape(delay_ns=20 * MS, jitter_ns=10 * MS)), "round_trips")
+def test_jitter_spreads_round_trips_evenly_to_both_sides(measure_both: Measure, slack_ms: float) -> None:
+    found = measure_both(pair(Shape(delay_ns=20 * MS, jitter_ns=10 * MS)), "round_trips")
 
     assert found["least_ms"] < 36
     assert within(found["median_ms"], 40, share=0.2, beside=2 * slack_ms)
     assert within(found["middle_half_ms"], 2 * 20 * (1 - 0.5**0.5), share=0.75, beside=slack_ms)  # Two draws, each even over ±10 ms.
 
 
-def test_tcp_fills_a_link_to_its_rate_and_no_further(measure: Measure, means: str) -> None:
-    found = measure(star(Shape(rate_bps=10_000_000)), "throughput")["mbit_per_s"]
+def test_tcp_fills_a_link_to_its_rate_and_no_further(measure_both: Measure, means: str) -> None:
+    found = measure_both(star(Shape(rate_bps=10_000_000)), "throughput")["mbit_per_s"]
 
     least = 9 if means == "delay_line" else 2  # A slow processor does not fill it when others want it too.
     assert least <= found <= 11
 
 
-def test_a_tenth_of_the_packets_is_lost_where_a_tenth_is_declared(measure: Measure) -> None:
-    found = measure(star(Shape(loss=0.1)), "loss")
+def test_a_tenth_of_the_packets_is_lost_where_a_tenth_is_declared(measure_both: Measure) -> None:
+    found = measure_both(star(Shape(loss=0.1)), "loss")
 
     spread = (found["sent"] * 0.1 * 0.9) ** 0.5
     assert abs(found["sent"] * 0.9 - found["arrived"]) <= 3.3 * spread  # 99.9 % of all seeds.
 
 
-def test_tcp_loses_packets_one_by_one(measure: Measure) -> None:
-    missed = measure(star(Shape(delay_ns=10 * MS, loss=0.02)), "gaps")["missed"]
+def test_tcp_loses_packets_one_by_one(measure_both: Measure) -> None:
+    missed = measure_both(star(Shape(delay_ns=10 * MS, loss=0.02)), "gaps")["missed"]
 
     assert missed["1"] >= 0.7 * sum(missed.values())  # Two in a row are rare, bundles of forty unheard of.
 
 
 @pytest.mark.parametrize("plan", [star(DELAY), pair(DELAY)], ids=["behind a switch", "linked directly"])
-def test_a_wire_is_cut_and_mended_in_each_direction(measure: Measure, plan) -> None:  # type: ignore[no-untyped-def]
-    assert measure(plan, "cuts") == {
+def test_a_wire_is_cut_and_mended_in_each_direction(measure_both: Measure, plan) -> None:  # type: ignore[no-untyped-def]
+    assert measure_both(plan, "cuts") == {
         "whole": {"asked": True, "answered": True},
         "from a": {"asked": False, "answered": False},
         "to a": {"asked": True, "answered": False},
@@ -102,8 +84,8 @@ def test_a_wire_is_cut_and_mended_in_each_direction(measure: Measure, plan) -> N
     }
 
 
-def test_a_link_is_made_worse_for_a_while(measure: Measure) -> None:
-    found = measure(star(Shape(delay_ns=10 * MS, rate_bps=10_000_000)), "degraded")
+def test_a_link_is_made_worse_for_a_while(measure_both: Measure) -> None:
+    found = measure_both(star(Shape(delay_ns=10 * MS, rate_bps=10_000_000)), "degraded")
 
     before, during, after = (found[when]["mbit_per_s"] for when in ("before", "during", "after"))
     assert within(during, 1, share=0.4)
@@ -111,12 +93,12 @@ def test_a_link_is_made_worse_for_a_while(measure: Measure) -> None:
     assert found["during"]["round_trip_ms"] > 80
 
 
-def test_what_is_on_its_way_arrives_although_its_wire_is_cut(measure: Measure) -> None:
-    assert measure(pair(Shape(delay_ns=300 * MS)), "on_its_way") == {"before": 0, "after": True}
+def test_what_is_on_its_way_arrives_although_its_wire_is_cut(measure_both: Measure) -> None:
+    assert measure_both(pair(Shape(delay_ns=300 * MS)), "on_its_way") == {"before": 0, "after": True}
 
 
-def test_a_cut_is_silence_and_a_mended_wire_answers_at_once(measure: Measure) -> None:
-    found = measure(star(DELAY), "long_cut")
+def test_a_cut_is_silence_and_a_mended_wire_answers_at_once(measure_both: Measure) -> None:
+    found = measure_both(star(DELAY), "long_cut")
 
     assert found["ended"] == "timed out"  # Not "no route to host": packets are dropped, nobody says so.
     assert found["first_ms"] and found["first_ms"] < 500

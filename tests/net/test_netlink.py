@@ -27,6 +27,7 @@ REQUESTS = [
     rtnetlink.route(Route(destination="default", interface="eth0", via="10.255.0.1"), NEAR, "10.0.0.1"),
     rtnetlink.tbf(NEAR, shaping.bucket(40_000_000_000)),
     rtnetlink.netem(NEAR, Shape(delay_ns=1)),
+    rtnetlink.netem(NEAR, Shape(delay_ns=20, jitter_ns=1, distribution="pareto", in_order=True, loss_enter=0.1, loss_leave=0.2)),
     *nfnetlink.requests(RULES, "nft queue"),
     *nfnetlink.requests(RULES, "xt NFQUEUE"),
     *nfnetlink.wall("wall1", ["10.0.0.1", "10.0.0.2"]),
@@ -52,6 +53,20 @@ def test_a_netem_message_is_the_one_that_tc_sends_with_exact_times_added() -> No
     assert body[:32] == struct.pack("=BBHiIII", 0, 0, 0, 10, 0x10000, 0xFFFFFFFF, 0) + struct.pack("=HH", 10, 1) + b"netem\0\0\0"
     assert body[36:60] == struct.pack("=IIIIII", 0, 113_000, 0x1999999A, 0, 0, 0)
     assert struct.pack("=HHq", 12, 10, 10_000_000) in body and struct.pack("=HHq", 12, 11, 3_000_000) in body
+
+
+def test_netem_is_told_chances_in_32_bits_and_bursts_by_what_survives_them() -> None:
+    shape = Shape(delay_ns=1, reorder=0.5, duplicate=1.0, corrupt=0.25, loss_enter=0.25, loss_leave=0.5, loss_bad=1.0, loss_good=0.0)
+    body = rtnetlink.netem(NEAR, shape).body
+
+    assert body[48:56] == struct.pack("=II", 1, 0xFFFFFFFF)  # Each packet may be reordered; duplicate.
+    assert struct.pack("=HHII", 12, 3, 0x80000000, 0) in body
+    assert struct.pack("=HHII", 12, 4, 0x40000000, 0) in body
+    assert struct.pack("=HHIIII", 20, 2, 0x40000000, 0x80000000, 0, 0) in body
+
+
+def test_netem_may_hold_all_that_is_on_its_way() -> None:
+    assert struct.unpack_from("=I", rtnetlink.netem(NEAR, Shape(delay_ns=10_000_000_000)).body, 40) == (10_100_000,)
 
 
 def test_a_route_to_a_neighbour_needs_no_gateway() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 import pytest
 from small_plans import MS, pair, star
 
 from streambed.errors import MachineError
-from streambed.net import shaping
+from streambed.net import rtnetlink, shaping
 from streambed.plan import Plan, Shape
 
 DELAY = Shape(delay_ns=10 * MS)
@@ -64,6 +65,10 @@ def test_a_small_bucket_still_takes_whole_packets() -> None:
     assert (bucket.burst_bytes, bucket.limit_bytes) == (3_200, 45_000)
 
 
+def test_a_declared_queue_is_what_waits() -> None:
+    assert shaping.bucket(100_000_000, 15_000).limit_bytes == 15_000
+
+
 def test_a_queue_tells_the_delay_line_its_shape_and_namespace() -> None:
     ways = shaping.directions(pair(Shape(delay_ns=MS, jitter_ns=5, loss=0.1)))
 
@@ -79,16 +84,6 @@ def test_a_queue_tells_the_delay_line_its_shape_and_namespace() -> None:
     assert (first["namespace"], first["sender_namespace"], first["sender_index"]) == (4, 3, 10)
 
 
-def test_hosts_send_single_packets_where_netem_loses_some() -> None:
-    assert [port.node for port in shaping.ports_without_offload(star(Shape(loss=0.1), means="netem"))] == ["a", "b"]
-
-
-def test_hosts_send_single_packets_where_netem_will_lose_some_when_a_fault_comes() -> None:
-    plan = replace(star(DELAY, means="netem"), declaration={"faults": [{"kind": "degrade", "loss": "1%"}]})
-
-    assert [port.node for port in shaping.ports_without_offload(plan)] == ["a", "b"]
-
-
 def asked(means: str, before: Shape, after: Shape) -> list[str]:
     way, _ = shaping.directions(pair(before, means=means))
     return [request.asks for request in shaping.changes(way, before, after, seed=7)]
@@ -101,14 +96,35 @@ def test_a_change_of_rate_changes_the_bucket_and_none_means_as_much_as_can_be() 
     assert asked("delay_line", fast, replace(fast, rate_bps=0)) == [f"limit a/eth0 to {shaping.UNLIMITED_BPS} bit/s (tbf)"]
 
 
+def test_a_change_of_the_queue_alone_changes_the_bucket() -> None:
+    fast = Shape(rate_bps=10_000_000)
+
+    assert asked("delay_line", fast, replace(fast, queue_bytes=15_000)) == ["limit a/eth0 to 10000000 bit/s (tbf)"]
+
+
+def test_a_queue_of_the_delay_line_draws_from_the_table_that_netem_gets() -> None:
+    shape = Shape(delay_ns=100 * MS, jitter_ns=MS, distribution="normal", in_order=True, loss_enter=0.01, loss_leave=0.25)
+    way, _ = shaping.directions(pair(shape))
+    told = shaping.queue(way, shape)
+
+    table = struct.pack("=HH4096h", 4 + 2 * 4096, 2, *told["table"])
+    assert table in rtnetlink.netem(way.sender, shape).body
+    assert struct.pack("=HHq", 12, 11, told["jitter_ns"]) in rtnetlink.netem(way.sender, shape).body
+    assert (told["in_order"], told["enter"], told["leave"], told["bad"], told["good"]) == (True, 0.01, 0.25, 1.0, 0.0)
+
+
+def test_netem_is_made_to_forget_a_table_when_delays_spread_evenly_again() -> None:
+    normal, even = (Shape(delay_ns=100 * MS, jitter_ns=MS, distribution=kind) for kind in ("normal", "uniform"))
+    way, _ = shaping.directions(pair(normal, means="netem"))
+    tables = struct.pack("=HH", 4 + 2 * 8192, 2)
+
+    assert tables in shaping.changes(way, normal, even, seed=7)[0].body
+    assert tables not in shaping.changes(way, even, even, seed=7)[0].body
+
+
 def test_a_change_of_delay_concerns_the_kernel_only_where_it_has_netem() -> None:
     assert asked("delay_line", DELAY, Shape(delay_ns=MS)) == []
     assert asked("netem", DELAY, Shape(delay_ns=MS)) == ["delay or drop what leaves a/eth0 (netem)"]
-
-
-@pytest.mark.parametrize("plan", [star(DELAY, means="netem"), star(Shape(loss=0.1))], ids=["nothing is lost", "delay line"])
-def test_hosts_bundle_segments_elsewhere(plan: Plan) -> None:
-    assert shaping.ports_without_offload(plan) == []
 
 
 def test_a_delay_is_refused_where_the_machine_has_no_means() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from streambed.errors import Problem, UsageError
 from streambed.experiment.link import Link
@@ -20,6 +20,8 @@ from streambed.units import Duration
 
 if TYPE_CHECKING:
     from streambed.experiment.model import Experiment
+    from streambed.experiment.topology import Topology
+    from streambed.kinds.faults.fault import Fault
 
 
 def shape_of(link: Link, source: str, samples: Samples) -> Shape:
@@ -77,15 +79,42 @@ def _named(experiment: Experiment) -> Iterator[tuple[str, str]]:
 
 def change_problems(experiment: Experiment, samples: Samples) -> list[Problem]:
     """What faults ask of links that these cannot do as they are declared."""
-    links = dict(zip(experiment.topology.ends_by_name(), experiment.topology.links, strict=True))
     found: dict[str, Problem] = {}
     for at, fault in enumerate(experiment.faults):
-        if not isinstance(fault, Degrade):
-            continue
-        for name in {name for target in fault.link for name in meant(target, experiment.topology.ends_by_name())}:
-            for source in (fault.source,) if fault.source else links[name].ends:
-                changed = replace(shape_of(links[name], source, samples), **fault.changes(samples))
-                for problem in shape_problems(fault, changed):
-                    key = f"faults.{at}.{problem.key}"
-                    found.setdefault(key, Problem(key=key, says=f"{problem.says} (link {name}, packets from {source})"))
+        for name, source, shape in _changed(experiment, fault, samples):
+            for problem in shape_problems(cast("Degrade", fault), shape):
+                key = f"faults.{at}.{problem.key}"
+                found.setdefault(key, Problem(key=key, says=f"{problem.says} (link {name}, packets from {source})"))
     return list(found.values())
+
+
+def changed_shapes(experiment: Experiment, samples: Samples) -> dict[tuple[str, str], list[Shape]]:
+    """What faults make of links, by the name of the link and the node that packets leave."""
+    found: dict[tuple[str, str], list[Shape]] = {}
+    for fault in experiment.faults:
+        for name, source, shape in _changed(experiment, fault, samples):
+            found.setdefault((name, source), []).append(shape)
+    return found
+
+
+def _changed(experiment: Experiment, fault: Fault, samples: Samples) -> Iterator[tuple[str, str, Shape]]:
+    """Name of the link, source and shape of each way that a fault changes."""
+    if not isinstance(fault, Degrade):
+        return
+    names = experiment.topology.ends_by_name()
+    links = dict(zip(names, experiment.topology.links, strict=True))
+    for name in dict.fromkeys(name for target in fault.link for name in meant(target, names)):
+        for source in (fault.source,) if fault.source else links[name].ends:
+            yield name, source, replace(shape_of(links[name], source, samples), **fault.changes(samples))
+
+
+def with_mean_delays(topology: Topology, samples: Samples) -> Topology:
+    """The same, but links that draw from samples say their mean as `delay`: routes are chosen by it."""
+    return replace(topology, links=tuple(_timed(link, samples) for link in topology.links))
+
+
+def _timed(link: Link, samples: Samples) -> Link:
+    back = link.back
+    if back and back.samples is not None:
+        link = replace(link, back=replace(back, delay=Duration(back.changes(samples)["delay_ns"])))
+    return link if link.samples is None else replace(link, delay=Duration(link.changes(samples)["delay_ns"]))

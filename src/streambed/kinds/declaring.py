@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated, TypeVar, cast, dataclass_transform
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -19,7 +19,10 @@ Setting = bool | int | float | str
 def declared(cls: type[Kind]) -> type[Kind]:
     """Make a class a declaration: frozen, keywords only, unknown keys refused, docstrings of fields kept for the schema."""
     config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-    return cast("type[Kind]", pydantic_dataclass(frozen=True, kw_only=True, config=config)(cls))
+    made: Any = pydantic_dataclass(frozen=True, kw_only=True, config=config)(cls)
+    for name, known in made.__pydantic_fields__.items():  # Else a class that inherits a key would not know what it is for.
+        made.__dataclass_fields__[name].metadata = {"description": known.description}
+    return cast("type[Kind]", made)
 
 
 def setting_text(setting: Setting) -> str:

@@ -84,10 +84,12 @@ def _wrong_jitter(shape: Shape) -> str:
     jitter, delay = Duration(shape.jitter_ns), Duration(shape.delay_ns)
     if shape.distribution == "uniform":
         return f"a jitter of {jitter} is more than the delay of {delay}: give no more than that, or a longer delay"
-    most = Duration(shape.jitter_ns * shape.delay_ns // short_ns)
+    step, fine = (10 ** max(0, len(str(number_ns)) - 3) for number_ns in (short_ns, shape.jitter_ns * shape.delay_ns // short_ns))
+    least = Duration(-(-short_ns // step) * step)
+    most = Duration(shape.jitter_ns * shape.delay_ns // short_ns // fine * fine)
     return (
-        f"a {shape.distribution} jitter of {jitter} draws delays that are up to {Duration(short_ns)} shorter than the delay of {delay}: "
-        f"give a jitter of {most} at most, or a delay of {Duration(short_ns)} at least"
+        f"a {shape.distribution} jitter of {jitter} draws delays that are up to {least} shorter than the delay of {delay}: "
+        f"give a jitter of {most} at most, or a delay of {least} at least"
     )
 
 

@@ -13,7 +13,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from streambed.net import netlink, nfnetlink, rtnetlink, shaping
+from streambed.net import bundles, netlink, nfnetlink, rtnetlink, shaping
 from streambed.net.delay_line import DelayLine, delay_line
 from streambed.net.hosts import TMP, Furniture, Host
 from streambed.net.netlink import Request
@@ -139,7 +139,7 @@ def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> N
     for name, requests in disciplines.items():
         _ask(hosts[name], requests)
     _add_rules(hosts, rules)
-    for port in shaping.ports_without_offload(plan):
+    for port in bundles.ports_without_bundles(plan):
         _ask(hosts[port.node], [rtnetlink.unbundled(port)])
 
 

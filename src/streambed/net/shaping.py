@@ -174,17 +174,3 @@ def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> 
         for way in ways
         if way.means == "delay_line"
     ]
-
-
-def ports_without_offload(plan: Plan) -> list[Port]:
-    """Ports of hosts that must send single packets, so that netem loses packets and not bundles of forty.
-
-    A bundle may cross many links before the one that loses, so all hosts are meant if any link loses, or will when a fault comes:
-    connections that exist by then go on bundling. The delay line needs none of this: the kernel unbundles for a queue that loses.
-    """
-    loses = any(shape.loss for link in plan.links for shape in link.shapes)
-    loses = loses or any(fault.get("loss") for fault in plan.declaration.get("faults", ()))
-    if plan.machine.means != "netem" or not loses:
-        return []
-    switches = {node.name for node in plan.nodes if node.switch}
-    return [port for link in plan.links for port in link.ports if port.node not in switches]

@@ -9,7 +9,7 @@ from typing import Any
 
 from streambed.experiment.model import Experiment
 from streambed.experiment.references import resolver
-from streambed.experiment.shapes import read_samples
+from streambed.experiment.shapes import read_samples, with_mean_delays
 from streambed.kinds.components.component import Site
 from streambed.kinds.components.consumer import reader
 from streambed.kinds.components.kafka import Kafka
@@ -30,7 +30,7 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
     samples, _ = read_samples(experiment, base)
     links = tuple(links_of(experiment, samples))
     refuse_what_cannot_be(links, experiment.faults, machine, capped=list(experiment.topology.cpu))
-    nodes = nodes_of(experiment.topology, links)
+    nodes = nodes_of(with_mean_delays(experiment.topology, samples), links)
     declaration = experiment.declaration()
     site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
     processes = [process for component in experiment.components.values() for process in component.processes(site)]

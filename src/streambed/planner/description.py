@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from streambed.kinds.shape_words import shape_words
 from streambed.plan import Plan, PlannedLink, PlannedNode, Shape
 from streambed.planner.refusals import listed
-from streambed.units import Bandwidth, Duration, Share
+from streambed.units import Duration, Share
 
 WORD_MAX = 60
 """Longer words of a command are shortened when it is shown."""
@@ -64,10 +65,7 @@ def _link_row(link: PlannedLink) -> tuple[str, str, str]:
 
 
 def _shape_text(shape: Shape) -> str:
-    jitter = f" ± {Duration(shape.jitter_ns)}" if shape.jitter_ns else ""
-    delay = f"{Duration(shape.delay_ns)}{jitter}" if shape.delay_ns else ""
-    loss = f"{Share(shape.loss)} lost" if shape.loss else ""
-    return ", ".join(filter(None, [delay, loss, str(Bandwidth(shape.rate_bps)) if shape.rate_bps else ""])) or "as fast as the machine"
+    return ", ".join(shape_words(shape)) or "as fast as the machine"
 
 
 def _shortened(word: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from streambed.experiment.model import Experiment
-from streambed.experiment.shapes import shape_of
+from streambed.experiment.shapes import changed_shapes, shape_of
 from streambed.experiment.topology import Topology
 from streambed.kinds.way import Samples
 from streambed.plan import PlannedLink, Port
@@ -20,12 +20,18 @@ def links_of(experiment: Experiment, samples: Samples) -> Iterator[PlannedLink]:
     """Every link of the experiment's topology."""
     names = experiment.topology.ends_by_name()
     cut = {name for fault in experiment.faults for name in fault.emulated(names, experiment.components)}
+    changed = changed_shapes(experiment, samples)
     ports = _Ports(experiment.topology)
     for name, link in zip(names, experiment.topology.links, strict=True):
         first, second = (ports.next(node, port) for node, port in zip(link.ends, link.ports or ("", ""), strict=True))
-        shapes = (shape_of(link, link.ends[0], samples), shape_of(link, link.ends[1], samples))
-        shaped = any(shape.emulated for shape in shapes)
-        yield PlannedLink(name=name, ports=(first, second), shapes=shapes, emulated=shaped or name in cut)
+        there, back = (shape_of(link, source, samples) for source in link.ends)
+        yield PlannedLink(
+            name=name,
+            ports=(first, second),
+            shapes=(there, back),
+            emulated=there.emulated or back.emulated or name in cut,
+            changed=(tuple(changed.get((name, link.ends[0]), ())), tuple(changed.get((name, link.ends[1]), ()))),
+        )
 
 
 class _Ports:

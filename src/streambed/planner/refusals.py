@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from streambed.errors import MachineError
 from streambed.kinds.faults.fault import Fault
-from streambed.plan import SHORTEST_DELAY_NS, Machine, PlannedLink, ProcessSpec
-from streambed.units import Duration
+from streambed.kinds.shape_rules import lacking
+from streambed.plan import Machine, PlannedLink, ProcessSpec
 
 DELEGATE = (
     "to cap the CPU of hosts, run as root, or in a control group (cgroup v2) that is delegated to you with its cpu controller: "
@@ -26,13 +26,8 @@ def refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault
     emulated = [link.name for link in links if link.emulated]
     if emulated and machine.means == "none":
         says.append(f"this machine can neither delay, lose nor cut packets, but {listed(emulated)} needs it")
-    limited = [link.name for link in links if any(shape.rate_bps for shape in link.shapes)]
-    if limited and not machine.shaping:
-        says.append(f"this machine cannot limit rates, but {listed(limited)} needs it")
-    short = [link.name for link in links if any(0 < shape.delay_ns < SHORTEST_DELAY_NS for shape in link.shapes)]
-    if short and machine.means == "delay_line":
-        least = Duration(SHORTEST_DELAY_NS)
-        says.append(f"without netem this machine cannot delay by less than {least}, as {listed(short)} asks: give 0s, {least} or more")
+    for what, names in _lacking(links, machine).items():
+        says.append(f"this machine {what}, but {listed(names)} needs it")
     if capped and not machine.caps:
         says.append(f"you may not cap CPU on this machine, as topology.cpu asks for {listed(capped)}; {DELEGATE}")
     if says:
@@ -55,6 +50,16 @@ def refuse_too_much_memory(processes: Iterable[ProcessSpec], machine: Machine) -
 
 def _gibibytes(count: int) -> str:
     return f"{count / (1 << 30):.1f} GiB"
+
+
+def _lacking(links: tuple[PlannedLink, ...], machine: Machine) -> dict[str, list[str]]:
+    """What links ask for and this machine cannot do, and the links that ask."""
+    found: dict[str, list[str]] = {}
+    for link in links:
+        shapes = (*link.shapes, *link.changed[0], *link.changed[1])
+        for what in {what for shape in shapes if (what := lacking(shape, machine))}:
+            found.setdefault(what, []).append(link.name)
+    return found
 
 
 def listed(names: list[str]) -> str:

@@ -7,6 +7,7 @@ import math
 import altair as alt
 import polars as pl
 
+from streambed.kinds.shape_words import shape_words
 from streambed.plan import Plan, PlannedLink, Shape
 from streambed.reports.figure import Absent, Figure, rows
 
@@ -40,22 +41,7 @@ def properties(shapes: tuple[Shape, Shape]) -> str:
 
 
 def _shape(shape: Shape) -> str:
-    rate = next(
-        (
-            f"{shape.rate_bps / size:g} {unit}"
-            for size, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))
-            if shape.rate_bps >= size
-        ),
-        "",
-    )
-    delay = f"{shape.delay_ns / 1e6:g} ms" if shape.delay_ns or shape.jitter_ns else ""
-    jitter = f" ± {shape.jitter_ns / 1e6:g} ms" if shape.jitter_ns else ""
-    parts = (
-        delay + jitter,
-        rate or (f"{shape.rate_bps} bit/s" if shape.rate_bps else ""),
-        f"{shape.loss * 100:g} % loss" if shape.loss else "",
-    )
-    return " · ".join(filter(None, parts))
+    return " · ".join(shape_words(shape))
 
 
 def positions(plan: Plan) -> dict[str, tuple[float, float]]:

@@ -12,9 +12,8 @@ from streambed.errors import Problem
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import NeedsNothing
 from streambed.kinds.faults.of_links import SCHEMA, Links, LinkTarget, link_problems, meant, shown
-from streambed.kinds.shape_rules import UNREAD, lacking, way_problems
+from streambed.kinds.shape_rules import way_problems
 from streambed.kinds.way import Way
-from streambed.plan import Machine, Shape
 from streambed.units import Bandwidth, Duration
 from streambed.world import Injury, World
 
@@ -68,11 +67,6 @@ class Degrade(Way, _Aimed, NeedsNothing):
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """Its links."""
         return [name for target in self.link for name in meant(target, links)]
-
-    def lacks(self, machine: Machine) -> str:
-        """Rates need a token bucket; delays and jitter have limits."""
-        what = lacking(Shape(**self.changes(UNREAD)), machine)
-        return f"this machine {what}, but degrade {self.aim} asks for it" if what else ""
 
     def inject(self, world: World) -> Injury:
         """Change each link; healing brings back what held before."""

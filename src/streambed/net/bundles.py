@@ -1,0 +1,101 @@
+"""Where TCP must send single packets. Elsewhere a host hands the kernel bundles of up to forty, which travel as one: that is fast.
+
+A bundle that meets a link is treated as one packet: lost, doubled or delayed whole, and it may be larger than a short queue. The
+delay line has the kernel take bundles apart where it treats packets one by one; netem cannot, nor can a bucket with a short queue. So
+hosts must not make bundles in the first place: those whose packets may cross such a link, by the routes of the plan, now or when a
+fault changes it, because connections that exist by then go on bundling.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+
+from streambed.plan import Plan, PlannedNode, Port, Shape
+
+BUNDLE_BYTES = 65_536
+SHORT_QUEUE_BYTES = 4 * BUNDLE_BYTES
+
+_ALL = 0
+_EVERY_BIT = 0xFFFFFFFF
+
+
+def ports_without_bundles(plan: Plan) -> list[Port]:
+    """The ports of hosts through which packets go that may cross a link that needs them single."""
+    by_netem = plan.machine.means == "netem"
+    hosts = {node.name for node in plan.nodes if not node.switch}
+    ports = [port for link in plan.links for port in link.ports if port.node in hosts]
+    needy = [port for port, shapes in _directions(plan) if any(_needs_single(shape, by_netem=by_netem) for shape in shapes)]
+    found = {port for port in needy if port.node in hosts}
+    ways = _Ways(plan)
+    for port in needy:
+        if len(found) == len(ports):
+            break
+        if port.node not in hosts:  # Hosts do not pass on what others send.
+            found |= {sender for sender in ways.senders(port) if sender.node in hosts}
+    return [port for port in ports if port in found]
+
+
+def _directions(plan: Plan) -> Iterator[tuple[Port, tuple[Shape, ...]]]:
+    """The sending port of every direction, and what that direction is or may become."""
+    for link in plan.links:
+        for port, shape, changed in zip(link.ports, link.shapes, link.changed, strict=True):
+            yield port, (shape, *changed)
+
+
+def _needs_single(shape: Shape, *, by_netem: bool) -> bool:
+    return 0 < shape.queue_bytes < SHORT_QUEUE_BYTES or (by_netem and shape.selective)
+
+
+class _Ways:
+    """The ways of packets, followed backwards."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._tables = {node.name: _table(node) for node in plan.nodes}
+        self._hosts = {node.name: _number(node.address) for node in plan.nodes if not node.switch}
+        self._into: dict[str, list[Port]] = {node.name: [] for node in plan.nodes}
+        for link in plan.links:
+            for near, far in (link.ports, link.ports[::-1]):
+                self._into[far.node].append(near)
+
+    def senders(self, port: Port) -> set[Port]:
+        """Every port through which packets go that later leave by `port`."""
+        found: set[Port] = set()
+        for destination in self._hosts.values():
+            waiting = [port] if self._leaves(port, destination) else []
+            seen = set(waiting)
+            while waiting:
+                node = waiting.pop().node
+                before = [] if node in self._hosts else [near for near in self._into[node] if near not in seen]
+                before = [near for near in before if self._leaves(near, destination)]
+                seen.update(before)
+                waiting += before
+            found |= seen
+        return found
+
+    def _leaves(self, port: Port, destination: int) -> bool:
+        """Whether packets for an address leave by a port; a host sends itself none."""
+        return self._hosts.get(port.node) != destination and port.interface in self._interfaces(port.node, destination)
+
+    def _interfaces(self, node: str, destination: int) -> tuple[str, ...]:
+        """Where a node sends packets for an address: the longest match counts."""
+        for mask, routes in self._tables[node]:
+            if (destination & mask) in routes:
+                return routes[destination & mask]
+        return ()
+
+
+def _table(node: PlannedNode) -> list[tuple[int, dict[int, tuple[str, ...]]]]:
+    """Routes by mask, the longest first."""
+    found: dict[int, dict[int, tuple[str, ...]]] = {}
+    for route in node.routes:
+        address, _, length = route.destination.partition("/")
+        mask = _ALL if address == "default" else (_EVERY_BIT << (32 - int(length or 32))) & _EVERY_BIT
+        found.setdefault(mask, {})[0 if address == "default" else _number(address) & mask] = (route.interface,)
+    return sorted(found.items(), reverse=True)
+
+
+def _number(address: str) -> int:
+    number: int = struct.unpack("!I", socket.inet_aton(address))[0]
+    return number
