@@ -98,3 +98,6 @@ class FakeWorld:
     def wait(self, done: Callable[[], bool], *, limit_s: float, step_s: float = 0.0) -> bool:
         """Time flies here: the condition is asked once."""
         return done()
+
+    def rest_until(self, time_ns: int) -> None:
+        """Time flies here."""

@@ -12,11 +12,13 @@ runs/<name>/<time>/
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +85,19 @@ def wait_until(done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02
             return False
         time.sleep(min(step_s, left_s))
     return True
+
+
+def wait_for_an_end(pids: Iterable[int], *, limit_s: float) -> None:
+    """Return as soon as one of these processes has ended, or after so long. Costs nothing meanwhile."""
+    poller = select.poll()
+    with contextlib.ExitStack() as stack:
+        for pid in pids:
+            try:
+                descriptor = os.pidfd_open(pid)
+            except ProcessLookupError:
+                return
+            stack.callback(os.close, descriptor)
+            poller.register(descriptor, select.POLLIN)
+        whole_ms = int(limit_s * 1000)
+        if not poller.poll(whole_ms):
+            time.sleep(max(0.0, limit_s - whole_ms / 1000))  # Poll knows milliseconds; a fault should come on time.

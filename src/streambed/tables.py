@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -60,6 +60,14 @@ class Table:
         """Add one row, its values in the order of the schema."""
         self._rows.append(row)
 
+    def append_columns(self, *columns: Sequence[Any] | pa.Array) -> None:
+        """Add many rows at once, one sequence per column, and hand them over. One that comes again may be a `column` made once."""
+        arrays = [
+            values if isinstance(values, pa.Array) else pa.array(values, kind)
+            for values, kind in zip(columns, self._schema.types, strict=True)
+        ]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+
     def flush_if_due(self) -> None:
         """Flush if a second has passed since the last time."""
         if now_ns() - self._flushed_ns >= FLUSH_NS:
@@ -85,6 +93,11 @@ class Table:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def column(words: Sequence[str]) -> pa.Array:
+    """A column of words, to be appended more than once."""
+    return pa.array(words, pa.string())
 
 
 def batches(path: Path) -> Iterator[pa.RecordBatch]:

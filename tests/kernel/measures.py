@@ -19,6 +19,7 @@ from streams import STREAMS
 from streambed import plan as plans
 from streambed import record
 from streambed.net.network import Network, network
+from streambed.net.ports import METRICS
 from streambed.net.wires import Wire
 
 PORT = 7777
@@ -103,7 +104,7 @@ def _drink(channel: socket.socket) -> None:
 
 
 def _bytes_at(net: Network, port: str) -> int:
-    return next(received for of, received, *_ in net.port_counters() if of == port)
+    return int(net.ports.read()[len(METRICS) * net.ports.names.index(port)])
 
 
 def loss(net: Network, count: int = 2000) -> dict[str, Any]:
@@ -280,7 +281,7 @@ def surroundings(net: Network) -> dict[str, Any]:
 
 def built(net: Network) -> dict[str, Any]:
     """Nothing but that it could be built."""
-    return {"hosts": len(net.hosts), "ports": len(net.port_counters())}
+    return {"hosts": len(net.hosts), "ports": len(net.ports.names)}
 
 
 def walls(net: Network) -> dict[str, Any]:

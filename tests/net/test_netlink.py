@@ -10,6 +10,7 @@ import pytest
 from streambed.net import netlink, nfnetlink, rtnetlink, shaping
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import QueueRule
+from streambed.net.rtnetlink import End
 from streambed.plan import Port, Route, Shape
 
 NEAR, FAR = Port(node="a", interface="eth0", index=10), Port(node="b", interface="eth3", index=13)
@@ -18,10 +19,9 @@ RULES = [
     QueueRule(node="s", hook="prerouting", interface="eth1", number=8),
 ]
 REQUESTS = [
-    rtnetlink.veth(NEAR, FAR, 5),
+    rtnetlink.veth(End(port=NEAR, address="10.0.0.1", namespace=5), End(port=FAR, address="10.0.0.2", namespace=6)),
     rtnetlink.up(NEAR),
     rtnetlink.address(NEAR, "10.0.0.1"),
-    rtnetlink.hardware(NEAR, "10.0.0.1"),
     rtnetlink.neighbour(NEAR, "10.0.0.2"),
     rtnetlink.unbundled(NEAR),
     rtnetlink.route(Route(destination="default", interface="eth0", via="10.255.0.1"), NEAR, "10.0.0.1"),

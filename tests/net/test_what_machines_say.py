@@ -6,19 +6,9 @@ from pathlib import Path
 
 from small_plans import MS, star
 
-from streambed.net import box_entry, hosts, machine, network
+from streambed.net import box_entry, machine, network
 from streambed.net.machine import Findings
 from streambed.plan import Shape
-
-DEV = """Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
-    lo:       9       9    0    0    0     0          0         0        9       9    0    0    0     0       0          0
-  eth0:     100       2    0    0    0     0          0         0      300       4    0    0    0     0       0          0
-"""
-
-
-def test_counters_are_read_without_the_loopback() -> None:
-    assert hosts.parse_counters(DEV) == [("eth0", 100, 300, 2, 4)]
 
 
 def test_root_keeps_every_id_that_it_has() -> None:

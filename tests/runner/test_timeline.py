@@ -4,7 +4,7 @@ from fakes import FakeWorld
 
 from streambed import Cut, Isolate, Kill, Pause
 from streambed.errors import WorldError
-from streambed.record import now_ns, wait_until
+from streambed.record import now_ns, wait_for_an_end
 from streambed.runner.timeline import Moment, moments, timeline
 
 FAULTS = [Kill(at="0s", lasts="0s", target="poet"), Cut(at="0s", lasts="9s", link=("edge", "core"))]
@@ -95,7 +95,7 @@ def test_lateness_counts_from_the_declared_time():
 
 def test_half_of_the_faults_come_within_ten_milliseconds():
     world = FakeWorld()
-    world.wait = lambda done, *, limit_s: wait_until(done, limit_s=limit_s)  # Here time passes.
+    world.rest_until = lambda time_ns: wait_for_an_end([], limit_s=max(0, time_ns - now_ns()) / 1e9)  # Here time passes.
     pauses = [Pause(at=f"{20 * number}ms", lasts="7ms", target="poet") for number in range(9)]
 
     with timeline(pauses, world) as faults:

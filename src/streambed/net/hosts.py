@@ -1,37 +1,41 @@
-"""A host: a thread that moved into namespaces of its own. What it calls, opens or starts is inside."""
+"""A host: a network namespace, and for what runs there a thread that lives inside, with files and a name of its own.
+
+The network is made at once, by any thread. The host's own thread moves in when something is first called inside: of a thousand
+hosts most may run nothing.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from streambed.errors import WorldError
 from streambed.net import syscalls
+from streambed.net.netlink import Channel, Request
 from streambed.net.syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWUTS
 
 Answer = TypeVar("Answer")
-Counters = tuple[str, int, int, int, int]
-"""Interface, bytes received, bytes sent, packets received, packets sent."""
 
 TMP = Path("/tmp")
 TMP_LIMIT = "size=2g"
+VISITORS_MAX = 64
+_COUNTERS_BYTES = 1 << 20
 _NAMES = Path("/etc/hosts")
 _NET_SETTINGS = {
-    "ipv4/conf/all/rp_filter": "0",  # Links have no numbers: a packet may well come by another way than the answer goes.
-    "ipv4/conf/default/rp_filter": "0",
-    "ipv4/tcp_rmem": "4096 131072 67108864",  # The usual 6 MB would be the limit of a long fast link.
-    "ipv4/tcp_wmem": "4096 16384 67108864",
-    "ipv6/conf/all/disable_ipv6": "1",
-    "ipv6/conf/default/disable_ipv6": "1",
+    "ipv4/conf/all/rp_filter": b"0",  # Links have no numbers: a packet may well come by another way than the answer goes.
+    "ipv4/conf/default/rp_filter": b"0",
+    "ipv4/tcp_rmem": b"4096 131072 67108864",  # The usual 6 MB would be the limit of a long fast link.
+    "ipv4/tcp_wmem": b"4096 16384 67108864",
 }
-_SWITCH_SETTINGS = {"ipv4/ip_forward": "1"}
+_SWITCH_SETTINGS = {"ipv4/ip_forward": b"1"}
+_NO_IPV6 = {"ipv6/conf/all/disable_ipv6": b"1"}  # A kernel without IPv6 has nothing to switch off.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,17 +51,26 @@ class Furniture:
 
 
 class Host:
-    """A network, mount and name namespace, and the thread that lives there until `close`."""
+    """A network of its own until `close`."""
 
     def __init__(self, name: str, *, switch: bool = False, furniture: Furniture | None = None) -> None:
+        """Make it. The calling thread is in its network afterwards."""
         self.name = name
-        self._switch = switch
         self._furniture = furniture
         self._closed = False
-        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._live, name=f"host {name}", daemon=True)
-        self._thread.start()
-        self.namespace, self._counters = self.call(self._settle)
+        self._moving_in = threading.Lock()
+        self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        syscalls.unshare(CLONE_NEWNET)
+        _set(_NET_SETTINGS | (_SWITCH_SETTINGS if switch else {}) | (_NO_IPV6 if os.path.exists("/proc/sys/net/ipv6") else {}))
+        # /proc/self would be the whole process.
+        self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        self._counters = os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
+        self._channel = Channel()
+
+    def ask(self, requests: list[Request]) -> None:
+        """Change the host's interfaces, addresses, routes or queueing disciplines; may be called from any thread."""
+        self._channel.send(requests)
 
     def call(self, function: Callable[[], Answer]) -> Answer:
         """Call `function` inside the host; return or raise what it does. Calls wait for each other: keep them short.
@@ -72,45 +85,61 @@ class Host:
         """Call `function` inside the host without waiting for it."""
         if self._closed:
             raise WorldError(f"the host {self.name} is closed")
+        with self._moving_in:
+            if not self._thread:
+                self._thread = threading.Thread(target=self._live, name=f"host {self.name}", daemon=True)
+                self._thread.start()
         future: Future[Answer] = Future()
-        self._work.put(lambda: _fulfil(future, function))
+        self._work.put((future, function))
         return future
 
-    def counters(self) -> list[Counters]:
-        """What every interface but the loopback has carried; may be called from any thread."""
-        return parse_counters(os.pread(self._counters, 1 << 20, 0).decode())
+    def counters(self) -> bytes:
+        """What every interface has carried, as /proc/net/dev shows it; may be called from any thread."""
+        return os.pread(self._counters, _COUNTERS_BYTES, 0)
 
     def close(self) -> None:
         """Leave: the kernel removes the host's network once no process lives in it."""
-        if not self._closed:
-            self._closed = True
+        if self._closed:
+            return
+        self._closed = True
+        if self._thread:
             self._work.put(None)
             self._thread.join()
-            os.close(self.namespace)
-            os.close(self._counters)
+        self._channel.close()
+        os.close(self.namespace)
+        os.close(self._counters)
 
     def _live(self) -> None:
+        moved_in: Future[None] = Future()
+        _fulfil(moved_in, self._move_in)
         while work := self._work.get():
-            work()
+            future, function = work
+            if trouble := moved_in.exception():
+                future.set_exception(trouble)
+            else:
+                _fulfil(future, function)
 
-    def _settle(self) -> tuple[int, int]:
-        """Runs in the thread. /proc/self would be the whole process, so it is /proc/thread-self throughout."""
-        syscalls.unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS)
+    def _move_in(self) -> None:
+        syscalls.setns(self.namespace, CLONE_NEWNET)
+        syscalls.unshare(CLONE_NEWNS | CLONE_NEWUTS)
         socket.sethostname(self.name)
-        for setting, value in (_NET_SETTINGS | (_SWITCH_SETTINGS if self._switch else {})).items():
-            _set(Path("/proc/sys/net", setting), value)
         if self._furniture:
             syscalls.bind(str(self._furniture.names), _NAMES)
             _own_tmp(self._furniture, self.name)
-        return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC), os.open(
-            "/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC
-        )
 
 
-def parse_counters(text: str) -> list[Counters]:
-    """The lines of /proc/net/dev without its two headings and the loopback."""
-    rows = [line.replace(":", " ").split() for line in text.splitlines()[2:]]
-    return [(row[0], int(row[1]), int(row[9]), int(row[2]), int(row[10])) for row in rows if row[0] != "lo"]
+def visit(errands: Mapping[Host, Callable[[], Answer]]) -> list[Answer]:
+    """Call a function in the network of each host, all at once; what they return, or the first error.
+
+    It is for what the kernel takes its time over, as it does to change packet rules. No host's thread is needed for it.
+    """
+
+    def enter_and_do(host: Host, errand: Callable[[], Answer]) -> Answer:
+        syscalls.setns(host.namespace, CLONE_NEWNET)
+        return errand()
+
+    with ThreadPoolExecutor(min(VISITORS_MAX, len(errands) or 1)) as visitors:
+        return list(visitors.map(enter_and_do, errands.keys(), errands.values()))
 
 
 def _fulfil(future: Future[Answer], function: Callable[[], Answer]) -> None:
@@ -120,9 +149,12 @@ def _fulfil(future: Future[Answer], function: Callable[[], Answer]) -> None:
         future.set_exception(error)
 
 
-def _set(path: Path, value: str) -> None:
-    if path.exists() or "ipv6" not in path.parts:  # A kernel without IPv6 has nothing to switch off.
-        path.write_text(value)
+def _set(settings: Mapping[str, bytes]) -> None:
+    """Plain system calls: files and paths as objects would take longer than all else that makes a network."""
+    for setting, value in settings.items():
+        descriptor = os.open(f"/proc/sys/net/{setting}", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(descriptor, value)
+        os.close(descriptor)
 
 
 def _own_tmp(furniture: Furniture, name: str) -> None:

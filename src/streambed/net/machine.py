@@ -17,6 +17,7 @@ import streambed
 from streambed import record
 from streambed.errors import MachineError
 from streambed.net import box_entry, netlink, nfnetlink, rtnetlink, shaping
+from streambed.net.rtnetlink import End
 from streambed.plan import Machine, Means, Port, Shape
 
 PROBE_LIMIT_S = 20
@@ -115,7 +116,8 @@ def _probe() -> Findings:
         box_entry.settle_as_first()
         findings.namespaces = True
         here = os.open("/proc/self/ns/net", os.O_RDONLY)
-        netlink.send([rtnetlink.veth(*_ENDS, here), rtnetlink.up(_ENDS[1])])
+        near, far = (End(port=port, address="10.0.0.1", namespace=here) for port in _ENDS)
+        netlink.send([rtnetlink.veth(near, far), *map(rtnetlink.up, _ENDS)])
     except MachineError as error:
         return Findings(refusals=[str(error)])
     findings.tbf = _tries(findings, lambda: netlink.send([rtnetlink.tbf(_ENDS[0], shaping.bucket(10_000_000))]))

@@ -1,12 +1,15 @@
-"""Netlink: how the kernel is asked to change a network. Requests are plain data; `send` puts many into one system call."""
+"""Netlink: how the kernel is asked to change a network. Requests are plain data; a channel puts many into one system call."""
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from types import TracebackType
+from typing import NamedTuple, Self
 
 from streambed.errors import MachineError
 
@@ -34,8 +37,7 @@ class Refusal(MachineError):
         super().__init__(f"the kernel refused to {asked}: {os.strerror(number)}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """One message; `asks` completes the sentence "the kernel refused to …"."""
 
     asks: str
@@ -69,23 +71,46 @@ def u32(number: int) -> bytes:
     return struct.pack("=I", number)
 
 
-def send(requests: Sequence[Request], protocol: int = ROUTE) -> None:
-    """Ask for all of `requests`, in order, of the network that the calling thread is in; raise the first Refusal.
+class Channel:
+    """A way to the network that the calling thread is in; it stays with that network, and any thread may use it."""
 
-    Nothing is acknowledged: the kernel carries messages out before the call returns, and answers errors only.
-    """
-    with _channel(protocol) as channel:
-        for part in _parts(requests, whole=protocol == NETFILTER):
-            channel.send(part)
-        for sequence, number in _errors(channel):
+    def __init__(self, protocol: int = ROUTE) -> None:
+        try:
+            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise
+            raise Refusal(f"speak netlink protocol {protocol}", error.errno or 0) from error  # A kernel without packet rules.
+        self._whole = protocol == NETFILTER
+        self._one_at_a_time = threading.Lock()
+
+    def send(self, requests: Sequence[Request]) -> None:
+        """Ask for all of `requests`, in order; raise the first Refusal.
+
+        Nothing is acknowledged: the kernel carries messages out before the call returns, and answers errors only.
+        """
+        with self._one_at_a_time:
+            for part in _parts(requests, whole=self._whole):
+                self._socket.send(part)
+            errors = list(_errors(self._socket))
+        for sequence, number in errors:
             raise Refusal(requests[sequence].asks, number)
 
+    def close(self) -> None:
+        """No more requests."""
+        self._socket.close()
 
-def _channel(protocol: int) -> socket.socket:
-    try:
-        return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
-    except OSError as error:  # A kernel without packet rules does not know their protocol.
-        raise Refusal(f"speak netlink protocol {protocol}", error.errno or 0) from error
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def send(requests: Sequence[Request], protocol: int = ROUTE) -> None:
+    """Ask for all of `requests`, in order, of the network that the calling thread is in; raise the first Refusal."""
+    with Channel(protocol) as channel:
+        channel.send(requests)
 
 
 def _parts(requests: Sequence[Request], *, whole: bool) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain, count
@@ -15,9 +16,11 @@ from typing import Any
 
 from streambed.net import bundles, netlink, nfnetlink, rtnetlink, shaping
 from streambed.net.delay_line import DelayLine, delay_line
-from streambed.net.hosts import TMP, Furniture, Host
+from streambed.net.hosts import TMP, Furniture, Host, visit
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import Means, QueueRule
+from streambed.net.ports import PortCounters
+from streambed.net.rtnetlink import End
 from streambed.net.shaping import Direction
 from streambed.net.wires import Apply, Wire
 from streambed.plan import Plan, PlannedNode, Port, Shape
@@ -29,10 +32,11 @@ _UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
 class Network:
     """What was built, while it lasts."""
 
-    def __init__(self, hosts: dict[str, Host], addresses: dict[str, str], wires: dict[str, Wire], line: DelayLine | None) -> None:
+    def __init__(self, plan: Plan, hosts: dict[str, Host], wires: dict[str, Wire], line: DelayLine | None) -> None:
         self.hosts = hosts
         self.wires = wires
-        self._addresses = addresses
+        self.ports = PortCounters(plan.links, {node.name for node in plan.nodes if node.switch}, hosts)
+        self._addresses = plan.addresses()
         self._line = line
         self._walls = count(1)
 
@@ -49,12 +53,11 @@ class Network:
         """Let no packet pass between hosts of different sides: each host drops what comes from the others. Links are left alone."""
         name = f"wall{next(self._walls)}"
         foreign = {node: [self._addresses[other] for side in sides if node not in side for other in side] for node in chain(*sides)}
-        _at_once(self.hosts, {node: nfnetlink.wall(name, sources) for node, sources in foreign.items()})
-        return lambda: _at_once(self.hosts, {node: nfnetlink.no_wall(name) for node in foreign})
+        self._change_rules({node: nfnetlink.wall(name, sources) for node, sources in foreign.items()})
+        return lambda: self._change_rules({node: nfnetlink.no_wall(name) for node in foreign})
 
-    def port_counters(self) -> list[tuple[str, int, int, int, int]]:
-        """For every port "node/interface": bytes received and sent, packets received and sent, since it was made."""
-        return [(f"{name}/{interface}", *counts) for name, host in self.hosts.items() for interface, *counts in host.counters()]  # type: ignore[misc]
+    def _change_rules(self, rules: dict[str, list[Request]]) -> None:
+        visit({self.hosts[name]: partial(netlink.send, requests, netlink.NETFILTER) for name, requests in rules.items()})
 
 
 @contextmanager
@@ -67,11 +70,11 @@ def network(plan: Plan, directory: Path) -> Iterator[Network]:
     with ExitStack() as stack:
         hosts = _make_hosts(plan, directory, stack)
         line = _start_delay_line(plan, directory, hosts, ways, stack)
-        _connect(plan, hosts)
-        _shape(plan, hosts, ways)
+        _connect(plan, hosts, ways)
+        _add_rules(hosts, ways)
         if line:
             line.wait_until_ready()
-        yield Network(hosts, plan.addresses(), _wires(ways, _changer(hosts, line, plan.seed)), line)
+        yield Network(plan, hosts, _wires(ways, _changer(hosts, line, plan.seed)), line)
 
 
 def names_file(plan: Plan) -> str:
@@ -86,14 +89,18 @@ def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
 
 
 def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host]:
+    """The threads that make hosts end with it: each is left in the network that it made last."""
     names = directory / "hosts"
     names.write_text(names_file(plan))
     furniture = Furniture(names=names, kept=kept_in_tmp(plan, directory))
-    hosts = {}
-    for node in plan.nodes:  # No program runs on a switch, so it needs no file system.
-        hosts[node.name] = Host(node.name, switch=node.switch, furniture=None if node.switch else furniture)
-        stack.callback(hosts[node.name].close)
-    return hosts
+
+    def make(node: PlannedNode) -> Host:  # No program runs on a switch, so it needs no file system.
+        host = Host(node.name, switch=node.switch, furniture=None if node.switch else furniture)
+        stack.callback(host.close)
+        return host
+
+    with ThreadPoolExecutor(plan.machine.cores) as makers:
+        return dict(zip((node.name for node in plan.nodes), makers.map(make, plan.nodes), strict=True))
 
 
 def _start_delay_line(
@@ -103,66 +110,67 @@ def _start_delay_line(
     return stack.enter_context(delay_line(queues, seed=plan.seed, directory=directory)) if queues else None
 
 
-def _connect(plan: Plan, hosts: dict[str, Host]) -> None:
-    """Make every link first, from the node of its first port; then switch on, address and route, node by node."""
-    pairs: dict[str, list[Request]] = {node.name: [] for node in plan.nodes}
-    neighbours: dict[str, dict[Port, str]] = {node.name: {} for node in plan.nodes}
-    for link in plan.links:
-        near, far = link.ports
-        pairs[near.node].append(rtnetlink.veth(near, far, hosts[far.node].namespace))
-        neighbours[near.node][near] = far.node
-        neighbours[far.node][far] = near.node
-    for name, requests in pairs.items():
-        _ask(hosts[name], requests)
+def _connect(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
+    """Make every link first, all at one go; then switch on, address, route and shape, node by node.
+
+    The kernel carries requests out one after the other; a thread hands them over while the next are written.
+    """
+    shapes = _disciplines(plan, ways)
+    neighbours = _neighbours(plan)
+    with ThreadPoolExecutor(1) as messenger:
+        handed_over = [messenger.submit(netlink.send, [rtnetlink.veth(*ends) for ends in _ends(plan, hosts)])]
+        for node in plan.nodes:
+            requests = _settings(node, neighbours[node.name]) + shapes[node.name]
+            handed_over.append(messenger.submit(hosts[node.name].ask, requests))
+    for request in handed_over:
+        request.result()
+
+
+def _ends(plan: Plan, hosts: dict[str, Host]) -> Iterator[Iterator[End]]:
     addresses = plan.addresses()
-    for node in plan.nodes:
-        _ask(hosts[node.name], _settings(node, {port: addresses[name] for port, name in neighbours[node.name].items()}))
+    for link in plan.links:
+        yield (End(port=port, address=addresses[port.node], namespace=hosts[port.node].namespace) for port in link.ports)
+
+
+def _neighbours(plan: Plan) -> dict[str, dict[Port, str]]:
+    """For every node, the address at the other end of each of its ports."""
+    addresses = plan.addresses()
+    found: dict[str, dict[Port, str]] = {node.name: {} for node in plan.nodes}
+    for link in plan.links:
+        for port, other in (link.ports, link.ports[::-1]):
+            found[port.node][port] = addresses[other.node]
+    return found
 
 
 def _settings(node: PlannedNode, neighbours: dict[Port, str]) -> list[Request]:
-    """What a node's interfaces need once they are there. A hardware address comes first: a change of it forgets neighbours."""
+    """What a node's interfaces need once they are there."""
     asked = [rtnetlink.up(rtnetlink.LOOPBACK), rtnetlink.address(rtnetlink.LOOPBACK, node.address)]
     for port, neighbour in neighbours.items():
-        asked += [rtnetlink.hardware(port, node.address), rtnetlink.up(port)]
-        asked += [rtnetlink.address(port, node.address), rtnetlink.neighbour(port, neighbour)]
+        asked += [rtnetlink.up(port), rtnetlink.address(port, node.address), rtnetlink.neighbour(port, neighbour)]
     by_name = {port.interface: port for port in neighbours}
     return asked + [rtnetlink.route(route, by_name[route.interface], node.address) for route in node.routes]
 
 
-def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
-    disciplines: dict[str, list[Request]] = defaultdict(list)
+def _disciplines(plan: Plan, ways: tuple[Direction, ...]) -> dict[str, list[Request]]:
+    """What shapes the packets that leave each node."""
+    asked: dict[str, list[Request]] = defaultdict(list)
+    for way in ways:
+        asked[way.sender.node] += shaping.disciplines(way, plan.seed)
+    for port in bundles.ports_without_bundles(plan):
+        asked[port.node].append(rtnetlink.unbundled(port))
+    return asked
+
+
+def _add_rules(hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
+    """The first host finds out by which means; the others go at once."""
     rules: dict[str, list[QueueRule]] = defaultdict(list)
     for way in ways:
-        disciplines[way.sender.node] += shaping.disciplines(way, plan.seed)
         if way.means == "delay_line":
             rules[way.rule.node].append(way.rule)
-    for name, requests in disciplines.items():
-        _ask(hosts[name], requests)
-    _add_rules(hosts, rules)
-    for port in bundles.ports_without_bundles(plan):
-        _ask(hosts[port.node], [rtnetlink.unbundled(port)])
-
-
-def _add_rules(hosts: dict[str, Host], rules: dict[str, list[QueueRule]]) -> None:
-    """The first host finds out by which means; the others go at once: the kernel makes each wait, but not for each other."""
     means: Means = "nft queue"
     for name in list(rules)[:1]:
-        means = hosts[name].call(partial(nfnetlink.add_rules, rules[name]))
-    begun = [hosts[name].begin(partial(nfnetlink.add_rules, rules[name], means)) for name in list(rules)[1:]]
-    for future in begun:
-        future.result()
-
-
-def _ask(host: Host, requests: list[Request]) -> None:
-    if requests:
-        host.call(lambda: netlink.send(requests))
-
-
-def _at_once(hosts: dict[str, Host], rules: dict[str, list[Request]]) -> None:
-    """Change the packet rules of many hosts; the kernel makes each wait, but not for each other."""
-    begun = [hosts[name].begin(partial(netlink.send, requests, netlink.NETFILTER)) for name, requests in rules.items()]
-    for future in begun:
-        future.result()
+        (means,) = visit({hosts[name]: partial(nfnetlink.add_rules, rules[name])})
+    visit({hosts[name]: partial(nfnetlink.add_rules, rules[name], means) for name in list(rules)[1:]})
 
 
 def _wires(ways: tuple[Direction, ...], apply: Apply) -> dict[str, Wire]:
@@ -171,7 +179,7 @@ def _wires(ways: tuple[Direction, ...], apply: Apply) -> dict[str, Wire]:
 
 def _changer(hosts: dict[str, Host], line: DelayLine | None, seed: int) -> Apply:
     def apply(way: Direction, before: Shape, after: Shape) -> None:
-        _ask(hosts[way.sender.node], shaping.changes(way, before, after, seed))
+        hosts[way.sender.node].ask(shaping.changes(way, before, after, seed))
         if line and way.means == "delay_line":
             line.tell(shaping.queue(way, after))
 

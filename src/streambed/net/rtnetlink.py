@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streambed.kinds.shape_rules import delays
 from streambed.net.netlink import CREATE, EXCLUSIVE, REPLACE, Request, attribute, nested, text, u32
@@ -26,6 +27,8 @@ EVEN = tuple(range(-8191, 8192, 2))
 
 _IFF_UP = 1
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS = 1, 3, 18, 28, 40
+_IFLA_NUM_TX_QUEUES, _IFLA_NUM_RX_QUEUES = 31, 32
+_ONE_QUEUE = attribute(_IFLA_NUM_TX_QUEUES, u32(1)) + attribute(_IFLA_NUM_RX_QUEUES, u32(1))
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _NDA_DST, _NDA_LLADDR, _PERMANENT = 1, 2, 0x80
@@ -43,16 +46,29 @@ def _interface(index: int, *, up: bool) -> bytes:
     return struct.pack("=BBHiII", 0, 0, 0, index, _IFF_UP if up else 0, _IFF_UP if up else 0)
 
 
-def veth(near: Port, far: Port, far_namespace: int) -> Request:
-    """A pair of interfaces: `near` here and up, `far` in the namespace of that descriptor and still down.
+class End(NamedTuple):
+    """One end of a pair of interfaces: its port, the address of its node, and the namespace that it will be in, as a descriptor."""
 
-    The far end cannot be made up in the same message: the kernel answers ENOTCONN.
+    port: Port
+    address: str
+    namespace: int
+
+
+def veth(near: End, far: End) -> Request:
+    """A pair of interfaces, still down, each in its namespace; whoever asks need not be in either.
+
+    One queue each: by default there are as many as processors, each with its folders in sysfs, and without XDP they serve nobody.
     """
-    peer = _interface(far.index, up=False) + attribute(_IFLA_IFNAME, text(far.interface)) + attribute(_IFLA_NET_NS_FD, u32(far_namespace))
-    kind = attribute(_IFLA_INFO_KIND, text("veth")), nested(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, peer))
-    body = _interface(near.index, up=True) + attribute(_IFLA_IFNAME, text(near.interface)) + nested(_IFLA_LINKINFO, *kind)
-    asks = f"make the link {near.node}/{near.interface} to {far.node}/{far.interface}"
-    return Request(asks=asks, kind=NEWLINK, flags=NEW, body=body)
+    kind = attribute(_IFLA_INFO_KIND, text("veth")), nested(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, _end(far)))
+    asks = f"make the link {near.port.node}/{near.port.interface} to {far.port.node}/{far.port.interface}"
+    return Request(asks=asks, kind=NEWLINK, flags=NEW, body=_end(near) + nested(_IFLA_LINKINFO, *kind))
+
+
+def _end(end: End) -> bytes:
+    """The hardware address is derived from the node's address, so that neighbours know it without asking."""
+    name, place = attribute(_IFLA_IFNAME, text(end.port.interface)), attribute(_IFLA_NET_NS_FD, u32(end.namespace))
+    hardware = attribute(_IFLA_ADDRESS, _hardware_address(end.address))
+    return _interface(end.port.index, up=False) + name + place + hardware + _ONE_QUEUE
 
 
 def up(port: Port) -> Request:
@@ -66,14 +82,6 @@ def address(port: Port, of: str) -> Request:
     body = struct.pack("=BBBBI", socket.AF_INET, 32, 0, _SCOPE_UNIVERSE, port.index)
     body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
     return Request(asks=f"give {port.node}/{port.interface} the address {of}", kind=NEWADDR, flags=NEW, body=body)
-
-
-def hardware(port: Port, of: str) -> Request:
-    """Derive the hardware address of an interface from its node's address, so that neighbours know it without asking."""
-    asks = f"give {port.node}/{port.interface} a hardware address"
-    return Request(
-        asks=asks, kind=NEWLINK, flags=0, body=_interface(port.index, up=False) + attribute(_IFLA_ADDRESS, _hardware_address(of))
-    )
 
 
 def neighbour(port: Port, of: str) -> Request:

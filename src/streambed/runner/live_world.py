@@ -13,13 +13,15 @@ from streambed.kinds.components.component import Component
 from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
 from streambed.plan import Plan
-from streambed.record import Events, now_ns, read_json, wait_until
+from streambed.record import Events, now_ns, read_json, wait_for_an_end, wait_until
 from streambed.runner.cast import cast_of
 from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
 from streambed.world import Heal, Wire
 
 Answer = TypeVar("Answer")
 STOP_S = 3.0
+TROUBLES_S_MAX = 0.5
+"""So late may be noticed that something went wrong in another thread."""
 MOMENT_NS = 200_000_000
 """So long an answer to who holds a role is believed."""
 KERNEL_TIMERS = ("tcp_retries2", "tcp_syn_retries", "tcp_rto_min_us", "tcp_rto_max_ms")
@@ -122,6 +124,14 @@ class LiveWorld:
             return done()
 
         return wait_until(done_or_dead, limit_s=limit_s, step_s=step_s)
+
+    def rest_until(self, time_ns: int) -> None:
+        """Wait for a time while watching that everybody lives: a death is noticed at once, other troubles soon."""
+        while (left_ns := time_ns - now_ns()) > 0:
+            self.watch()
+            line = self.network.delay_line
+            pids = [process.pid for process in self.processes.values() if process.pid]
+            wait_for_an_end([*pids, line.pid] if line else pids, limit_s=min(left_ns / 1e9, TROUBLES_S_MAX))
 
     def stop(self, processes: list[LiveProcess]) -> None:
         """Ask politely, then insist."""

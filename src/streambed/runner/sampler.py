@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from streambed.kinds.components import SparkJob
+from streambed.net.ports import METRICS
 from streambed.record import now_ns
 from streambed.runner.cast import Cast
 from streambed.runner.live_world import LiveWorld
-from streambed.tables import SAMPLES, Table
+from streambed.tables import SAMPLES, Table, column
 
 EVERY_S = 1.0
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -54,6 +55,8 @@ class Sampler:
         self._world = world
         self._components = cast.components
         self._table = table
+        ports = world.network.ports.names
+        self._port_columns = column(METRICS * len(ports)), column([port for port in ports for _ in METRICS])
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler")
         self._wall_minus_monotonic_ns = time.time_ns() - now_ns()
@@ -68,15 +71,16 @@ class Sampler:
     def sample(self) -> None:
         """Measure everything now."""
         time_ns = now_ns()
-        for metric, of, value in (*self._ports(), *self._processes(), *self._agents(), *self._delay_line()):
+        self._sample_ports(time_ns)
+        for metric, of, value in (*self._processes(), *self._agents(), *self._delay_line()):
             self._table.append(time_ns, metric, of, value)
         self._table.flush()
         self._batches()
 
-    def _ports(self) -> Iterator[Measured]:
-        for of, *counts in self._world.network.port_counters():
-            for metric, count in zip(("port_rx_bytes", "port_tx_bytes", "port_rx_packets", "port_tx_packets"), counts, strict=True):
-                yield metric, of, count
+    def _sample_ports(self, time_ns: int) -> None:
+        """All at once: there are four values for each of many ports, and only the values are new each time."""
+        values = self._world.network.ports.read()
+        self._table.append_columns([time_ns] * len(values), *self._port_columns, values)
 
     def _processes(self) -> Iterator[Measured]:
         names = {process.pid: process.name for process in self._world.processes.values() if process.pid}

@@ -50,23 +50,20 @@ class Timeline:
                 break
             if not moment.heals:
                 self._ask_ahead(self._faults[moment.fault].roles, due_ns)
-            self._wait_until(due_ns)
+            self._world.rest_until(due_ns)
             if moment.heals:
                 self.heal(moment.fault)
             else:
                 self._inject(moment.fault)
-        self._wait_until(end_ns)
+        self._world.rest_until(end_ns)
 
     def _ask_ahead(self, roles: Sequence[str], due_ns: int) -> None:
         """The world remembers the answer for a moment: brokers take some milliseconds to answer, and the fault should not."""
         if roles:
-            self._wait_until(due_ns - AHEAD_NS)
+            self._world.rest_until(due_ns - AHEAD_NS)
         for role in roles:
             with contextlib.suppress(WorldError):  # It will be asked again when the fault comes.
                 self._world.holder(role)
-
-    def _wait_until(self, time_ns: int) -> None:
-        self._world.wait(lambda: now_ns() >= time_ns, limit_s=max(0, time_ns - now_ns()) / 1e9)
 
     def _inject(self, number: int) -> None:
         """Do it, and record when it held. One that cannot be done now is recorded too, and the run goes on without it."""
