@@ -128,6 +128,16 @@ class Host:
             _own_tmp(self._furniture, self.name)
 
 
+def look_afresh() -> None:
+    """Give the calling thread a /proc that nobody has looked through yet.
+
+    The kernel finds the settings of a network among those of all networks that were seen through the same mount, one by one: the
+    thousandth would take ten times as long as the hundredth.
+    """
+    syscalls.unshare(CLONE_NEWNS)
+    syscalls.mount("proc", Path("/proc"), kind="proc", flags=syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC)
+
+
 def visit(errands: Mapping[Host, Callable[[], Answer]]) -> list[Answer]:
     """Call a function in the network of each host, all at once; what they return, or the first error.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from streambed.net import bundles, netlink, nfnetlink, rtnetlink, shaping
 from streambed.net.delay_line import DelayLine, delay_line
-from streambed.net.hosts import TMP, Furniture, Host, visit
+from streambed.net.hosts import TMP, Furniture, Host, look_afresh, visit
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import Means, QueueRule
 from streambed.net.ports import PortCounters
@@ -26,6 +26,8 @@ from streambed.net.wires import Apply, Wire
 from streambed.plan import Plan, PlannedNode, Port, Shape
 from streambed.world import Heal
 
+AT_A_TIME = 50
+"""So many hosts are made through one view of /proc (see hosts.look_afresh)."""
 _UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
 
 
@@ -93,14 +95,18 @@ def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host
     names = directory / "hosts"
     names.write_text(names_file(plan))
     furniture = Furniture(names=names, kept=kept_in_tmp(plan, directory))
+    hosts: dict[str, Host] = {}
 
-    def make(node: PlannedNode) -> Host:  # No program runs on a switch, so it needs no file system.
-        host = Host(node.name, switch=node.switch, furniture=None if node.switch else furniture)
-        stack.callback(host.close)
-        return host
+    def make(nodes: Sequence[PlannedNode]) -> None:
+        look_afresh()
+        for node in nodes:  # No program runs on a switch, so it needs no file system.
+            hosts[node.name] = Host(node.name, switch=node.switch, furniture=None if node.switch else furniture)
+            stack.callback(hosts[node.name].close)
 
     with ThreadPoolExecutor(plan.machine.cores) as makers:
-        return dict(zip((node.name for node in plan.nodes), makers.map(make, plan.nodes), strict=True))
+        for made in [makers.submit(make, plan.nodes[first : first + AT_A_TIME]) for first in range(0, len(plan.nodes), AT_A_TIME)]:
+            made.result()
+    return {node.name: hosts[node.name] for node in plan.nodes}
 
 
 def _start_delay_line(
