@@ -7,6 +7,7 @@ hosts most may run nothing.
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from streambed.errors import WorldError
+from streambed.errors import MachineError, WorldError
 from streambed.net import syscalls
 from streambed.net.netlink import Channel, Request
 from streambed.net.syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWUTS
@@ -26,6 +27,9 @@ Answer = TypeVar("Answer")
 TMP = Path("/tmp")
 TMP_LIMIT = "size=2g"
 VISITORS_MAX = 64
+DESCRIPTORS_PER_HOST = 4
+"""Its namespace, its channel and its counters; and perhaps a process to watch."""
+DESCRIPTORS_SPARE = 512
 _COUNTERS_BYTES = 1 << 20
 _NAMES = Path("/etc/hosts")
 _NET_SETTINGS = {
@@ -126,6 +130,19 @@ class Host:
         if self._furniture:
             syscalls.bind(str(self._furniture.names), _NAMES)
             _own_tmp(self._furniture, self.name)
+
+
+def make_room(hosts: int) -> None:
+    """Let this process keep as many files open as so many hosts take; MachineError if it may not. Programs that it starts may too."""
+    needed = hosts * DESCRIPTORS_PER_HOST + DESCRIPTORS_SPARE
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and needed > most:
+        raise MachineError(
+            f"{hosts} nodes take about {needed} open files, and a process of yours may have {most} at most (ulimit -Hn): "
+            f"raise `nofile` in /etc/security/limits.conf to {needed} or more"
+        )
+    if now != resource.RLIM_INFINITY and needed > now:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 
 
 def look_afresh() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from streambed.net import bundles, netlink, nfnetlink, rtnetlink, shaping
 from streambed.net.delay_line import DelayLine, delay_line
-from streambed.net.hosts import TMP, Furniture, Host, look_afresh, visit
+from streambed.net.hosts import TMP, Furniture, Host, look_afresh, make_room, visit
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import Means, QueueRule
 from streambed.net.ports import PortCounters
@@ -92,6 +92,7 @@ def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
 
 def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host]:
     """The threads that make hosts end with it: each is left in the network that it made last."""
+    make_room(len(plan.nodes))
     names = directory / "hosts"
     names.write_text(names_file(plan))
     furniture = Furniture(names=names, kept=kept_in_tmp(plan, directory))

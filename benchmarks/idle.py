@@ -1,0 +1,88 @@
+"""What an idle network costs: 100 hosts and 100 switches, counters of every port each second, nobody sends anything.
+
+    scripts/bench idle [SECONDS]
+
+Runs it as a user would and reads the CPU time of the conductor, the delay line and process 1 over a while in which nothing happens.
+`cpu_share` is theirs together, as a part of one core; what the launcher outside the box takes stands beside it. The last line is
+one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from build import tree
+
+ROOT = Path(__file__).parents[1]
+SETTLE_S = 3
+LIMIT_S = 60
+
+
+def fields(pid: int) -> list[str]:
+    """What /proc/PID/stat says after the program's name; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds of a process and its threads, those that ended too."""
+    return sum(map(int, fields(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def child_of(pid: int, program: str) -> int:
+    """The child in whose command line a word appears."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        if fields(int(entry))[1:2] == [str(pid)] and program in Path(f"/proc/{entry}/cmdline").read_text():
+            return int(entry)
+    raise SystemExit(f"process {pid} has no child {program}")
+
+
+def roles(launcher: int) -> dict[str, int]:
+    """launcher ▸ box ▸ process 1 ▸ conductor ▸ delay line"""
+    box = child_of(launcher, "streambed.runner.box")
+    first = child_of(box, "streambed.runner.box")
+    conductor = child_of(first, "streambed.runner.box")
+    return {"launcher": launcher, "first": first, "conductor": conductor, "delay_line": child_of(conductor, "delay_line")}
+
+
+def wait_for_load(folder: Path) -> None:
+    """Until the run has gone through its start."""
+    end = time.monotonic() + LIMIT_S
+    while not any('"phase": "load"' in path.read_text() for path in folder.glob("runs/*/latest/history/events.jsonl")):
+        if time.monotonic() > end:
+            raise SystemExit(f"the run did not reach its load within {LIMIT_S} s")
+        time.sleep(0.1)
+
+
+def main(seconds: float) -> None:
+    """One run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        experiment = tree(hosts=100, switches=100, duration=f"{seconds + 2 * SETTLE_S:g}s")
+        (folder / "idle.yaml").write_text(json.dumps({"version": 1, **experiment.declaration()}))
+        command = [str(ROOT / ".venv" / "bin" / "streambed"), "run", "idle.yaml", "--no-report"]
+        launcher = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+        wait_for_load(folder)
+        time.sleep(SETTLE_S)
+        pids = roles(launcher.pid)
+        began, before = time.monotonic(), {role: cpu_s(pid) for role, pid in pids.items()}
+        time.sleep(seconds)
+        took_s = time.monotonic() - began
+        share = {role: (cpu_s(pid) - before[role]) / took_s for role, pid in pids.items()}
+        if launcher.wait():
+            raise SystemExit(f"the run ended with status {launcher.returncode}")
+    of_box = sum(value for role, value in share.items() if role != "launcher")
+    parts = {f"{role}_share": round(value, 5) for role, value in share.items()}
+    print(json.dumps({"bench": "idle", "hosts": 100, "switches": 100, "seconds": round(took_s, 1), "cpu_share": round(of_box, 5), **parts}))
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 30.0)
