@@ -115,7 +115,7 @@ class Host:
 
     def _live(self) -> None:
         moved_in: Future[None] = Future()
-        _fulfil(moved_in, self._move_in)
+        _fulfil(moved_in, lambda: move_in(self.namespace, self.name, self._furniture))
         while work := self._work.get():
             future, function = work
             if trouble := moved_in.exception():
@@ -123,13 +123,15 @@ class Host:
             else:
                 _fulfil(future, function)
 
-    def _move_in(self) -> None:
-        syscalls.setns(self.namespace, CLONE_NEWNET)
-        syscalls.unshare(CLONE_NEWNS | CLONE_NEWUTS)
-        socket.sethostname(self.name)
-        if self._furniture:
-            syscalls.bind(str(self._furniture.names), _NAMES)
-            _own_tmp(self._furniture, self.name)
+
+def move_in(namespace: int, name: str, furniture: Furniture | None) -> None:
+    """Let the calling thread live where that network is, with a name and, if furnished, a file system of its own."""
+    syscalls.setns(namespace, CLONE_NEWNET)
+    syscalls.unshare(CLONE_NEWNS | CLONE_NEWUTS)
+    socket.sethostname(name)
+    if furniture:
+        syscalls.bind(str(furniture.names), _NAMES)
+        _own_tmp(furniture, name)
 
 
 def make_room(hosts: int) -> None:
