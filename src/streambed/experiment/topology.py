@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from ipaddress import IPv4Address
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from streambed.errors import Problem, suggestion
+from streambed.experiment.given_routes import route_problems
 from streambed.experiment.link import Link, NodeName
 from streambed.kinds.declaring import declared
-from streambed.units import Share
+from streambed.units import Duration, Share
 
 NODES_MAX = 60_000
 RESERVED_NODES = ("localhost", "run", "self")
 SWITCHES_NETWORK = "10.255"
 """Switches have addresses that begin so; no host has."""
+
+RoutingBy = Literal["least_delay", "fewest_hops", "widest", "multipath", "by_hand"]
+
+
+def _unless_never(found: Any) -> Any:
+    return None if found == "never" else found
 
 
 @declared
@@ -32,6 +40,13 @@ class Topology:
     cpu: dict[NodeName, Share] = Field(default_factory=dict)
     """How much of the whole machine, all cores together, the processes of a host may use; others may use all of it."""
     links: tuple[Link, ...] = ()
+    """The links. There may be loops, hosts with several links, and several links between two nodes."""
+    routing: RoutingBy = "least_delay"
+    """Which ways packets take."""
+    routes: tuple[Annotated[tuple[NodeName, ...], Field(min_length=2)], ...] = ()
+    """Ways by hand, each as the list of its nodes; they come before what `routing` says."""
+    reroute: Annotated[Duration | None, BeforeValidator(_unless_never)] = None
+    """How long after a link failed, or came back, packets take other ways; never, if it is not given."""
 
     def places(self) -> list[tuple[str, str]]:
         """The key and the name of every mention of a node, in the order of the declaration."""
@@ -62,8 +77,14 @@ class Topology:
         found = [
             Problem(key=f"links.{at}.{problem.key}", says=problem.says) for at, link in enumerate(self.links) for problem in link.problems()
         ]
-        found += _named_twice(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists()
-        return found + list(_ports_taken(self.links)) + list(self._wrong_addresses()) + list(self._wrong_caps())
+        found += _named_twice(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists() + list(_apart(self.links))
+        found += list(_ports_taken(self.links)) + list(self._wrong_addresses()) + list(self._wrong_caps())
+        return found + list(route_problems(self.routes, self.links, set(self.switches))) + self._wrong_routing()
+
+    def _wrong_routing(self) -> list[Problem]:
+        if self.routing == "by_hand" and not self.routes:
+            return [Problem(key="routing", says="ways by hand are wanted, but none is given: list them under `routes`")]
+        return []
 
     def _unlinked(self) -> list[Problem]:
         linked = {name for link in self.links for name in link.ends}
@@ -120,6 +141,27 @@ def _wrong_address(text: str) -> str:
         return f"{text} is among the addresses of switches: choose one outside {SWITCHES_NETWORK}.0.0/16"
     unusable = address.is_loopback or address.is_multicast or address.is_link_local or address.is_reserved or text.startswith("0.")
     return f"{text} cannot be the address of a host: choose one such as 10.0.0.1" if unusable else ""
+
+
+def _apart(links: tuple[Link, ...]) -> Iterator[Problem]:
+    """A network in several parts: a problem at the first link of each part but the first."""
+    beside: dict[str, set[str]] = {}
+    for link in links:
+        for one, other in (link.ends, link.ends[::-1]):
+            beside.setdefault(one, set()).add(other)
+    seen: set[str] = set()
+    for at, link in enumerate(links):
+        if link.ends[0] in seen:
+            continue
+        if seen:
+            says = f"the network is in parts: '{link.ends[0]}' is not linked with '{links[0].ends[0]}', by whatever way. Add a link"
+            yield Problem(key=f"links.{at}.ends", says=says)
+        ahead = [link.ends[0]]
+        while ahead:
+            node = ahead.pop()
+            if node not in seen:
+                seen.add(node)
+                ahead += beside[node] - seen
 
 
 def _ports_taken(links: tuple[Link, ...]) -> Iterator[Problem]:

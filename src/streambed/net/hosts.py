@@ -26,12 +26,15 @@ _NAMES = Path("/etc/hosts")
 _NET_SETTINGS = {
     "ipv4/conf/all/rp_filter": "0",  # Links have no numbers: a packet may well come by another way than the answer goes.
     "ipv4/conf/default/rp_filter": "0",
+    "ipv4/fib_multipath_hash_policy": "1",  # Connections are spread over several routes, not pairs of hosts.
     "ipv4/tcp_rmem": "4096 131072 67108864",  # The usual 6 MB would be the limit of a long fast link.
     "ipv4/tcp_wmem": "4096 16384 67108864",
     "ipv6/conf/all/disable_ipv6": "1",
     "ipv6/conf/default/disable_ipv6": "1",
 }
 _SWITCH_SETTINGS = {"ipv4/ip_forward": "1"}
+_OPTIONAL = {"ipv6", "fib_multipath_hash_policy"}
+"""A kernel without IPv6 has nothing to switch off, and one without routes by several ways refuses them itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +124,7 @@ def _fulfil(future: Future[Answer], function: Callable[[], Answer]) -> None:
 
 
 def _set(path: Path, value: str) -> None:
-    if path.exists() or "ipv6" not in path.parts:  # A kernel without IPv6 has nothing to switch off.
+    if path.exists() or not _OPTIONAL & set(path.parts):
         path.write_text(value)
 
 

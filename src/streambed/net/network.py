@@ -18,6 +18,7 @@ from streambed.net.delay_line import DelayLine, delay_line
 from streambed.net.hosts import TMP, Furniture, Host
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import Means, QueueRule
+from streambed.net.rerouting import Rerouting, Tables
 from streambed.net.shaping import Direction
 from streambed.net.wires import Apply, Wire
 from streambed.plan import Plan, PlannedNode, Port, Shape
@@ -29,10 +30,11 @@ _UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
 class Network:
     """What was built, while it lasts."""
 
-    def __init__(self, hosts: dict[str, Host], addresses: dict[str, str], wires: dict[str, Wire], line: DelayLine | None) -> None:
+    def __init__(self, plan: Plan, hosts: dict[str, Host], wires: dict[str, Wire], line: DelayLine | None) -> None:
         self.hosts = hosts
         self.wires = wires
-        self._addresses = addresses
+        self._addresses = plan.addresses()
+        self._rerouting = Rerouting(plan)
         self._line = line
         self._walls = count(1)
 
@@ -51,6 +53,17 @@ class Network:
         foreign = {node: [self._addresses[other] for side in sides if node not in side for other in side] for node in chain(*sides)}
         _at_once(self.hosts, {node: nfnetlink.wall(name, sources) for node, sources in foreign.items()})
         return lambda: _at_once(self.hosts, {node: nfnetlink.no_wall(name) for node in foreign})
+
+    def cut_wires(self) -> frozenset[str]:
+        """The names of the wires that carry nothing either way."""
+        return frozenset(name for name, wire in self.wires.items() if wire.is_cut)
+
+    def reroute(self, tables: Tables) -> list[str]:
+        """Let these routes hold from now on; the nodes whose routes changed."""
+        changes = self._rerouting.changes(tables)
+        for node, requests in changes.items():
+            _ask(self.hosts[node], requests)
+        return list(changes)
 
     def port_counters(self) -> list[tuple[str, int, int, int, int]]:
         """For every port "node/interface": bytes received and sent, packets received and sent, since it was made."""
@@ -71,7 +84,7 @@ def network(plan: Plan, directory: Path) -> Iterator[Network]:
         _shape(plan, hosts, ways)
         if line:
             line.wait_until_ready()
-        yield Network(hosts, plan.addresses(), _wires(ways, _changer(hosts, line, plan.seed)), line)
+        yield Network(plan, hosts, _wires(ways, _changer(hosts, line, plan.seed)), line)
 
 
 def names_file(plan: Plan) -> str:
@@ -126,7 +139,7 @@ def _settings(node: PlannedNode, neighbours: dict[Port, str]) -> list[Request]:
         asked += [rtnetlink.hardware(port, node.address), rtnetlink.up(port)]
         asked += [rtnetlink.address(port, node.address), rtnetlink.neighbour(port, neighbour)]
     by_name = {port.interface: port for port in neighbours}
-    return asked + [rtnetlink.route(route, by_name[route.interface], node.address) for route in node.routes]
+    return asked + [rtnetlink.route(route, by_name, node.address) for route in node.routes]
 
 
 def _shape(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:

@@ -47,10 +47,11 @@ def _columns(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
+    """Hosts by way; a block of addresses stands for all in it that have no route of their own, so it is told last."""
     ways: dict[str, list[str]] = {}
-    for route in node.routes:
-        way = f"{route.interface}, through {names[route.via]}" if route.via else route.interface
-        ways.setdefault(way, []).append("all" if route.destination == "default" else names[route.destination])
+    for route in sorted(node.routes, key=lambda route: route.destination not in names):
+        way = " or ".join(f"{hop.interface}, through {names[hop.via]}" if hop.via else hop.interface for hop in route.hops)
+        ways.setdefault(way, []).append("all" if route.destination == "default" else names.get(route.destination, route.destination))
     return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in ways.items())
 
 
