@@ -13,6 +13,7 @@ from streambed.errors import ProcessError
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, Events, now_ns
 from streambed.runner.cast import Cast, cast_of
+from streambed.runner.convergence import converging
 from streambed.runner.drain import Drain, final_states
 from streambed.runner.kafka_watching import watching
 from streambed.runner.live_world import LiveWorld, live_world
@@ -39,7 +40,7 @@ def conduct(plan: Plan) -> None:
     for note in plan.notes:
         events.record("note", says=note)
     try:
-        with live_world(plan, events) as world, sampling(world, cast), timeline(cast.faults, world) as faults:
+        with live_world(plan, events) as world, sampling(world, cast), converging(world), timeline(cast.faults, world) as faults:
             try:
                 start(world, "start")
                 ready(world, cast)
