@@ -1,4 +1,7 @@
-"""Where nodes are drawn: a star as a star, others by springs, very many in a circle. The same network always looks the same."""
+"""Where nodes are drawn: by their places on Earth, a star as a star, others by springs, very many in a circle.
+
+The same network always looks the same.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,16 @@ from streambed.experiment.topology import Topology
 SPRINGS_MAX = 400
 """With more nodes springs take too long."""
 MARGIN = 0.05
+BESIDE = 0.04
+"""How far from its place a node is drawn that shares it with another."""
 
 Places = dict[str, tuple[float, float]]
 
 
 def layout(topology: Topology) -> Places:
     """A place in the unit square for every node."""
+    if topology.places:
+        return _map(topology)
     graph = nx.Graph()
     graph.add_nodes_from(topology.nodes())
     graph.add_edges_from(link.ends for link in topology.links)
@@ -27,6 +34,28 @@ def layout(topology: Topology) -> Places:
         return _fitted(_circle(list(graph)))
     springs = nx.spring_layout(graph, pos=_circle(list(graph)), iterations=60, seed=1, method="force")
     return _fitted({node: (float(x), float(y)) for node, (x, y) in springs.items()})
+
+
+def _map(topology: Topology) -> Places:
+    """East to the right, north up. A node without a place of its own is beside a neighbour that has one, else in the middle.
+
+    Nodes in the same place, such as a city's switch and its hosts, are drawn around it.
+    """
+    known = dict(topology.places)
+    for one, other in [ends for link in topology.links for ends in (link.ends, link.ends[::-1])]:
+        if one not in known and other in topology.places:
+            known[one] = topology.places[other]
+    norths = [north for north, _ in known.values()]
+    middle = (sum(norths) / len(norths), sum(east for _, east in known.values()) / len(known))
+    narrowing = math.cos(math.radians(middle[0]))
+    fitted = _fitted({name: (known.get(name, middle)[1] * narrowing, known.get(name, middle)[0]) for name in topology.nodes()})
+    together: dict[tuple[float, float], list[str]] = {}
+    for name in (*topology.switches, *topology.host_names()):
+        together.setdefault(fitted[name], []).append(name)
+    for (x, y), names in together.items():
+        for name, (right, up) in _circle(names[1:]).items():
+            fitted[name] = (round(min(1, max(0, x + BESIDE * right)), 4), round(min(1, max(0, y + BESIDE * up)), 4))
+    return fitted
 
 
 def _circle(nodes: list[str]) -> Places:

@@ -82,7 +82,7 @@ class Routing:
 
     def _along(self, path: tuple[str, ...]) -> list[tuple[str, Hops]]:
         """The hops of a way that is given; none at all if one of its links failed."""
-        if any(near not in self._ways[node] for node, near in pairwise(path)):
+        if any(near not in self._ways.get(node, ()) for node, near in pairwise(path)):
             return []
         return [(node, self._to(node, near)) for node, near in pairwise(path)]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from streambed.errors import DeclarationError, UsageError
 from streambed.experiment import graphml_file
-from streambed.experiment.document import Place
 from streambed.experiment.draft import Draft
 from streambed.experiment.form import Form
 from streambed.experiment.model import Experiment
+from streambed.experiment.source import Place
 from streambed.experiment.stream2gym_files import ATTRIBUTES, attributes_of, properties_of
 from streambed.experiment.stream2gym_kafka import NAME, put_kafka
 from streambed.experiment.stream2gym_network import put_faults, put_topology

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
 from ipaddress import IPv4Address
-from typing import Annotated, Any, Literal
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from streambed.errors import Problem, suggestion
+from streambed.experiment.earth import place_problems
+from streambed.experiment.generators import GENERATORS
+from streambed.experiment.generators.generator import NODES_MAX
 from streambed.experiment.given_routes import route_problems
 from streambed.experiment.link import Link, NodeName
 from streambed.kinds.declaring import declared
 from streambed.units import Duration, Share
 
-NODES_MAX = 60_000
 RESERVED_NODES = ("localhost", "run", "self")
 SWITCHES_NETWORK = "10.255"
 """Switches have addresses that begin so; no host has."""
+
+if TYPE_CHECKING:
+    from streambed.experiment.generators.generator import Generator
+else:
+    Generator = Annotated[reduce(or_, GENERATORS.values()), Field(discriminator="kind")]
 
 RoutingBy = Literal["least_delay", "fewest_hops", "widest", "multipath", "by_hand"]
 
@@ -31,12 +40,18 @@ def _unless_never(found: Any) -> Any:
 class Topology:
     """Nodes and the links between them. Whatever a link ends at and is not a switch is a host."""
 
+    generate: Generator | None = None
+    """A network by a few numbers; what is given by hand is added to it."""
+    graphml: str = ""
+    """Or a network from a GraphML file with coordinates: the same as `generate: {kind: graphml, file: …}`."""
     switches: tuple[NodeName, ...] = ()
     """Nodes that pass packets on and run nothing."""
     hosts: tuple[NodeName, ...] = ()
     """Hosts that should come first, or the only node of a network without links; others need not be named here."""
     addresses: dict[NodeName, str] = Field(default_factory=dict)
     """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1 and on, in order of mention."""
+    places: dict[NodeName, tuple[float, float]] = Field(default_factory=dict)
+    """Latitude and longitude of nodes, to draw them on a map."""
     cpu: dict[NodeName, Share] = Field(default_factory=dict)
     """How much of the whole machine, all cores together, the processes of a host may use; others may use all of it."""
     links: tuple[Link, ...] = ()
@@ -48,14 +63,14 @@ class Topology:
     reroute: Annotated[Duration | None, BeforeValidator(_unless_never)] = None
     """How long after a link failed, or came back, packets take other ways; never, if it is not given."""
 
-    def places(self) -> list[tuple[str, str]]:
+    def mentions(self) -> list[tuple[str, str]]:
         """The key and the name of every mention of a node, in the order of the declaration."""
         listed = [(f"{key}.{at}", name) for key in ("hosts", "switches") for at, name in enumerate(getattr(self, key))]
         return listed + [(f"links.{at}.ends.{end}", name) for at, link in enumerate(self.links) for end, name in enumerate(link.ends)]
 
     def nodes(self) -> list[str]:
         """All nodes in order of first mention."""
-        return list(dict.fromkeys(name for _, name in self.places()))
+        return list(dict.fromkeys(name for _, name in self.mentions()))
 
     def host_names(self) -> list[str]:
         """All hosts in order of first mention."""
@@ -77,9 +92,20 @@ class Topology:
         found = [
             Problem(key=f"links.{at}.{problem.key}", says=problem.says) for at, link in enumerate(self.links) for problem in link.problems()
         ]
-        found += _named_twice(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists() + list(_apart(self.links))
+        found += (
+            _named_twice(self.links) + _wrong_names(self.mentions()) + self._unlinked() + self._wrong_lists() + list(_apart(self.links))
+        )
         found += list(_ports_taken(self.links)) + list(self._wrong_addresses()) + list(self._wrong_caps())
+        found += self._misplaced()
         return found + list(route_problems(self.routes, self.links, set(self.switches))) + self._wrong_routing()
+
+    def _misplaced(self) -> list[Problem]:
+        nodes = set(self.nodes())
+        strangers = [name for name in self.places if name not in nodes]
+        says = "there is no node '{}'. {}"
+        return [Problem(key=f"places.{name}", says=says.format(name, suggestion(name, nodes))) for name in strangers] + place_problems(
+            self.places, "places"
+        )
 
     def _wrong_routing(self) -> list[Problem]:
         if self.routing == "by_hand" and not self.routes:
@@ -96,7 +122,7 @@ class Topology:
     def _wrong_lists(self) -> list[Problem]:
         first: dict[str, str] = {}
         found = []
-        for key, name in self.places():
+        for key, name in self.mentions():
             if key.startswith(("hosts", "switches")) and first.setdefault(name, key) != key:
                 found.append(Problem(key=key, says=f"'{name}' is named twice"))
         count = len(self.nodes())

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import FrameType
 
@@ -13,7 +14,6 @@ from streambed.errors import ProcessError
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, Events, now_ns
 from streambed.runner.cast import Cast, cast_of
-from streambed.runner.convergence import converging
 from streambed.runner.drain import Drain, final_states
 from streambed.runner.kafka_watching import watching
 from streambed.runner.live_world import LiveWorld, live_world
@@ -40,7 +40,7 @@ def conduct(plan: Plan) -> None:
     for note in plan.notes:
         events.record("note", says=note)
     try:
-        with live_world(plan, events) as world, sampling(world, cast), converging(world), timeline(cast.faults, world) as faults:
+        with live_world(plan, events) as world, sampling(world, cast), _converging(world), timeline(cast.faults, world) as faults:
             try:
                 start(world, "start")
                 ready(world, cast)
@@ -55,6 +55,15 @@ def conduct(plan: Plan) -> None:
         events.record("phase", phase="destroy")
         events.record("clock", wall_ns=time.time_ns())
         events.close()
+
+
+def _converging(world: LiveWorld) -> AbstractContextManager[None]:
+    """Packets take other ways when links fail, if that is declared. What finds these ways takes a while to load, so only then."""
+    if not world.plan.declaration["topology"].get("reroute"):
+        return nullcontext()
+    from streambed.runner.convergence import converging
+
+    return converging(world)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

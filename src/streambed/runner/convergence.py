@@ -71,10 +71,7 @@ class Convergence:
 
 @contextlib.contextmanager
 def converging(world: LiveWorld) -> Iterator[None]:
-    """Let packets take other ways when links fail, if that is declared."""
-    if not world.plan.declaration["topology"].get("reroute"):
-        yield
-        return
+    """Let packets take other ways when links fail."""
     convergence = Convergence(world.plan, world.network, world.record, world.troubles)
     world.links_changed = convergence.look
     try:
