@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -121,7 +121,7 @@ def on_the_map(
         switches=tuple(map(switch_of, places)),
         hosts=tuple(places),
         links=(*trunk, *leaves),
-        places=dict(chain.from_iterable(((name, place), (switch_of(name), place)) for name, place in places.items())),
+        places=dict(places),
     )
 
 
