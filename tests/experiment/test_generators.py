@@ -13,8 +13,8 @@ from streambed.errors import DeclarationError
 from streambed.experiment import reading
 from streambed.experiment.earth import distance_km
 from streambed.experiment.layout import layout
-from streambed.experiment.link import Way
 from streambed.experiment.routing import Routing
+from streambed.kinds.way import Way
 from streambed.units import Bandwidth, Duration
 
 TOWNS = {"berlin": (52.52, 13.40), "paris": (48.86, 2.35), "rome": (41.90, 12.50), "madrid": (40.42, -3.70)}

@@ -28,7 +28,7 @@ class Net:
         self.topology = topology
         assert topology.problems() == []
         self.links: tuple[PlannedLink, ...] = tuple(
-            links_of(Experiment(name="net", duration="1s", topology=topology, components=[])),
+            links_of(Experiment(name="net", duration="1s", topology=topology, components=[]), {}),
         )
         self.addresses = {node.name: node.address for node in nodes_of(topology, self.links)}
         self.failed = frozenset(failed)

@@ -14,7 +14,7 @@ from streambed.experiment.topology import Topology
 SPRINGS_MAX = 400
 """With more nodes springs take too long."""
 MARGIN = 0.05
-BESIDE = 0.04
+BESIDE = 0.09
 """How far from its place a node is drawn that shares it with another."""
 
 Places = dict[str, tuple[float, float]]
@@ -37,25 +37,28 @@ def layout(topology: Topology) -> Places:
 
 
 def _map(topology: Topology) -> Places:
-    """East to the right, north up. A node without a place of its own is beside a neighbour that has one, else in the middle.
+    """East to the right, north up. A node without a place of its own has that of its nearest neighbour with one.
 
     Nodes in the same place, such as a city's switch and its hosts, are drawn around it.
     """
     known = dict(topology.places)
-    for one, other in [ends for link in topology.links for ends in (link.ends, link.ends[::-1])]:
-        if one not in known and other in topology.places:
-            known[one] = topology.places[other]
-    norths = [north for north, _ in known.values()]
-    middle = (sum(norths) / len(norths), sum(east for _, east in known.values()) / len(known))
-    narrowing = math.cos(math.radians(middle[0]))
-    fitted = _fitted({name: (known.get(name, middle)[1] * narrowing, known.get(name, middle)[0]) for name in topology.nodes()})
+    ahead = list(known)
+    beside: dict[str, list[str]] = {name: [] for name in topology.nodes()}
+    for one, other in (ends for link in topology.links for ends in (link.ends, link.ends[::-1])):
+        beside[one].append(other)
+    for name in ahead:  # It grows on the way.
+        new = [near for near in beside[name] if near not in known]
+        known |= dict.fromkeys(new, known[name])
+        ahead += new
+    narrowing = math.cos(math.radians(sum(north for north, _ in known.values()) / len(known)))
+    places = _fitted({name: (east * narrowing, north) for name, (north, east) in known.items()})
     together: dict[tuple[float, float], list[str]] = {}
     for name in (*topology.switches, *topology.host_names()):
-        together.setdefault(fitted[name], []).append(name)
+        together.setdefault(places[name], []).append(name)
     for (x, y), names in together.items():
-        for name, (right, up) in _circle(names[1:]).items():
-            fitted[name] = (round(min(1, max(0, x + BESIDE * right)), 4), round(min(1, max(0, y + BESIDE * up)), 4))
-    return fitted
+        for name, (down, right) in _circle(names[1:]).items():  # From the top on, where the names of others leave most room.
+            places[name] = (x + BESIDE * right, y - BESIDE * down)
+    return _fitted(places)
 
 
 def _circle(nodes: list[str]) -> Places:

@@ -31,12 +31,13 @@ class RouteTables:
         self._addresses = addresses
         self._interfaces = [{port.node: port.interface for port in link.ports} for link in links]
         self._numbers = {name: int.from_bytes(socket.inet_aton(address), "big") for name, address in addresses.items()}
-        self._whole = Routing(topology)
+        self._delays_ns = [(link.shapes[0].delay_ns, link.shapes[1].delay_ns) for link in links]
+        self._whole = Routing(topology, delays_ns=self._delays_ns)
         self._everybody = sorted(self._numbers[host] for host in self._whole.hosts)
 
     def tables(self, failed: frozenset[int] = frozenset()) -> dict[str, tuple[Route, ...]]:
         """The routes of each node without the links that failed, by their places."""
-        routing = Routing(self._topology, failed) if failed else self._whole
+        routing = Routing(self._topology, failed, self._delays_ns) if failed else self._whole
         return {name: tuple(self._routes(name, routing)) for name in self._addresses}
 
     def _routes(self, node: str, routing: Routing) -> Iterator[Route]:

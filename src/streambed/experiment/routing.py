@@ -9,12 +9,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from streambed.experiment.link import Link
 from streambed.experiment.topology import Topology
+from streambed.kinds.way import Way
 
 UNLIMITED_BPS = 1 << 62
 """Wider than any link with a rate."""
@@ -35,12 +36,15 @@ Hops = tuple[Hop, ...]
 """Where packets go next; several that are equally good, if packets are spread."""
 
 
-def _cost(link: Link, source: str, by: str) -> Cost:
-    way = link.way(source)
-    delay_ns = way.delay.ns if way.delay else 0
+def _cost(way: Way, delay_ns: int, by: str) -> Cost:
     if by == "fewest_hops":
         return (0, 1, delay_ns)
     return (-(way.rate.bps if way.rate else UNLIMITED_BPS) if by == "widest" else 0, delay_ns, 1)
+
+
+def _delays_ns(link: Link) -> tuple[int, int]:
+    there, back = (link.way(source).delay for source in link.ends)
+    return there.ns if there else 0, back.ns if back else 0
 
 
 def _joined(rest: Cost, step: Cost) -> Cost:
@@ -48,12 +52,16 @@ def _joined(rest: Cost, step: Cost) -> Cost:
 
 
 class Routing:
-    """Where each node of a topology sends packets next; links that `failed`, by their places, are not there."""
+    """Where each node of a topology sends packets next; links that `failed`, by their places, are not there.
 
-    def __init__(self, topology: Topology, failed: frozenset[int] = frozenset()) -> None:
+    `delays_ns`, if given, are those of each link from its two ends: what its file of samples comes to is known to the planner only.
+    """
+
+    def __init__(self, topology: Topology, failed: frozenset[int] = frozenset(), delays_ns: Sequence[tuple[int, int]] = ()) -> None:
         self.switches = frozenset(topology.switches)
         self.hosts = topology.host_names()
         self._links = topology.links
+        self._delays_ns = delays_ns or [_delays_ns(link) for link in topology.links]
         self._by_hand = topology.routing == "by_hand"
         self._spread = topology.routing == "multipath"
         self._ways: dict[str, dict[str, tuple[Cost, Hops]]] = {name: {} for name in topology.nodes()}
@@ -72,8 +80,8 @@ class Routing:
 
     def _join(self, at: int, link: Link, by: str) -> None:
         """Of several links between two nodes the best counts; if packets are spread, all that are as good."""
-        for source, target in (link.ends, link.ends[::-1]):
-            cost = _cost(link, source, by)
+        for (source, target), delay_ns in zip((link.ends, link.ends[::-1]), self._delays_ns[at], strict=True):
+            cost = _cost(link.way(source), delay_ns, by)
             known, hops = self._ways[source].get(target, (cost, ()))
             if cost < known or not hops:
                 self._ways[source][target] = (cost, (Hop(target, at),))
@@ -202,21 +210,6 @@ class Routing:
         self._known[root] = costs, nexts
         return costs, nexts
 
-    def neighbours(self, node: str) -> list[str]:
-        """The nodes at the other ends of its links."""
-        return list(self.graph.successors(node))
-
-    def delay_ns(self, source: str, destination: str) -> float:
-        """How long packets are on their way; endless if there is none."""
-        delay_ns, node = 0, source
-        while node != destination:
-            near = self.next_hop(node, destination)
-            if near is None:
-                return math.inf
-            delay_ns += self.graph[node][near]["cost"] // HOPS_MAX
-            node = near
-        return delay_ns
-
     def unreachable(self, hosts: Iterable[str]) -> list[tuple[str, str]]:
         """Pairs of these hosts between which there is no way. From the first to the others is enough, unless ways are given by hand."""
         names = list(hosts)
@@ -230,8 +223,7 @@ class Routing:
     def delay_ns(self, source: str, host: str) -> float:
         """How long packets are on their way; endless if there is none."""
         way = self._way(source, host)
-        delays = [self._links[hop.link].way(node).delay for node, hop in way or ()]
-        return math.inf if way is None else sum(delay.ns for delay in delays if delay)
+        return math.inf if way is None else sum(self._delays_ns[hop.link][node != self._links[hop.link].ends[0]] for node, hop in way)
 
     def _way(self, source: str, host: str) -> list[tuple[str, Hop]] | None:
         """Each node that a packet passes, and its hop there; none if it does not arrive, as ways by hand may lead nowhere."""

@@ -12,10 +12,11 @@ from pydantic import Field
 
 from streambed.errors import Problem, suggestion
 from streambed.experiment.earth import Place, delay_between, distance_km, place_problems
-from streambed.experiment.generators.generator import Ends, Made, given, too_large, way_problems
-from streambed.experiment.link import Link, NodeName, Way
+from streambed.experiment.generators.generator import Ends, Made, joined, too_large, way_problems
+from streambed.experiment.link import Link, NodeName
 from streambed.kinds.components.component import missing_file
 from streambed.kinds.declaring import declared
+from streambed.kinds.way import Way
 from streambed.units import Duration
 
 HEADING = ["name", "latitude", "longitude"]
@@ -115,8 +116,9 @@ def on_the_map(
 ) -> Made:
     """A host for each place, on a switch of its own, and links between switches whose delays follow from distances."""
     delays = {ends: delay_between(places[ends[0]], places[ends[1]], detour=detour, shortest=shortest) for ends in pairs}
-    trunk = [Link(ends=(switch_of(one), switch_of(other)), **given(link) | {"delay": delays[one, other]}) for one, other in pairs]
-    leaves = [Link(ends=(name, switch_of(name)), **given(access)) for name in places]
+    plain = link.given if link else {}
+    trunk = [Link(ends=(switch_of(one), switch_of(other)), **plain | {"delay": delays[one, other]}) for one, other in pairs]
+    leaves = joined(((name, switch_of(name)) for name in places), access)
     return Made(
         switches=tuple(map(switch_of, places)),
         hosts=tuple(places),

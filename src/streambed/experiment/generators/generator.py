@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
 from streambed.errors import Problem
-from streambed.experiment.link import Link, Way
+from streambed.experiment.link import Link
+from streambed.kinds.way import Way
 
 Count = Annotated[int, Field(strict=True, ge=1)]
 Ends = tuple[str, str]
@@ -78,14 +79,9 @@ def numbered(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(1, count + 1))
 
 
-def given(way: Way | None) -> dict[str, Any]:
-    """What a way says, by key."""
-    return {found.name: value for found in fields(Way) if (value := getattr(way, found.name)) is not None} if way else {}
-
-
 def joined(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
     """A link for each pair of nodes, all alike."""
-    return (Link(ends=ends, **given(way)) for ends in pairs)
+    return (Link(ends=ends, **(way.given if way else {})) for ends in pairs)
 
 
 def way_problems(**ways: Way | None) -> list[Problem]:
@@ -93,7 +89,7 @@ def way_problems(**ways: Way | None) -> list[Problem]:
     return [
         Problem(key=f"{key}.{problem.key}", says=problem.says)
         for key, way in ways.items()
-        for problem in Link(ends=("a", "b"), **given(way)).problems()
+        for problem in Link(ends=("a", "b"), **(way.given if way else {})).problems()
     ]
 
 

@@ -14,9 +14,10 @@ from streambed.experiment.earth import place_problems
 from streambed.experiment.generators.cities import on_the_map
 from streambed.experiment.generators.generator import Made, too_large, way_problems
 from streambed.experiment.generators.zoo import Zoo, understood
-from streambed.experiment.link import NodeName, Way
+from streambed.experiment.link import NodeName
 from streambed.kinds.components.component import missing_file
 from streambed.kinds.declaring import declared
+from streambed.kinds.way import Way
 from streambed.units import Duration
 
 

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from streambed.errors import Problem
 from streambed.experiment.generators.generator import Count, OfSwitches
-from streambed.experiment.link import Way
 from streambed.kinds.declaring import declared
+from streambed.kinds.way import Way
 from streambed.units import Share
 
 

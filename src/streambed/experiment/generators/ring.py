@@ -8,8 +8,8 @@ import networkx as nx
 from pydantic import Field
 
 from streambed.experiment.generators.generator import OfSwitches
-from streambed.experiment.link import Way
 from streambed.kinds.declaring import declared
+from streambed.kinds.way import Way
 
 
 @declared

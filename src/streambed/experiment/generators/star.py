@@ -7,8 +7,8 @@ from typing import Literal
 
 from streambed.errors import Problem
 from streambed.experiment.generators.generator import Count, Made, joined, numbered, too_large, way_problems
-from streambed.experiment.link import Way
 from streambed.kinds.declaring import declared
+from streambed.kinds.way import Way
 
 
 @declared

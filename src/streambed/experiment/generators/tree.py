@@ -9,8 +9,8 @@ import networkx as nx
 
 from streambed.errors import Problem
 from streambed.experiment.generators.generator import Count, Made, joined, numbered, too_large, way_problems
-from streambed.experiment.link import Way
 from streambed.kinds.declaring import declared
+from streambed.kinds.way import Way
 
 
 @declared
