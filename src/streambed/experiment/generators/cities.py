@@ -54,8 +54,7 @@ class Cities:
         wrong += place_problems(self.cities, "cities") + self._wrong_pairs(places)
         if len(places) < 2:
             wrong.append(Problem(key="cities", says=f"there are {len(places)} cities: give two at least, here or in a `file`"))
-        if self.link and self.link.delay is not None:
-            wrong.append(Problem(key="link.delay", says="delays follow from distances here: leave it out, or lengthen them with `detour`"))
+        wrong += delay_problems(self.link)
         if wrong:
             return wrong
         return self._apart(places) + too_large(2 * len(places), len(self._linked(places))) + way_problems(access=self.access)
@@ -104,6 +103,13 @@ class Cities:
         """A switch and a host for each city."""
         places = self.cities | (_listed(base / self.file)[0] if self.file else {})
         return on_the_map(places, self._linked(places), detour=self.detour, shortest=self.shortest, link=self.link, access=self.access)
+
+
+def delay_problems(link: Way | None) -> list[Problem]:
+    """Delays follow from distances, so none may be given."""
+    given = [key for key in ("delay", "samples") if link and getattr(link, key) is not None]
+    says = "delays follow from distances here: leave it out, or lengthen them with `detour`"
+    return [Problem(key=f"link.{key}", says=says) for key in given]
 
 
 def switch_of(city: str) -> str:

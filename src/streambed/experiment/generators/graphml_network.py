@@ -11,7 +11,7 @@ from pydantic import Field
 from streambed.errors import DeclarationError, Problem, suggestion
 from streambed.experiment import graphml_file
 from streambed.experiment.earth import place_problems
-from streambed.experiment.generators.cities import on_the_map
+from streambed.experiment.generators.cities import delay_problems, on_the_map
 from streambed.experiment.generators.generator import Made, too_large, way_problems
 from streambed.experiment.generators.zoo import Zoo, understood
 from streambed.experiment.link import NodeName
@@ -50,9 +50,7 @@ class GraphmlNetwork:
             return [Problem(key="file", says=found.says, line=found.line, column=found.column, file=file) for found in error.problems]
         if zoo.problems:
             return list(zoo.problems)
-        wrong = place_problems(self.places, "places") + self._misplaced(zoo, base)
-        if self.link and self.link.delay is not None:
-            wrong.append(Problem(key="link.delay", says="delays follow from distances here: leave it out, or lengthen them with `detour`"))
+        wrong = place_problems(self.places, "places") + self._misplaced(zoo, base) + delay_problems(self.link)
         return wrong or too_large(2 * len(zoo.nodes), len(zoo.edges)) + way_problems(access=self.access)
 
     def _zoo(self, base: Path) -> Zoo:
