@@ -92,6 +92,9 @@ class FakeWorld:
     def record(self, event: str, **fields: Any) -> None:
         self.events.append((event, fields))
 
+    def links_changed(self) -> None:
+        """Nobody wants to know."""
+
     def watch(self) -> None:
         """Everybody lives."""
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streambed.api import check, report, run, study
+    from streambed.experiment.expansion import generated
+    from streambed.experiment.generators import Cities, FatTree, GraphmlNetwork, Line, Mesh, Random, Ring, Star, Tree
     from streambed.experiment.link import Link
     from streambed.experiment.model import Experiment
     from streambed.experiment.topology import Topology
@@ -29,50 +31,70 @@ if TYPE_CHECKING:
     from streambed.runs import Run
 
 _HOMES = {
+    "Cities": "streambed.experiment.generators",
     "Command": "streambed.kinds.components",
     "Consumer": "streambed.kinds.components",
     "Cut": "streambed.kinds.faults",
     "Degrade": "streambed.kinds.faults",
     "Experiment": "streambed.experiment.model",
+    "FatTree": "streambed.experiment.generators",
+    "GraphmlNetwork": "streambed.experiment.generators",
     "Isolate": "streambed.kinds.faults",
     "Kafka": "streambed.kinds.components",
     "Kill": "streambed.kinds.faults",
     "Latency": "streambed.kinds.checks",
+    "Line": "streambed.experiment.generators",
     "Link": "streambed.experiment.link",
+    "Mesh": "streambed.experiment.generators",
     "NoLoss": "streambed.kinds.checks",
     "Partition": "streambed.kinds.faults",
     "Pause": "streambed.kinds.faults",
     "Producer": "streambed.kinds.components",
+    "Random": "streambed.experiment.generators",
+    "Ring": "streambed.experiment.generators",
     "Run": "streambed.runs",
     "SparkJob": "streambed.kinds.components",
+    "Star": "streambed.experiment.generators",
     "Topic": "streambed.kinds.components.kafka",
     "Topology": "streambed.experiment.topology",
+    "Tree": "streambed.experiment.generators",
     "check": "streambed.api",
+    "generated": "streambed.experiment.expansion",
     "report": "streambed.api",
     "run": "streambed.api",
     "study": "streambed.api",
 }
 
 __all__ = [
+    "Cities",
     "Command",
     "Consumer",
     "Cut",
     "Degrade",
     "Experiment",
+    "FatTree",
+    "GraphmlNetwork",
     "Isolate",
     "Kafka",
     "Kill",
     "Latency",
+    "Line",
     "Link",
+    "Mesh",
     "NoLoss",
     "Partition",
     "Pause",
     "Producer",
+    "Random",
+    "Ring",
     "Run",
     "SparkJob",
+    "Star",
     "Topic",
     "Topology",
+    "Tree",
     "check",
+    "generated",
     "report",
     "run",
     "study",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from streambed.errors import WorldError
-from streambed.experiment import model, study_file
+from streambed.experiment import expansion, model, study_file
 from streambed.experiment.model import Experiment
 from streambed.experiment.placement import placed
 from streambed.history import Verdict
@@ -23,9 +23,10 @@ def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = "
     Relative paths in the experiment start at `base`; the run is kept under `into`.
     """
     base = Path(base).absolute()
+    experiment, notes = expansion.written_out(experiment, base)
     experiment = placed(experiment)
     model.check(experiment, base)
-    made = launcher.launch(launcher.prepare(experiment, base=base, into=Path(into)))
+    made = launcher.launch(launcher.prepare(experiment, base=base, into=Path(into), notes=notes))
     if made.state != "finished":
         raise WorldError(f"{made.directory}: {made.state}: {made.reason}")
     return made

@@ -107,12 +107,29 @@ class PlannedLink:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Hop:
+    """Packets leave by `interface`, to the neighbour `via` (empty: their destination is that neighbour)."""
+
+    interface: str
+    via: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Route:
-    """Packets to `destination` leave by `interface`, to the neighbour `via` (empty: the destination is that neighbour)."""
+    """Packets to `destination`, one address or a block such as 10.0.1.0/24, leave by `interface`, to the neighbour `via`.
+
+    The longest match counts. With further hops in `also`, connections are spread evenly over all of them.
+    """
 
     destination: str
     interface: str
     via: str = ""
+    also: tuple[Hop, ...] = ()
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        """All of them."""
+        return (Hop(interface=self.interface, via=self.via), *self.also)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,6 +78,8 @@ class Happenings:
             return f"{'inject':<8} {event['kind']} {event['target']}: FAILED, {event['reason']}"
         if kind in ("heal", "heal_failed"):
             return f"{'heal':<8} {event['kind']} {event['target']}{': FAILED, ' + event['reason'] if kind == 'heal_failed' else ''}"
+        if kind == "reroute":
+            return f"{'reroute':<8} {_rerouted(event)}"
         if kind == "process_ended":
             return f"{'ended':<8} {event['process']}, status {event['status']}{'' if event['expected'] else ', unexpectedly'}"
         if kind == "drained":
@@ -96,6 +98,11 @@ class Happenings:
             "ready": "waiting for jobs and clients",
             "load": f"for {self._plan.duration_ns / 1e9:g} s",
         }.get(phase, "")
+
+
+def _rerouted(event: dict[str, Any]) -> str:
+    around = f"around {', '.join(event['without'])}" if event["without"] else "back: every link carries packets again"
+    return f"{around}; {_count(len(event['nodes']), 'node')} changed"
 
 
 def clock(elapsed_ns: int) -> str:

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
+from streambed.experiment.document import document_of
+from streambed.experiment.expansion import expanded
 from streambed.experiment.keys import TABLES, keys_of
 from streambed.experiment.link import Link, Way
 from streambed.experiment.model import Experiment
@@ -57,6 +60,16 @@ def test_the_page_lists_each_key_with_its_default_in_the_order_of_the_class(head
     expected = [(key, default_text(key, fields[key].default, fields[key].default_factory)) for key in keys_of(declared)]
 
     assert re.findall(r"^\| `(\w+)` \| (.*?) \| .+ \|$", section(heading), re.MULTILINE) == expected
+
+
+def test_the_networks_of_the_page_are_right(tmp_path: Path) -> None:
+    parts = [part.split("```")[0] for part in PAGE.read_text().split("```yaml\ntopology:")[1:]]
+
+    for part in parts:
+        topology = TypeAdapter(Topology).validate_python(document_of(f"topology:{part}").content["topology"])
+        found = expanded(topology, tmp_path)
+        assert (found.problems, found.topology.problems()) == ((), [])
+    assert len(parts) == 2
 
 
 def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:

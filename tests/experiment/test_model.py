@@ -59,17 +59,19 @@ def test_two_clusters_cannot_share_a_host() -> None:
 
 
 def test_hosts_with_components_must_reach_each_other() -> None:
-    apart = Topology(switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "c"))])
+    apart = Topology(links=[Link(ends=("a", "c")), Link(ends=("c", "b"))])
 
     assert says(experiment(KAFKA, POET, topology=apart)) == [
         "topology.links: there is no way from 'a' to 'b': add a link. Packets pass through switches only, hosts do not forward"
     ]
 
 
-def test_hosts_without_components_may_be_apart() -> None:
-    apart = Topology(switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "core")), Link(ends=("c", "d"))])
+def test_a_network_in_parts_is_refused_and_told_once() -> None:
+    apart = Topology(switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "d")), Link(ends=("c", "d"))])
 
-    assert says(experiment(KAFKA, POET, topology=apart)) == []
+    assert says(experiment(KAFKA, POET, topology=apart)) == [
+        "topology.links.1.ends: the network is in parts: 'b' is not linked with 'a', by whatever way. Add a link"
+    ]
 
 
 @pytest.mark.parametrize(

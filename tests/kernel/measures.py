@@ -21,6 +21,8 @@ from streambed import record
 from streambed.net.network import Network, network
 from streambed.net.ports import METRICS
 from streambed.net.wires import Wire
+from streambed.plan import Plan
+from streambed.runner.convergence import Convergence
 
 PORT = 7777
 ECHO_LIMIT_S = 1.0
@@ -327,7 +329,54 @@ def narrowed(net: Network) -> dict[str, Any]:
     return found | {"after": look()}
 
 
-MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
+def passed(net: Network, source: str = "a", target: str = "b") -> list[str]:
+    """The switches that a datagram and its answer pass; none if it is not answered."""
+    before = packets_at_switches(net)
+    if round_trip_ms(net, source, target, 0.3) is None:
+        return []
+    return [switch for switch, packets in packets_at_switches(net).items() if packets > before[switch]]
+
+
+def packets_at_switches(net: Network) -> dict[str, int]:
+    """How many packets each switch has received."""
+    counts: Counter[str] = Counter({name: 0 for name in net.hosts if name.startswith("s")})
+    for port, received in zip(net.ports.names, net.ports.read()[2::4], strict=True):  # The third of four is packets received.
+        if port.startswith("s"):
+            counts[port.partition("/")[0]] += int(received)
+    return dict(sorted(counts.items()))
+
+
+def rerouted(net: Network, plan: Plan) -> dict[str, Any]:
+    """The ways from a to b: whole, with the link of the first fault cut, when other routes hold, and some time after it is mended."""
+    events: list[dict[str, Any]] = []
+    convergence = Convergence(plan, net, lambda event, **fields: events.append(fields), [])
+    wire = net.wires[" – ".join(plan.declaration["faults"][0]["link"])]
+    serve_echo(net, "b")
+    found: dict[str, Any] = {"whole": passed(net)}
+    wire.cut(wire.ends)
+    settle()
+    convergence.look()
+    found["cut"] = passed(net)
+    record.wait_until(lambda: len(events) == 1, limit_s=5)
+    found["rerouted"] = passed(net)
+    wire.mend(wire.ends)
+    convergence.look()
+    record.wait_until(lambda: len(events) == 2, limit_s=5)
+    found["back"] = passed(net)
+    convergence.close()
+    return found | {"events": events}
+
+
+def spread(net: Network, connections: int = 100) -> dict[str, Any]:
+    """How many packets each switch receives when a asks b from many ports."""
+    serve_echo(net, "b")
+    before = packets_at_switches(net)
+    answered = sum(round_trip_ms(net, "a", "b") is not None for _ in range(connections))
+    packets = {name: count - before[name] for name, count in packets_at_switches(net).items()}
+    return {"asked": connections, "answered": answered, "packets": packets}
+
+
+MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     function.__name__: function
     for function in (
         round_trips,
@@ -345,11 +394,14 @@ MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
         walls,
         lossy,
         narrowed,
+        rerouted,
+        spread,
     )
 }
 
 
 def measure(plan_path: str, folder: str, name: str) -> dict[str, Any]:
     """Build the plan and take one measurement."""
-    with network(plans.read(Path(plan_path)), Path(folder)) as net:
-        return (MEASURES | STREAMS)[name](net)
+    plan = plans.read(Path(plan_path))
+    with network(plan, Path(folder)) as net:
+        return rerouted(net, plan) if name == "rerouted" else (MEASURES | STREAMS)[name](net)

@@ -72,3 +72,10 @@ def test_hosts_whose_packets_stay_elsewhere_go_on_bundling() -> None:
     to_h0 = on_link(replace(plan, machine=replace(plan.machine, means="netem")), 0, DELAY, LOSSY)
 
     assert hosts(to_h0) == ["h1", "h2"]  # h0 itself sends nothing that crosses it.
+
+
+def test_where_packets_may_take_other_ways_later_all_hosts_are_meant() -> None:
+    plan = on_link(chain(3, DELAY, DELAY, means="netem"), 1, LOSSY)
+
+    assert hosts(replace(plan, declaration={"topology": {"reroute": "2s"}})) == ["a", "b"]
+    assert hosts(replace(chain(3, DELAY, DELAY, means="netem"), declaration={"topology": {"reroute": "2s"}})) == []

@@ -11,9 +11,11 @@ from streambed.net import netlink, nfnetlink, rtnetlink, shaping
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import QueueRule
 from streambed.net.rtnetlink import End
-from streambed.plan import Port, Route, Shape
+from streambed.plan import Hop, Port, Route, Shape
 
 NEAR, FAR = Port(node="a", interface="eth0", index=10), Port(node="b", interface="eth3", index=13)
+PORTS = {"eth0": NEAR, "eth1": Port(node="a", interface="eth1", index=11)}
+SPREAD = Route(destination="10.0.1.0/24", interface="eth0", via="10.255.0.1", also=(Hop(interface="eth1", via="10.255.0.2"),))
 RULES = [
     QueueRule(node="s", hook="forward", interface="eth1", number=7),
     QueueRule(node="s", hook="prerouting", interface="eth1", number=8),
@@ -24,7 +26,9 @@ REQUESTS = [
     rtnetlink.address(NEAR, "10.0.0.1"),
     rtnetlink.neighbour(NEAR, "10.0.0.2"),
     rtnetlink.unbundled(NEAR),
-    rtnetlink.route(Route(destination="default", interface="eth0", via="10.255.0.1"), NEAR, "10.0.0.1"),
+    rtnetlink.route(Route(destination="default", interface="eth0", via="10.255.0.1"), PORTS, "10.0.0.1"),
+    rtnetlink.route(SPREAD, PORTS, "10.0.0.1", change=True),
+    rtnetlink.no_route(SPREAD, "a"),
     rtnetlink.tbf(NEAR, shaping.bucket(40_000_000_000)),
     rtnetlink.netem(NEAR, Shape(delay_ns=1)),
     rtnetlink.netem(NEAR, Shape(delay_ns=20, jitter_ns=1, distribution="pareto", in_order=True, loss_enter=0.1, loss_leave=0.2)),
@@ -70,11 +74,18 @@ def test_netem_may_hold_all_that_is_on_its_way() -> None:
 
 
 def test_a_route_to_a_neighbour_needs_no_gateway() -> None:
-    near = rtnetlink.route(Route(destination="10.0.0.3/32", interface="eth0"), NEAR, "10.255.0.1")
-    far = rtnetlink.route(Route(destination="10.0.0.3/32", interface="eth0", via="10.255.0.2"), NEAR, "10.255.0.1")
+    near = rtnetlink.route(Route(destination="10.0.0.3/32", interface="eth0"), PORTS, "10.255.0.1")
+    far = rtnetlink.route(Route(destination="10.0.0.3/32", interface="eth0", via="10.255.0.2"), PORTS, "10.255.0.1")
 
     assert (near.body[6], near.body[8]) == (253, 0)  # Scope link.
     assert (far.body[6], far.body[8]) == (0, 4)  # Scope universe, onlink.
+
+
+def test_a_route_by_several_ways_names_each_with_its_neighbour() -> None:
+    body = rtnetlink.route(SPREAD, PORTS, "10.0.0.1").body
+
+    ways = [struct.pack("=HBBiHH4B", 16, 4, 0, index, 8, 5, 10, 255, 0, near) for index, near in ((10, 1), (11, 2))]
+    assert struct.pack("=HH", 36, 9) + b"".join(ways) in body
 
 
 def test_many_messages_go_in_few_pieces_but_a_transaction_in_one() -> None:

@@ -64,6 +64,15 @@ def test_a_fault_that_was_never_healed_lasts_to_the_end():
     assert timeline.moments(history)["says"].to_list() == ["gave up"]
 
 
+def test_a_change_of_routes_is_a_mark_on_the_timeline():
+    history = history_of(event(2, "reroute", without=["s1 – s2"], nodes=["s1", "s3"]), event(4, "reroute", without=[], nodes=[]))
+
+    assert timeline.moments(history)["says"].to_list() == [
+        "without s1 – s2: other routes at s1, s3",
+        "without none: other routes at no node",
+    ]
+
+
 def test_a_death_that_was_asked_for_is_no_mark_on_the_timeline():
     history = history_of(event(1, "process_ended", process="b", status=0, expected=True))
 

@@ -12,20 +12,11 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from streambed.errors import DeclarationError, Problem
 from streambed.experiment.keys import Path, dotted
+from streambed.experiment.source import Place, text_of
 
 VALUES_MAX = 1_000_000
 """Aliases can make a short text unfold into a very long one."""
 _MERGE = "tag:yaml.org,2002:merge"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where something was said: a line and a column, of the declaration or of a file that it names; or an option of the command line."""
-
-    line: int = 0
-    column: int = 0
-    option: str = ""
-    file: str = ""
 
 
 @dataclass
@@ -36,6 +27,8 @@ class Document:
     keys: dict[str, Place] = field(default_factory=dict)
     values: dict[str, Place] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What its reader should know about how it was understood."""
 
     def problem(self, key: str, says: str, *, at_key: bool = False) -> Problem:
         """A problem with its place: that of the key, or of the nearest key above it that was written."""
@@ -95,27 +88,6 @@ def document_at(path: File, noun: str) -> Document:
     if not isinstance(document.content, dict):
         raise DeclarationError(document.problems, str(path))
     return document
-
-
-def text_of(path: File) -> str:
-    """What a file says; DeclarationError if it cannot be read."""
-    try:
-        return bytes_of(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DeclarationError([Problem(key="", says=f"this is not UTF-8: byte {error.start} cannot be read")], str(path)) from None
-
-
-def bytes_of(path: File) -> bytes:
-    """What a file holds; DeclarationError if it cannot be read."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        says = "there is no such file"
-    except IsADirectoryError:
-        says = "this is a directory: name the file in it"
-    except OSError as error:
-        says = f"it cannot be read: {error.strerror}"
-    raise DeclarationError([Problem(key="", says=says)], str(path))
 
 
 class _Reading:

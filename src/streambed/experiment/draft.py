@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from streambed.errors import Problem, suggestion
-from streambed.experiment.document import Document, Place
+from streambed.experiment.document import Document
 from streambed.experiment.keys import Path as KeyPath
 from streambed.experiment.keys import dotted
+from streambed.experiment.source import Place
 
 
 class Draft:

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from streambed.experiment.document import Place
 from streambed.experiment.draft import Draft
+from streambed.experiment.source import Place
 
 
 class Form:

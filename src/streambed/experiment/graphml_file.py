@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from streambed.errors import DeclarationError, Problem
-from streambed.experiment.document import Place, bytes_of
+from streambed.experiment.source import Place, bytes_of
 
 SUFFIXES = (".graphml", ".xml")
 OTHER_PARTS = ("hyperedge", "port", "graph", "endpoint")

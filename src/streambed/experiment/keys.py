@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from streambed.experiment.generators import GENERATORS
 from streambed.experiment.model import Experiment
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.components import COMPONENTS
 from streambed.kinds.faults import FAULTS
 
-TABLES: dict[str, Mapping[str, type]] = {"components": COMPONENTS, "faults": FAULTS, "checks": CHECKS}
+TABLES: dict[str, Mapping[str, type]] = {"components": COMPONENTS, "faults": FAULTS, "checks": CHECKS, "topology.generate": GENERATORS}
 """The key under which each table's kinds are declared."""
 Path = tuple[str | int, ...]
 
@@ -88,8 +89,13 @@ def entry(found: Any, key: str | int) -> Any:
     return None
 
 
+def table_at(path: Sequence[str | int]) -> Mapping[str, type] | None:
+    """The table whose kinds stand at a place, or around it."""
+    return TABLES.get(str(path[0])) or TABLES.get(dotted(tuple(path[:2])))
+
+
 def path_of(location: Sequence[str | int]) -> Path:
     """The place in a file of an error's location, which also names the kind that was chosen, and marks keys and forms in brackets."""
     path = [step for step in location if not str(step).startswith("[")]
-    tagged = len(path) > 2 and path[2] in TABLES.get(str(path[0]), ())
+    tagged = len(path) > 2 and path[2] in (table_at(path) or ())
     return (*path[:2], *path[3:]) if tagged else tuple(path)

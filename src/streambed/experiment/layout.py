@@ -1,4 +1,7 @@
-"""Where nodes are drawn: a star as a star, others by springs, very many in a circle. The same network always looks the same."""
+"""Where nodes are drawn: by their places on Earth, a star as a star, others by springs, very many in a circle.
+
+The same network always looks the same.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,16 @@ from streambed.experiment.topology import Topology
 SPRINGS_MAX = 400
 """With more nodes springs take too long."""
 MARGIN = 0.05
+BESIDE = 0.09
+"""How far from its place a node is drawn that shares it with another."""
 
 Places = dict[str, tuple[float, float]]
 
 
 def layout(topology: Topology) -> Places:
     """A place in the unit square for every node."""
+    if topology.places:
+        return _map(topology)
     graph = nx.Graph()
     graph.add_nodes_from(topology.nodes())
     graph.add_edges_from(link.ends for link in topology.links)
@@ -27,6 +34,31 @@ def layout(topology: Topology) -> Places:
         return _fitted(_circle(list(graph)))
     springs = nx.spring_layout(graph, pos=_circle(list(graph)), iterations=60, seed=1, method="force")
     return _fitted({node: (float(x), float(y)) for node, (x, y) in springs.items()})
+
+
+def _map(topology: Topology) -> Places:
+    """East to the right, north up. A node without a place of its own has that of its nearest neighbour with one.
+
+    Nodes in the same place, such as a city's switch and its hosts, are drawn around it.
+    """
+    known = dict(topology.places)
+    ahead = list(known)
+    beside: dict[str, list[str]] = {name: [] for name in topology.nodes()}
+    for one, other in (ends for link in topology.links for ends in (link.ends, link.ends[::-1])):
+        beside[one].append(other)
+    for name in ahead:  # It grows on the way.
+        new = [near for near in beside[name] if near not in known]
+        known |= dict.fromkeys(new, known[name])
+        ahead += new
+    narrowing = math.cos(math.radians(sum(north for north, _ in known.values()) / len(known)))
+    places = _fitted({name: (east * narrowing, north) for name, (north, east) in known.items()})
+    together: dict[tuple[float, float], list[str]] = {}
+    for name in (*topology.switches, *topology.host_names()):
+        together.setdefault(places[name], []).append(name)
+    for (x, y), names in together.items():
+        for name, (down, right) in _circle(names[1:]).items():  # From the top on, where the names of others leave most room.
+            places[name] = (x + BESIDE * right, y - BESIDE * down)
+    return _fitted(places)
 
 
 def _circle(nodes: list[str]) -> Places:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from streambed.errors import suggestion
-from streambed.experiment.keys import TABLES, Path, dotted, is_declared, keys_of, noun_of, path_of, type_at
+from streambed.experiment.keys import TABLES, Path, dotted, is_declared, keys_of, noun_of, path_of, table_at, type_at
 from streambed.experiment.model import Experiment
 
 NAME_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 63 characters at most"
@@ -44,7 +44,7 @@ def _complaint(error: ErrorDetails, content: Any, root: Any) -> Complaint:
     if kind == "unexpected_keyword_argument":
         return Complaint(path=path, says=_unknown(path, content, root), at_key=True)
     if kind in ("union_tag_not_found", "union_tag_invalid"):
-        return Complaint(path=(*path, "kind"), says=_kind(str(path[0]), error))
+        return Complaint(path=(*path, "kind"), says=_kind(path, error))
     if kind == "missing":
         return Complaint(path=path, says=_missing(path, content, root), at_key=True)
     if error["loc"][-1] == "[key]":
@@ -71,12 +71,13 @@ def _unknown(path: Path, content: Any, root: Any) -> str:
     return f"unknown key '{path[-1]}'. {suggestion(str(path[-1]), known)}"
 
 
-def _kind(table: str, error: ErrorDetails) -> str:
-    known = TABLES[table]
+def _kind(path: Path, error: ErrorDetails) -> str:
+    known = table_at(path) or {}
+    owner = str(path[0]) if path[0] in TABLES else "generators"
     if error["type"] == "union_tag_not_found":
-        return f"is missing: each of the {table} needs a 'kind'. There is {', '.join(known)}."
+        return f"is missing: each of the {owner} needs a 'kind'. There is {', '.join(known)}."
     tag = error["ctx"]["tag"]
-    return f"there is no kind '{tag}' of {table}. {suggestion(str(tag), known)}"
+    return f"there is no kind '{tag}' of {owner}. {suggestion(str(tag), known)}"
 
 
 def _missing(path: Path, content: Any, root: Any) -> str:

@@ -93,7 +93,7 @@ def completed(declaration: Mapping[str, Any]) -> dict[str, Any]:
 def problems(experiment: Experiment, base: Path) -> list[Problem]:
     """All that is wrong although each key for itself is right; relative paths start at `base`."""
     found = _prefixed("topology", experiment.topology.problems())
-    found += placement.problems(experiment) if not found else []
+    found += [] if found else placement.problems(experiment) + _of_ways(experiment)
     found += _of_times(experiment) + _of_components(experiment, base) + _of_places(experiment) + _of_ports(experiment)
     hosts = experiment.topology.host_names()
     links = experiment.topology.ends_by_name()
@@ -145,19 +145,27 @@ def _of_components(experiment: Experiment, base: Path) -> list[Problem]:
 
 
 def _of_places(experiment: Experiment) -> list[Problem]:
-    """Components run on hosts that exist and can reach each other."""
+    """Components run on hosts that exist."""
     hosts = experiment.topology.host_names()
-    found, used = [], []
+    found = []
     for name, component in experiment.components.items():
         for key, node in ((key, node) for key, node in component.places.items() if node):
             says = f"'{node}' is a switch: components run on hosts" if node in experiment.topology.switches else ""
             if not says and node not in hosts:
                 says = f"there is no node '{node}'. {suggestion(node, hosts)}"
-            used += [] if says else [node]
             found += [Problem(key=f"components.{name}.{key}", says=says)] if says else []
+    return found
+
+
+def _of_ways(experiment: Experiment) -> list[Problem]:
+    """Components reach each other."""
+    hosts = set(experiment.topology.host_names())
+    used = [node for component in experiment.components.values() for node in component.places.values() if node in hosts]
     apart = Routing(experiment.topology).unreachable(dict.fromkeys(used))
-    says = "there is no way from '{}' to '{}': add a link. Packets pass through switches only, hosts do not forward"
-    return found + [Problem(key="topology.links", says=says.format(*pair)) for pair in apart]
+    by_hand = experiment.topology.routing == "by_hand"
+    advice = "give one under `routes`" if by_hand else "add a link. Packets pass through switches only, hosts do not forward"
+    key = f"topology.{'routes' if by_hand else 'links'}"
+    return [Problem(key=key, says=f"there is no way from '{one}' to '{other}': {advice}") for one, other in apart]
 
 
 def _of_ports(experiment: Experiment) -> list[Problem]:

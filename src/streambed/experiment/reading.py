@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from streambed.experiment import graphml_file, stream2gym, yaml_file
+from streambed.experiment.document import document_at
 from streambed.experiment.model import Experiment
+from streambed.experiment.topology import Topology
+from streambed.experiment.yaml_text import yaml_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +29,24 @@ def read(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> 
     """Read a file and check it; DeclarationError lists all that is wrong."""
     if path.suffix.lower() in graphml_file.SUFFIXES:
         return converted(path, overrides, seed, base=path.absolute().parent)
-    experiment = yaml_file.read(path, overrides, seed)
-    return Declared(experiment=experiment, base=path.absolute().parent, text=path.read_text())
+    document = document_at(path, "an experiment")
+    experiment = yaml_file.understood(document, path, overrides, seed)
+    return Declared(experiment=experiment, base=path.absolute().parent, text=path.read_text(), notes=tuple(document.notes))
 
 
 def converted(path: Path, overrides: Sequence[str] = (), seed: int | None = None, *, base: Path) -> Declared:
-    """What a stream2gym file comes to: its text is YAML that declares the same if it is kept in the folder `base`."""
+    """What a file comes to: its text is YAML that declares the same, with a network written out, if it is kept in the folder `base`."""
+    if path.suffix.lower() not in graphml_file.SUFFIXES:
+        return _written_out(path, overrides, seed, base=base)
     experiment, text, notes = stream2gym.read(path, overrides, seed, base=base)
     return Declared(experiment=experiment, base=base, text=text, notes=notes)
+
+
+def _written_out(path: Path, overrides: Sequence[str], seed: int | None, *, base: Path) -> Declared:
+    document = document_at(path, "an experiment")
+    experiment = yaml_file.understood(document, path, overrides, seed)
+    home = path.absolute().parent
+    notes = [*document.notes, *([f"relative paths start at {home}: keep this file there"] if base.resolve() != home.resolve() else [])]
+    content = {**document.content, "topology": TypeAdapter(Topology).dump_python(experiment.topology, mode="json", exclude_defaults=True)}
+    text = yaml_text(content, [f"Converted from {path.name}.", *(f"- {note}" for note in notes)])
+    return Declared(experiment=experiment, base=base, text=text, notes=tuple(notes))

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from streambed.experiment.generators import GENERATORS
 from streambed.experiment.model import Experiment
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.components import COMPONENTS
@@ -26,7 +27,7 @@ def schema() -> dict[str, Any]:
     """The schema of the YAML form, in which a component's name is its key and `kind` and `version` must be given."""
     found: dict[str, Any] = TypeAdapter(Experiment).json_schema(schema_generator=_Generator)
     definitions = found["$defs"]
-    for kind in (*COMPONENTS.values(), *FAULTS.values(), *CHECKS.values()):
+    for kind in (*COMPONENTS.values(), *FAULTS.values(), *CHECKS.values(), *GENERATORS.values()):
         definition = definitions[kind.__name__]
         definition["required"] = ["kind", *definition.get("required", [])]
         if kind in COMPONENTS.values():

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from streambed.errors import DeclarationError, UsageError
+from streambed.errors import DeclarationError, Problem, UsageError
 from streambed.experiment import graphml_file
-from streambed.experiment.document import Place
 from streambed.experiment.draft import Draft
 from streambed.experiment.form import Form
+from streambed.experiment.graphml_file import Graph
 from streambed.experiment.model import Experiment
+from streambed.experiment.source import Place
 from streambed.experiment.stream2gym_files import ATTRIBUTES, attributes_of, properties_of
 from streambed.experiment.stream2gym_kafka import NAME, put_kafka
 from streambed.experiment.stream2gym_network import put_faults, put_topology
@@ -57,6 +58,7 @@ def _asked_duration(overrides: Sequence[str]) -> Duration | None:
 
 def _drafted(path: Path, base: Path, duration: Duration | None) -> Draft:
     graph = graphml_file.read(path)
+    _refuse_network_alone(graph, path)
     draft = Draft(path, base)
     top = graph.item.place
     for key, value in {"version": VERSION, "name": _name(path), "duration": str(duration or DURATION)}.items():
@@ -79,6 +81,14 @@ def _drafted(path: Path, base: Path, duration: Duration | None) -> Draft:
     put_faults(draft, attributes, duration or DURATION)
     _put_checks(draft, top)
     return draft
+
+
+def _refuse_network_alone(graph: Graph, path: Path) -> None:
+    """A file with coordinates is a network for experiments, but none itself."""
+    if any("Latitude" in attribute.names for node in graph.nodes for attribute in node.attributes):
+        says = f"this is a network without programs on it: write an experiment beside it with topology: {{graphml: {path.name}}}"
+        place = graph.item.place
+        raise DeclarationError([Problem(key="graph", says=says, line=place.line, column=place.column)], str(path))
 
 
 def _name(path: Path) -> str:

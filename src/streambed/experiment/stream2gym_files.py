@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from streambed.errors import DeclarationError
-from streambed.experiment.document import Document, Place, documents_of, text_of
+from streambed.experiment.document import Document, documents_of
 from streambed.experiment.draft import Draft
 from streambed.experiment.form import Form
 from streambed.experiment.graphml_file import Item
+from streambed.experiment.source import Place, text_of
 
 ATTRIBUTES: dict[str, dict[str, tuple[str, ...]]] = {
     "graph": {"topicConfig": ("topicCfg",), "faultConfig": ("faultCfg",), "disconnectionConfig": ("dcCfg",)},

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from streambed.errors import suggestion
-from streambed.experiment.document import Place
 from streambed.experiment.draft import Draft
 from streambed.experiment.form import Form
 from streambed.experiment.graphml_file import Graph, Item
+from streambed.experiment.source import Place
 from streambed.experiment.stream2gym_files import KEYS, attributes_of, form_of
 from streambed.units import Bandwidth, Duration, Share
 

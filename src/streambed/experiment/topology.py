@@ -4,43 +4,73 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
 from ipaddress import IPv4Address
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from streambed.errors import Problem, suggestion
+from streambed.experiment.earth import place_problems
+from streambed.experiment.generators import GENERATORS
+from streambed.experiment.generators.generator import NODES_MAX
+from streambed.experiment.given_routes import route_problems
 from streambed.experiment.link import Link, NodeName
 from streambed.kinds.declaring import declared
-from streambed.units import Share
+from streambed.units import Duration, Share
 
-NODES_MAX = 60_000
 RESERVED_NODES = ("localhost", "run", "self")
 SWITCHES_NETWORK = "10.255"
 """Switches have addresses that begin so; no host has."""
+
+if TYPE_CHECKING:
+    from streambed.experiment.generators.generator import Generator
+else:
+    Generator = Annotated[reduce(or_, GENERATORS.values()), Field(discriminator="kind")]
+
+RoutingBy = Literal["least_delay", "fewest_hops", "widest", "multipath", "by_hand"]
+
+
+def _unless_never(found: Any) -> Any:
+    return None if found == "never" else found
 
 
 @declared
 class Topology:
     """Nodes and the links between them. Whatever a link ends at and is not a switch is a host."""
 
+    generate: Generator | None = None
+    """A network by a few numbers; what is given by hand is added to it."""
+    graphml: str = ""
+    """Or a network from a GraphML file with coordinates: the same as `generate: {kind: graphml, file: …}`."""
     switches: tuple[NodeName, ...] = ()
     """Nodes that pass packets on and run nothing."""
     hosts: tuple[NodeName, ...] = ()
     """Hosts that should come first, or the only node of a network without links; others need not be named here."""
     addresses: dict[NodeName, str] = Field(default_factory=dict)
     """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1 and on, in order of mention."""
+    places: dict[NodeName, tuple[float, float]] = Field(default_factory=dict)
+    """Latitude and longitude of nodes, to draw them on a map."""
     cpu: dict[NodeName, Share] = Field(default_factory=dict)
     """How much of the whole machine, all cores together, the processes of a host may use; others may use all of it."""
     links: tuple[Link, ...] = ()
+    """The links. There may be loops, hosts with several links, and several links between two nodes."""
+    routing: RoutingBy = "least_delay"
+    """Which ways packets take."""
+    routes: tuple[Annotated[tuple[NodeName, ...], Field(min_length=2)], ...] = ()
+    """Ways by hand, each as the list of its nodes; they come before what `routing` says."""
+    reroute: Annotated[Duration | None, BeforeValidator(_unless_never)] = None
+    """How long after a link failed, or came back, packets take other ways; never, if it is not given."""
 
-    def places(self) -> list[tuple[str, str]]:
+    def mentions(self) -> list[tuple[str, str]]:
         """The key and the name of every mention of a node, in the order of the declaration."""
         listed = [(f"{key}.{at}", name) for key in ("hosts", "switches") for at, name in enumerate(getattr(self, key))]
         return listed + [(f"links.{at}.ends.{end}", name) for at, link in enumerate(self.links) for end, name in enumerate(link.ends)]
 
     def nodes(self) -> list[str]:
         """All nodes in order of first mention."""
-        return list(dict.fromkeys(name for _, name in self.places()))
+        return list(dict.fromkeys(name for _, name in self.mentions()))
 
     def host_names(self) -> list[str]:
         """All hosts in order of first mention."""
@@ -62,8 +92,25 @@ class Topology:
         found = [
             Problem(key=f"links.{at}.{problem.key}", says=problem.says) for at, link in enumerate(self.links) for problem in link.problems()
         ]
-        found += _named_twice(self.links) + _wrong_names(self.places()) + self._unlinked() + self._wrong_lists()
-        return found + list(_ports_taken(self.links)) + list(self._wrong_addresses()) + list(self._wrong_caps())
+        found += (
+            _named_twice(self.links) + _wrong_names(self.mentions()) + self._unlinked() + self._wrong_lists() + list(_apart(self.links))
+        )
+        found += list(_ports_taken(self.links)) + list(self._wrong_addresses()) + list(self._wrong_caps())
+        found += self._misplaced()
+        return found + list(route_problems(self.routes, self.links, set(self.switches))) + self._wrong_routing()
+
+    def _misplaced(self) -> list[Problem]:
+        nodes = set(self.nodes())
+        strangers = [name for name in self.places if name not in nodes]
+        says = "there is no node '{}'. {}"
+        return [Problem(key=f"places.{name}", says=says.format(name, suggestion(name, nodes))) for name in strangers] + place_problems(
+            self.places, "places"
+        )
+
+    def _wrong_routing(self) -> list[Problem]:
+        if self.routing == "by_hand" and not self.routes:
+            return [Problem(key="routing", says="ways by hand are wanted, but none is given: list them under `routes`")]
+        return []
 
     def _unlinked(self) -> list[Problem]:
         linked = {name for link in self.links for name in link.ends}
@@ -75,7 +122,7 @@ class Topology:
     def _wrong_lists(self) -> list[Problem]:
         first: dict[str, str] = {}
         found = []
-        for key, name in self.places():
+        for key, name in self.mentions():
             if key.startswith(("hosts", "switches")) and first.setdefault(name, key) != key:
                 found.append(Problem(key=key, says=f"'{name}' is named twice"))
         count = len(self.nodes())
@@ -120,6 +167,27 @@ def _wrong_address(text: str) -> str:
         return f"{text} is among the addresses of switches: choose one outside {SWITCHES_NETWORK}.0.0/16"
     unusable = address.is_loopback or address.is_multicast or address.is_link_local or address.is_reserved or text.startswith("0.")
     return f"{text} cannot be the address of a host: choose one such as 10.0.0.1" if unusable else ""
+
+
+def _apart(links: tuple[Link, ...]) -> Iterator[Problem]:
+    """A network in several parts: a problem at the first link of each part but the first."""
+    beside: dict[str, set[str]] = {}
+    for link in links:
+        for one, other in (link.ends, link.ends[::-1]):
+            beside.setdefault(one, set()).add(other)
+    seen: set[str] = set()
+    for at, link in enumerate(links):
+        if link.ends[0] in seen:
+            continue
+        if seen:
+            says = f"the network is in parts: '{link.ends[0]}' is not linked with '{links[0].ends[0]}', by whatever way. Add a link"
+            yield Problem(key=f"links.{at}.ends", says=says)
+        ahead = [link.ends[0]]
+        while ahead:
+            node = ahead.pop()
+            if node not in seen:
+                seen.add(node)
+                ahead += beside[node] - seen
 
 
 def _ports_taken(links: tuple[Link, ...]) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic_core import ErrorDetails
 from streambed.errors import DeclarationError, Problem
 from streambed.experiment import overrides as command_line
 from streambed.experiment.document import Document, document_at
+from streambed.experiment.expansion import expanded
 from streambed.experiment.keys import dotted, entry, path_of
 from streambed.experiment.messages import complaints
 from streambed.experiment.model import Experiment, problems
@@ -62,11 +64,20 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
         rest, left_out = _without(content, errors)
         experiment, _ = _validated(rest)
     if experiment is not None:
-        experiment = placed(experiment)
+        made = expanded(experiment.topology, base)
+        document.notes += made.notes
+        if made.problems:
+            return experiment, found + [_placed(document, replace(problem, key=f"topology.{problem.key}")) for problem in made.problems]
+        experiment = placed(replace(experiment, topology=made.topology))
         told = {problem.key for problem in found}
         crossed = [problem for problem in problems(experiment, base) if problem.key not in told and not _follows(problem, left_out)]
         found += [document.problem(problem.key, problem.says) for problem in crossed]
     return experiment, found
+
+
+def _placed(document: Document, problem: Problem) -> Problem:
+    """Where it stands in the declaration, unless it is in another file."""
+    return problem if problem.file else document.problem(problem.key, problem.says)
 
 
 def _follows(problem: Problem, left_out: set[str]) -> bool:

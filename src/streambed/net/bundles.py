@@ -27,6 +27,8 @@ def ports_without_bundles(plan: Plan) -> list[Port]:
     hosts = {node.name for node in plan.nodes if not node.switch}
     ports = [port for link in plan.links for port in link.ports if port.node in hosts]
     needy = [port for port, shapes in _directions(plan) if any(_needs_single(shape, by_netem=by_netem) for shape in shapes)]
+    if needy and plan.declaration.get("topology", {}).get("reroute"):
+        return ports  # Who knows which ways packets will take.
     found = {port for port in needy if port.node in hosts}
     ways = _Ways(plan)
     for port in needy:
@@ -92,7 +94,7 @@ def _table(node: PlannedNode) -> list[tuple[int, dict[int, tuple[str, ...]]]]:
     for route in node.routes:
         address, _, length = route.destination.partition("/")
         mask = _ALL if address == "default" else (_EVERY_BIT << (32 - int(length or 32))) & _EVERY_BIT
-        found.setdefault(mask, {})[0 if address == "default" else _number(address) & mask] = (route.interface,)
+        found.setdefault(mask, {})[0 if address == "default" else _number(address) & mask] = tuple(hop.interface for hop in route.hops)
     return sorted(found.items(), reverse=True)
 
 

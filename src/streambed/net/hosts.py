@@ -39,7 +39,10 @@ _NET_SETTINGS = {
     "ipv4/tcp_wmem": b"4096 16384 67108864",
 }
 _SWITCH_SETTINGS = {"ipv4/ip_forward": b"1"}
-_NO_IPV6 = {"ipv6/conf/all/disable_ipv6": b"1"}  # A kernel without IPv6 has nothing to switch off.
+_OPTIONAL_SETTINGS = {
+    "ipv6/conf/all/disable_ipv6": b"1",  # A kernel without IPv6 has nothing to switch off.
+    "ipv4/fib_multipath_hash_policy": b"1",  # Connections are spread over several routes, not pairs of hosts.
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +69,7 @@ class Host:
         self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         syscalls.unshare(CLONE_NEWNET)
-        _set(_NET_SETTINGS | (_SWITCH_SETTINGS if switch else {}) | (_NO_IPV6 if os.path.exists("/proc/sys/net/ipv6") else {}))
+        _set(_NET_SETTINGS | (_SWITCH_SETTINGS if switch else {}) | _present())
         # /proc/self would be the whole process.
         self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self._counters = os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
@@ -176,6 +179,10 @@ def _fulfil(future: Future[Answer], function: Callable[[], Answer]) -> None:
         future.set_result(function())
     except BaseException as error:  # Whatever it is, it belongs to the caller, not to this thread.
         future.set_exception(error)
+
+
+def _present() -> dict[str, bytes]:
+    return {setting: value for setting, value in _OPTIONAL_SETTINGS.items() if os.path.exists(f"/proc/sys/net/{setting}")}
 
 
 def _set(settings: Mapping[str, bytes]) -> None:

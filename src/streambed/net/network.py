@@ -20,6 +20,7 @@ from streambed.net.hosts import TMP, Furniture, Host, look_afresh, make_room, vi
 from streambed.net.netlink import Request
 from streambed.net.nfnetlink import Means, QueueRule
 from streambed.net.ports import PortCounters
+from streambed.net.rerouting import Rerouting, Tables
 from streambed.net.rtnetlink import End
 from streambed.net.shaping import Direction
 from streambed.net.wires import Apply, Wire
@@ -39,6 +40,7 @@ class Network:
         self.wires = wires
         self.ports = PortCounters(plan.links, {node.name for node in plan.nodes if node.switch}, hosts)
         self._addresses = plan.addresses()
+        self._rerouting = Rerouting(plan)
         self._line = line
         self._walls = count(1)
 
@@ -60,6 +62,17 @@ class Network:
 
     def _change_rules(self, rules: dict[str, list[Request]]) -> None:
         visit({self.hosts[name]: partial(netlink.send, requests, netlink.NETFILTER) for name, requests in rules.items()})
+
+    def cut_wires(self) -> frozenset[str]:
+        """The names of the wires that carry nothing either way."""
+        return frozenset(name for name, wire in self.wires.items() if wire.is_cut)
+
+    def reroute(self, tables: Tables) -> list[str]:
+        """Let these routes hold from now on; the nodes whose routes changed."""
+        changes = self._rerouting.changes(tables)
+        for node, requests in changes.items():
+            self.hosts[node].ask(requests)
+        return list(changes)
 
 
 @contextmanager
@@ -155,7 +168,7 @@ def _settings(node: PlannedNode, neighbours: dict[Port, str]) -> list[Request]:
     for port, neighbour in neighbours.items():
         asked += [rtnetlink.up(port), rtnetlink.address(port, node.address), rtnetlink.neighbour(port, neighbour)]
     by_name = {port.interface: port for port in neighbours}
-    return asked + [rtnetlink.route(route, by_name[route.interface], node.address) for route in node.routes]
+    return asked + [rtnetlink.route(route, by_name, node.address) for route in node.routes]
 
 
 def _disciplines(plan: Plan, ways: tuple[Direction, ...]) -> dict[str, list[Request]]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from streambed.kinds.shape_rules import delays
 from streambed.net.netlink import CREATE, EXCLUSIVE, REPLACE, Request, attribute, nested, text, u32
-from streambed.plan import Port, Route, Shape
+from streambed.plan import Hop, Port, Route, Shape
 
-NEWLINK, NEWADDR, NEWROUTE, NEWNEIGHBOUR, NEWQDISC = 16, 20, 24, 28, 36
+NEWLINK, NEWADDR, NEWROUTE, DELROUTE, NEWNEIGHBOUR, NEWQDISC = 16, 20, 24, 25, 28, 36
 NEW = CREATE | EXCLUSIVE
 LOOPBACK = Port(node="", interface="lo", index=1)
 
@@ -32,9 +33,9 @@ _ONE_QUEUE = attribute(_IFLA_NUM_TX_QUEUES, u32(1)) + attribute(_IFLA_NUM_RX_QUE
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _NDA_DST, _NDA_LLADDR, _PERMANENT = 1, 2, 0x80
-_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC = 1, 4, 5, 7
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC, _RTA_MULTIPATH = 1, 4, 5, 7, 9
 _TABLE_MAIN, _PROTOCOL_STATIC, _UNICAST, _ONLINK = 254, 4, 1, 4
-_SCOPE_UNIVERSE, _SCOPE_LINK = 0, 253
+_SCOPE_UNIVERSE, _SCOPE_LINK, _SCOPE_NOWHERE = 0, 253, 255
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
 _NETEM_DELAY_DIST, _NETEM_REORDER, _NETEM_CORRUPT, _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64 = 2, 3, 4, 5, 6, 8
@@ -105,20 +106,44 @@ def unbundled(port: Port) -> Request:
     return Request(asks=asks, kind=NEWLINK, flags=0, body=_interface(port.index, up=False) + attribute(_IFLA_GSO_MAX_SEGS, u32(1)))
 
 
-def route(wanted: Route, port: Port, source: str) -> Request:
-    """A route through `port` for packets that `source` sends or passes on.
+def route(wanted: Route, ports: Mapping[str, Port], source: str, *, change: bool = False) -> Request:
+    """A route for packets that `source` sends or passes on, by one of `ports` or spread over several.
 
-    A neighbour is "onlink": no address says that it is near, the plan does.
+    A neighbour is "onlink": no address says that it is near, the plan does. `change` puts it in the place of one that is there.
     """
-    destination, _, length = wanted.destination.partition("/")
-    bits = 0 if destination == "default" else int(length or 32)
     scope, flags = (_SCOPE_UNIVERSE, _ONLINK) if wanted.via else (_SCOPE_LINK, 0)
-    body = struct.pack("=BBBBBBBBI", socket.AF_INET, bits, 0, 0, _TABLE_MAIN, _PROTOCOL_STATIC, scope, _UNICAST, flags)
-    body += attribute(_RTA_DST, socket.inet_aton(destination)) if bits else b""
-    body += attribute(_RTA_GATEWAY, socket.inet_aton(wanted.via)) if wanted.via else b""
-    body += attribute(_RTA_OIF, u32(port.index)) + attribute(_RTA_PREFSRC, socket.inet_aton(source))
-    asks = f"add the route to {wanted.destination} by {port.node}/{port.interface} {wanted.via}".rstrip()
-    return Request(asks=asks, kind=NEWROUTE, flags=NEW, body=body)
+    body = _route_to(wanted, scope, 0 if wanted.also else flags) + attribute(_RTA_PREFSRC, socket.inet_aton(source))
+    if wanted.also:
+        body += attribute(_RTA_MULTIPATH, b"".join(_next_hop(hop, ports[hop.interface], flags) for hop in wanted.hops))
+    else:
+        body += _gateway(wanted.via) + attribute(_RTA_OIF, u32(ports[wanted.interface].index))
+    ways = " and ".join(f"{ports[hop.interface].node}/{hop.interface} {hop.via}".rstrip() for hop in wanted.hops)
+    return Request(
+        asks=f"add the route to {wanted.destination} by {ways}", kind=NEWROUTE, flags=CREATE | REPLACE if change else NEW, body=body
+    )
+
+
+def no_route(unwanted: Route, node: str) -> Request:
+    """Take a route away."""
+    asks = f"take away the route to {unwanted.destination} from {node}"
+    return Request(asks=asks, kind=DELROUTE, flags=0, body=_route_to(unwanted, _SCOPE_NOWHERE, 0))
+
+
+def _route_to(route: Route, scope: int, flags: int) -> bytes:
+    destination, _, length = route.destination.partition("/")
+    bits = 0 if destination == "default" else int(length or 32)
+    head = struct.pack("=BBBBBBBBI", socket.AF_INET, bits, 0, 0, _TABLE_MAIN, _PROTOCOL_STATIC, scope, _UNICAST, flags)
+    return head + (attribute(_RTA_DST, socket.inet_aton(destination)) if bits else b"")
+
+
+def _gateway(via: str) -> bytes:
+    return attribute(_RTA_GATEWAY, socket.inet_aton(via)) if via else b""
+
+
+def _next_hop(hop: Hop, port: Port, flags: int) -> bytes:
+    """One of several, all with the same weight."""
+    gateway, no_extra_weight = _gateway(hop.via), 0
+    return struct.pack("=HBBi", 8 + len(gateway), flags, no_extra_weight, port.index) + gateway
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,11 @@ class Wire:
         first, second = self.link.ports
         return first.node, second.node
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether it carries nothing either way."""
+        return all(self._cuts[node] for node in self._ways)
+
     def cut(self, sources: tuple[str, ...]) -> None:
         """Drop every packet that leaves one of these two ends. Packets on their way arrive."""
         for way in self._from(sources):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from streambed.kinds.shape_words import shape_words
 from streambed.plan import Plan, PlannedLink, PlannedNode, Shape
 from streambed.planner.refusals import listed
@@ -25,6 +27,7 @@ def describe(plan: Plan) -> str:
     parts: dict[str, list[tuple[str, ...]]] = {
         "nodes": [(node.name, node.address, _routes_text(node, names), _cap_text(node)) for node in plan.nodes],
         "links": [_link_row(link) for link in plan.links],
+        "routing": _routing(plan.declaration["topology"]),
         "processes": [(process.name, f"on {process.node}", " ".join(map(_shortened, process.argv))) for process in plan.processes],
         "timeline": _timeline(plan),
         "notes": [(note,) for note in plan.notes],
@@ -47,10 +50,11 @@ def _columns(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
+    """Hosts by way; a block of addresses stands for all in it that have no route of their own, so it is told last."""
     ways: dict[str, list[str]] = {}
-    for route in node.routes:
-        way = f"{route.interface}, through {names[route.via]}" if route.via else route.interface
-        ways.setdefault(way, []).append("all" if route.destination == "default" else names[route.destination])
+    for route in sorted(node.routes, key=lambda route: route.destination not in names):
+        way = " or ".join(f"{hop.interface}, through {names[hop.via]}" if hop.via else hop.interface for hop in route.hops)
+        ways.setdefault(way, []).append("all" if route.destination == "default" else names.get(route.destination, route.destination))
     return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in ways.items())
 
 
@@ -58,8 +62,15 @@ def _cap_text(node: PlannedNode) -> str:
     return f"at most {Share(node.cpu)} of the machine's CPU" if node.cpu else ""
 
 
+def _routing(topology: dict[str, Any]) -> list[tuple[str, ...]]:
+    """How ways are chosen, unless nothing is said about it."""
+    reroute = f"other ways from {topology['reroute']} after a link failed" if topology["reroute"] else ""
+    return [(topology["routing"].replace("_", " "), reroute)] if reroute or topology["routing"] != "least_delay" else []
+
+
 def _link_row(link: PlannedLink) -> tuple[str, str, str]:
-    ends = " – ".join(f"{port.node}/{port.interface}" for port in link.ports)
+    name = "" if " – " in link.name else f"{link.name}: "  # Those without a name go by their ends.
+    ends = name + " – ".join(f"{port.node}/{port.interface}" for port in link.ports)
     there, back = (_shape_text(shape) for shape in link.shapes)
     return ends, there if there == back else f"{there}; back {back}", "emulated" if link.emulated else ""
 

@@ -11,7 +11,7 @@ from streambed.reports.figure import Absent, Figure, end_s, faults, rows, shaded
 
 SPANS = {"row": pl.String, "kind": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "says": pl.String}
 KINDS = ["phase", "fault", "process"]
-MARKS = {"died": "cross", "inject failed": "triangle-down", "heal failed": "triangle-up", "note": "diamond"}
+MARKS = {"died": "cross", "inject failed": "triangle-down", "heal failed": "triangle-up", "note": "diamond", "reroute": "circle"}
 ROWS = 60
 """So many rows are drawn at most."""
 
@@ -33,14 +33,17 @@ def spans(history: History) -> pl.DataFrame:
 
 
 def moments(history: History) -> pl.DataFrame:
-    """What happened at once: unexpected deaths, faults that could not be injected or healed, notes."""
+    """What happened at once: unexpected deaths, faults that could not be injected or healed, changed routes, notes."""
     found = []
-    for event in history.of("process_ended", "inject_failed", "heal_failed", "note", "drain_incomplete"):
+    for event in history.of("process_ended", "inject_failed", "heal_failed", "reroute", "note", "drain_incomplete"):
         at, said = history.seconds(event.time), event.fields
         if event.event == "process_ended" and not said.get("expected"):
             found.append((said["process"], "died", at, at, f"{said['process']} ended with status {said.get('status')}"))
         elif event.event in ("inject_failed", "heal_failed"):
             found.append(("notes", event.event.replace("_", " "), at, at, f"{said.get('kind')} {said.get('target')}: {said.get('reason')}"))
+        elif event.event == "reroute":
+            says = f"without {', '.join(said['without']) or 'none'}: other routes at {', '.join(said['nodes']) or 'no node'}"
+            found.append(("routes", "reroute", at, at, says))
         elif event.event != "process_ended":
             found.append(("notes", "note", at, at, str(said.get("says") or f"drain incomplete: {said.get('waits')}")))
     return pl.DataFrame(found, schema=SPANS, orient="row")
@@ -69,6 +72,6 @@ def timeline(history: History) -> Figure | Absent:
     )
     caption = (
         "Bars last; a cross is a process that died unasked, a triangle a fault that could not be healed (pointing down: not injected), "
-        f"a diamond a note.{left_out}"
+        f"a diamond a note, a circle the moment when routes changed.{left_out}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=pl.concat([bars, marks]))

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import FrameType
 
@@ -39,7 +40,7 @@ def conduct(plan: Plan) -> None:
     for note in plan.notes:
         events.record("note", says=note)
     try:
-        with live_world(plan, events) as world, sampling(world, cast), timeline(cast.faults, world) as faults:
+        with live_world(plan, events) as world, sampling(world, cast), _converging(world), timeline(cast.faults, world) as faults:
             try:
                 start(world, "start")
                 ready(world, cast)
@@ -54,6 +55,15 @@ def conduct(plan: Plan) -> None:
         events.record("phase", phase="destroy")
         events.record("clock", wall_ns=time.time_ns())
         events.close()
+
+
+def _converging(world: LiveWorld) -> AbstractContextManager[None]:
+    """Packets take other ways when links fail, if that is declared. What finds these ways takes a while to load, so only then."""
+    if not world.plan.declaration["topology"].get("reroute"):
+        return nullcontext()
+    from streambed.runner.convergence import converging
+
+    return converging(world)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

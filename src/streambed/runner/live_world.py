@@ -42,6 +42,8 @@ class LiveWorld:
         }
         self.troubles: list[Exception] = []
         """What went wrong in other threads; whoever watches raises it."""
+        self.links_changed: Callable[[], None] = lambda: None
+        """Called after faults come or go, by whoever wants to know."""
         self.components: dict[str, Component] = {component.name: component for component in cast_of(plan.declaration).components}
         self._kept: dict[str, Any] = {}
         self._holders: dict[str, tuple[int, str]] = {}

@@ -74,6 +74,7 @@ class Timeline:
             self._world.record("inject_failed", fault=number, kind=fault.kind, target=fault.aim, reason=str(error))
             return
         late_ns = now_ns() - self._start_ns - fault.at.ns
+        self._world.links_changed()
         self._world.record("inject", fault=number, kind=fault.kind, target=injury.target, lasts_ns=fault.lasts.ns, late_ns=late_ns)
 
     def heal(self, number: int) -> None:
@@ -88,6 +89,7 @@ class Timeline:
             self._world.record("heal_failed", fault=number, kind=fault.kind, target=injury.target, reason=str(error))
             return
         late_ns = now_ns() - self._start_ns - fault.at.ns - fault.lasts.ns
+        self._world.links_changed()
         self._world.record("heal", fault=number, kind=fault.kind, target=injury.target, late_ns=late_ns)
 
     def heal_all(self) -> None:

@@ -1,0 +1,39 @@
+"""Places on Earth: how far apart they are, and how long light takes through fibre."""
+
+from __future__ import annotations
+
+import math
+
+from streambed.errors import Problem
+from streambed.units import Duration
+
+Place = tuple[float, float]
+"""Latitude and longitude in degrees, north and east positive."""
+RADIUS_KM = 6371.0088
+FIBRE_KM_PER_S = 299_792.458 * 2 / 3
+"""Light in fibre is a third slower than in vacuum."""
+
+
+def distance_km(one: Place, other: Place) -> float:
+    """Along the great circle (haversine)."""
+    (north, east), (other_north, other_east) = ([math.radians(degrees) for degrees in place] for place in (one, other))
+    chord = math.sin((other_north - north) / 2) ** 2 + math.cos(north) * math.cos(other_north) * math.sin((other_east - east) / 2) ** 2
+    return 2 * RADIUS_KM * math.asin(math.sqrt(min(1.0, chord)))
+
+
+def delay_between(one: Place, other: Place, *, detour: float, shortest: Duration) -> Duration:
+    """How long a packet takes through fibre, in whole microseconds; none at all if that is less than `shortest`."""
+    delay = Duration(round(distance_km(one, other) * detour / FIBRE_KM_PER_S * 1e6) * 1000)
+    return delay if delay >= shortest else Duration(0)
+
+
+def place_problems(places: dict[str, Place], key: str) -> list[Problem]:
+    """Latitudes and longitudes that are not on Earth."""
+    return [
+        Problem(
+            key=f"{key}.{name}",
+            says=f"{north:g}, {east:g} is nowhere on Earth: give a latitude of -90 to 90, then a longitude of -180 to 180",
+        )
+        for name, (north, east) in places.items()
+        if not (abs(north) <= 90 and abs(east) <= 180)
+    ]
