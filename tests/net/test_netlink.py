@@ -14,7 +14,7 @@ from streambed.plan import Port, Route, Shape
 
 NEAR, FAR = Port(node="a", interface="eth0", index=10), Port(node="b", interface="eth3", index=13)
 RULES = [
-    QueueRule(node="s", hook="forward", interface="eth1", number=7),
+    QueueRule(node="s", hook="postrouting", interface="eth1", number=7),
     QueueRule(node="s", hook="prerouting", interface="eth1", number=8),
 ]
 REQUESTS = [
