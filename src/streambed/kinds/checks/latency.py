@@ -14,7 +14,7 @@ from streambed.kinds.checks.course import counted, faults_of, load_ended, names_
 from streambed.kinds.checks.readers import IDENTITY, topics_in
 from streambed.kinds.checks.through_spark import inputs_and_sights, intermediate_topics
 from streambed.kinds.declaring import declared
-from streambed.units import Duration
+from streambed.units import Duration, clock, shown
 
 CALM_NS = 1_000_000_000
 """Late records that were due further apart than this belong to different stretches."""
@@ -132,15 +132,3 @@ def worst_stretch(measured: pl.DataFrame, *, over_ns: int) -> tuple[int, int]:
     slowest = stretches.sort("latency")["stretch"][-1]
     start, end = stretches.filter(pl.col("stretch") == slowest).select(pl.col("due").min(), pl.col("seen").max()).row(0)
     return start, end
-
-
-def shown(span_ns: int) -> str:
-    """A span for people: 3.1 s, 240 ms."""
-    unit_ns, unit = (1e9, "s") if span_ns >= 1e9 else (1e6, "ms")
-    value = span_ns / unit_ns
-    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-
-
-def clock(seconds: float) -> str:
-    """Seconds since the run began as 0:52."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
