@@ -20,8 +20,6 @@ from streambed.units import clock, shown
 Reason = Literal["wrong", "late", "held up", "silent", "stolen", "stalled"]
 LATE_NS, LATE_SHARE = 1_000_000, 0.05
 """A link may be so far from its declared delay, or that share of it if that is more; so may be the mean lateness of a second."""
-LATEST_NS, LATEST_SHARE = 20_000_000, 0.5
-"""And so far the latest packet of a second."""
 RATE_SHARE = 0.05
 STOLEN_SHARE = 0.1
 """So much of the processors may the hypervisor take away in a second."""
@@ -124,11 +122,6 @@ def bound_ns(delay_ns: int) -> int:
     return max(LATE_NS, round(LATE_SHARE * delay_ns))
 
 
-def latest_ns(delay_ns: int) -> int:
-    """How late a single packet may be."""
-    return max(LATEST_NS, round(LATEST_SHARE * delay_ns))
-
-
 def calibrations(history: History) -> list[Calibrated]:
     """Every way of every link as it was measured."""
     return [Calibrated(**way) for event in history.of("calibrated") for way in event.fields["ways"]]
@@ -175,7 +168,7 @@ def doubts(history: History, ways: list[Calibrated]) -> Iterator[Doubt]:
     yield from (Doubt(*always, "wrong", 0, way.wrong) for way in ways if way.wrong)
     delay_ns = least_delay_ns(ways)
     for since, time, mean_ns, max_ns in _steps(history, "delay_line_late_mean_ns", "delay_line_late_max_ns"):
-        if mean_ns > bound_ns(delay_ns) or max_ns > latest_ns(delay_ns):
+        if mean_ns > bound_ns(delay_ns):
             yield Doubt(since, time, "late", max_ns)
         if time - since > SILENT_NS:
             yield Doubt(since, time, "silent", time - since)
@@ -254,4 +247,3 @@ def _says(history: History, spans: tuple[Span, ...], good: str) -> str:
     times = ", ".join(f"{clock(history.seconds(span.start))}–{clock(history.seconds(span.end))}" for span in spans[:LISTED])
     more = f" and {len(spans) - LISTED} more" if len(spans) > LISTED else ""
     return f"{window_s:.0f} s of {(end - start) / 1e9:.0f} s are not to be believed ({times}{more}): {first.says}; otherwise {good}"
-

@@ -9,7 +9,7 @@ from streambed.history import History
 from streambed.kinds.checks.no_loss import acked_records, finding_of
 from streambed.kinds.checks.readers import IDENTITY, Reader, readers_of, times_seen
 from streambed.reports import series
-from streambed.reports.figure import Absent, Chart, Figure, faults, rows, shaded, time_axis
+from streambed.reports.figure import Absent, Chart, Figure, doubts, faults, rows, shaded, time_axis
 
 STATES = ("delivered", "duplicated", "unacked", "undecided", "lost")
 """From good to bad: a column takes the worst state of its records."""
@@ -146,8 +146,10 @@ def _chart(history: History, table: pl.DataFrame) -> Chart:
 
 
 def _edges(history: History) -> list[alt.Chart]:
-    """When faults came and went, drawn over the cells that hide their shade."""
-    found = faults(history)
-    times = pl.DataFrame({"from_s": [*found["from_s"], *found["to_s"]]}, schema={"from_s": pl.Float64})
-    rule = alt.Chart(rows(times)).mark_rule(style="fault_name", strokeDash=[3, 3], clip=True)
-    return [rule.encode(time_axis(history, "from_s"))] if times.height else []
+    """When faults and doubtful times came and went, drawn over the cells that hide their shade."""
+    drawn = []
+    for found, style_name in ((faults(history), "fault_name"), (doubts(history), "doubt_name")):
+        times = pl.DataFrame({"from_s": [*found["from_s"], *found["to_s"]]}, schema={"from_s": pl.Float64})
+        rule = alt.Chart(rows(times)).mark_rule(style=style_name, strokeDash=[3, 3], clip=True)
+        drawn += [rule.encode(time_axis(history, "from_s"))] if times.height else []
+    return drawn

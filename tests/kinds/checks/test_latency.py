@@ -5,8 +5,9 @@ from histories import acked, batch, heal, history_of, inject, output, seen
 from pydantic import ValidationError
 
 from streambed.history import WITNESS, History
-from streambed.kinds.checks.latency import Latency, shown
+from streambed.kinds.checks.latency import Latency
 from streambed.kinds.checks.through_spark import through_spark
+from streambed.units import shown
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
 COUNTER = {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["counts"]}}
