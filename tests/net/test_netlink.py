@@ -88,7 +88,7 @@ def test_a_transaction_begins_and_ends_and_makes_each_chain_once() -> None:
     asked = [request.asks for request in nfnetlink.requests([*RULES, *RULES], "nft queue")]
 
     assert asked[0] == asked[-1] == "change packet rules"
-    assert asked.count("make the chain forward") == asked.count("make the chain prerouting") == 1
+    assert asked.count("make the chain postrouting") == asked.count("make the chain prerouting") == 1
 
 
 def test_a_refusal_says_what_was_asked() -> None:
