@@ -33,7 +33,7 @@ LISTED = 3
 
 SAYS: dict[Reason, str] = {
     "late": "the delay line let packets go {} too late",
-    "held up": "the delay line waited {} for a processor, time and again",
+    "held up": "the delay line had to wait for a processor for {} of the time",
     "silent": "the delay line gave no sign of life for {}",
     "stolen": "the hypervisor took {} of the processors away",
     "stalled": "even the sampler was woken {} too late",
@@ -174,7 +174,7 @@ def doubts(history: History, ways: list[Calibrated]) -> Iterator[Doubt]:
             yield Doubt(since, time, "silent", time - since)
     for since, time, waited_s, turns in _growth(history, "delay_line_waited_s", "delay_line_turns"):
         if turns and waited_s * 1e9 / turns > bound_ns(delay_ns):
-            yield Doubt(since, time, "held up", waited_s * 1e9 / turns)
+            yield Doubt(since, time, "held up", min(1, waited_s * 1e9 / (time - since)))
     for since, time, *parts_s in _growth(history, "machine_stolen_s", "machine_busy_s", "machine_idle_s"):
         if parts_s[0] > STOLEN_SHARE * sum(parts_s):
             yield Doubt(since, time, "stolen", parts_s[0] / sum(parts_s))
@@ -227,7 +227,7 @@ def _reasons(group: list[Doubt]) -> str:
 
 
 def _amount(reason: Reason, value: float) -> str:
-    return f"{value:.0%}" if reason == "stolen" else f"up to {shown(value)}"
+    return f"up to {value:.0%}" if reason in ("stolen", "held up") else f"up to {shown(value)}"
 
 
 def _late_otherwise(history: History, spans: tuple[Span, ...], window: tuple[int, int]) -> float:

@@ -105,6 +105,16 @@ def shaded(history: History, *layers: alt.Chart) -> Chart:
     return alt.layer(*under, *layers, *over)
 
 
+def edges(history: History) -> list[alt.Chart]:
+    """When faults and doubtful times came and went, to be drawn over cells that hide their shade."""
+    drawn = []
+    for found, style_name in ((faults(history), "fault_name"), (doubts(history), "doubt_name")):
+        times = pl.DataFrame({"from_s": [*found["from_s"], *found["to_s"]]}, schema={"from_s": pl.Float64})
+        rule = alt.Chart(rows(times)).mark_rule(style=style_name, strokeDash=[3, 3], clip=True)
+        drawn += [rule.encode(time_axis(history, "from_s"))] if times.height else []
+    return drawn
+
+
 def lines(
     history: History, table: pl.DataFrame, *, by: str, value: str, unit: str, keep: series.Keep = "mean", number: str = "~r"
 ) -> tuple[Chart, str]:

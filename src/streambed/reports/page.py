@@ -19,7 +19,7 @@ from streambed import plan as plans
 from streambed import record
 from streambed.history import History
 from streambed.plan import Plan
-from streambed.reports import delivery, fidelity, kafka, latency, network, processes, records, spark, style, timeline, topology
+from streambed.reports import delivery, fidelity, kafka, latency, network, ports, processes, records, spark, style, timeline, topology
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults
 
 Shown = Figure | Absent
@@ -83,6 +83,7 @@ def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
         "Fidelity": [fidelity.calibration(history), fidelity.lateness(history), fidelity.pressure(history)],
         "Timeline": [timeline.timeline(history)],
         "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent")],
+        "Switches": [ports.switch_ports(history, plan, "received"), ports.switch_ports(history, plan, "sent")],
         "Records": [records.record_rates(history), records.lag(history)],
         "Kafka": [kafka.leadership(history), kafka.replication(history)],
         "Delivery": [delivery.heat_map(history)],

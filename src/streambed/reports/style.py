@@ -18,6 +18,9 @@ FATES: dict[Theme, tuple[str, ...]] = {
 }
 """Of records in the delivery heat map: lost, undecided, unacked, duplicated, delivered. What went well stands back."""
 
+RAMP: dict[Theme, tuple[str, ...]] = {"light": ("#eef2f7", "#56a5d8", "#08306b"), "dark": ("#1c2430", "#2d78ad", "#d9f0ff")}
+"""From little to much."""
+
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 """When the colours are used up they come again with the next dash."""
 
@@ -36,7 +39,7 @@ def config(theme: Theme) -> dict[str, Any]:
         "font": FONT,
         "padding": {"left": 4, "right": 16, "top": 4, "bottom": 4},
         "view": {"stroke": None},
-        "range": {"category": list(COLOURS[theme]), "heatmap": list(FATES[theme])},
+        "range": {"category": list(COLOURS[theme]), "heatmap": list(FATES[theme]), "ramp": list(RAMP[theme])},
         "title": {
             "anchor": "start",
             "color": ink["text"],
