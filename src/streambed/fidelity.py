@@ -28,6 +28,8 @@ SILENT_NS = 2_500_000_000
 STALLED_S = 0.5
 """So much later than it wished the sampler may be woken."""
 SECOND_NS = 1_000_000_000
+SHORT_NS = 500_000_000
+"""Of less than this counters say nothing: the hypervisor's grows by ticks of 10 ms."""
 LISTED = 3
 """So many links or spans are named in a sentence."""
 
@@ -198,7 +200,8 @@ def _growth(history: History, *metrics: str) -> Iterator[tuple[Any, ...]]:
     """The same for counters: what each grew by since the time before."""
     steps = list(_steps(history, *metrics))
     for (_, _, *before), (since, time, *now) in pairwise(steps):
-        yield since, time, *(new - old for new, old in zip(now, before, strict=True))
+        if time - since > SHORT_NS:
+            yield since, time, *(new - old for new, old in zip(now, before, strict=True))
 
 
 def clipped(found: Iterable[Doubt], start: int, end: int) -> list[Doubt]:
@@ -227,7 +230,7 @@ def _reasons(group: list[Doubt]) -> str:
 
 
 def _amount(reason: Reason, value: float) -> str:
-    return f"up to {value:.0%}" if reason in ("stolen", "held up") else f"up to {shown(value)}"
+    return f"up to {100 * value:.0f} %" if reason in ("stolen", "held up") else f"up to {shown(value)}"
 
 
 def _late_otherwise(history: History, spans: tuple[Span, ...], window: tuple[int, int]) -> float:

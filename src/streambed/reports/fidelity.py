@@ -18,6 +18,8 @@ SHARES = {
     "machine_waited_s": "some program waits for a core",
     "delay_line_waited_s": "the delay line waits for a core",
 }
+SHORT_S = 0.5
+"""The last sample of a run may follow at once upon the one before: nothing can be said of so short a time."""
 OF_ALL_CORES = ("machine_busy_s", "machine_stolen_s")
 
 
@@ -27,15 +29,21 @@ def calibration(history: History) -> Figure | Absent:
     ways = calibrations(history)
     if not ways:
         return Absent(name=name, title=title, reason="No link was calibrated.")
-    table = pl.DataFrame([_row(way) for way in ways]).sort("error_ms", descending=True, nulls_last=False, maintain_order=True)
-    table = table.select(column for column in table.columns if column[-4:] != "_bps" or table[column].is_not_null().any())
+    table = pl.DataFrame([_row(way) for way in ways], infer_schema_length=None)
+    table = table.sort(pl.col("error_ms").abs(), descending=True, nulls_last=False, maintain_order=True)
     shown = table.head(WAYS)
     left_out = f"Drawn are the worst {WAYS} of {table.height}; the table has all. " if table.height > WAYS else ""
     caption = (
         "How long packets took beyond the declared delay, each way, before anything ran; what sending and receiving cost everywhere is "
         f"taken off. Whiskers: how far the declared jitter alone may put the mean off. Ticks: how far it may be to be believed. {left_out}"
     )
-    return Figure(name=name, title=title, caption=caption, chart=_errors(shown), table=table, summary=shown.drop("bound_ms", "wrong"))
+    return Figure(name=name, title=title, caption=caption, chart=_errors(shown), table=table, summary=_summary(shown))
+
+
+def _summary(shown: pl.DataFrame) -> pl.DataFrame:
+    """The worst, without columns that say nothing."""
+    worst = shown.head(series.SERIES).drop("bound_ms")
+    return worst.select(column.name for column in worst if not column.cast(pl.String).fill_null("").is_in(["", "0.0"]).all())
 
 
 def _row(way: Calibrated) -> dict[str, object]:
@@ -99,6 +107,7 @@ def pressure(history: History) -> Figure | Absent:
     shared = grown.join(cores, on="time_s", how="left")
     share = pl.when(pl.col("metric").is_in(OF_ALL_CORES)).then(pl.col("value") / pl.col("cores")).otherwise(pl.col("value"))
     table = shared.select("time_s", what=pl.col("metric").replace(SHARES), percent=100 * share).sort("what", "time_s")
+    table = table.filter(pl.col("time_s").diff().over("what").fill_null(1) > SHORT_S)
     chart, says = lines(history, table, by="what", value="percent", unit="%")
     caption = (
         "Of all cores: how much was busy, with whatever ran on this machine, and how much the hypervisor took away. Of the time: in how "
