@@ -6,12 +6,15 @@ import os
 import socket
 import statistics
 import struct
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from streams import STREAMS
@@ -20,6 +23,7 @@ from streambed import plan as plans
 from streambed import record
 from streambed.net.network import Network, network
 from streambed.net.wires import Wire
+from streambed.runner.calibration import calibrate
 
 PORT = 7777
 ECHO_LIMIT_S = 1.0
@@ -326,6 +330,26 @@ def narrowed(net: Network) -> dict[str, Any]:
     return found | {"after": look()}
 
 
+def calibration(net: Network, **declaration: str) -> dict[str, Any]:
+    """What calibration records of every way."""
+    ways: list[dict[str, Any]] = []
+    plan = replace(plans.read(Path(sys.argv[1])), declaration=declaration)  # What this box was started with.
+    calibrate(SimpleNamespace(plan=plan, network=net, record=lambda event, **fields: ways.extend(fields.get("ways", ()))))  # type: ignore[arg-type]
+    return {"ways": ways}
+
+
+def calibration_of_a_wrong_link(net: Network) -> dict[str, Any]:
+    """The same while the wire of a takes 15 ms, whatever the plan says."""
+    wire, ends = wire_of_a(net)
+    wire.degrade(ends, {"delay_ns": 15_000_000})
+    return calibration(net)
+
+
+def calibration_of_rates(net: Network) -> dict[str, Any]:
+    """The same with rates."""
+    return calibration(net, calibrate="rate")
+
+
 MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
     function.__name__: function
     for function in (
@@ -344,6 +368,9 @@ MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
         walls,
         lossy,
         narrowed,
+        calibration,
+        calibration_of_a_wrong_link,
+        calibration_of_rates,
     )
 }
 
