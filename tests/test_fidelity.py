@@ -24,7 +24,10 @@ def way(*, declared_ms=20.0, measured_ms=20.1, arrived=10, **more):
     )
 
 
-def judge(*samples, ways=(way(),), load=10, stop=30):
+NEAR = way()
+
+
+def judge(*samples, ways=(NEAR,), load=10, stop=30):
     """A run that was calibrated at 1 s; samples are (seconds, metric, value)."""
     events = [event(0, "phase", phase="build"), event(1, "calibrated", link="edge – core", ways=[asdict(one) for one in ways])]
     events += [event(1, "calibration", links=1), event(load, "phase", phase="load"), event(stop, "phase", phase="stop")]

@@ -8,10 +8,10 @@ from streambed.reports.figure import Absent, Figure
 from tests.reports.synthetic import event, history_of
 
 
-def calibrated(source, target, *, declared_ms, measured_ms, **more):
+def calibrated(source, target, *, declared_ms, measured_ms, link="link", **more):
     measured_ns = None if measured_ms is None else round(measured_ms * 1e6)
     way = Calibrated(
-        link="link",
+        link=link,
         source=source,
         target=target,
         declared_ns=declared_ms * 1_000_000,
@@ -20,7 +20,7 @@ def calibrated(source, target, *, declared_ms, measured_ms, **more):
         arrived=10,
         **more,
     )
-    return event(0.1, "calibrated", link="link", ways=[asdict(way)])
+    return event(0.1, "calibrated", link=link, ways=[asdict(way)])
 
 
 def test_calibration_shows_the_worst_way_first():
@@ -33,6 +33,15 @@ def test_calibration_shows_the_worst_way_first():
         ("b → a", 20.0, 18.0, -2.0),
         ("a → b", 20.0, 20.1, 0.1),
     ]
+
+
+def test_several_links_between_two_nodes_are_told_apart():
+    fast, slow = (calibrated("a", "b", declared_ms=delay, measured_ms=delay, link=f"link{delay}") for delay in (1, 9))
+
+    figure = fidelity.calibration(history_of(fast, slow))
+
+    assert isinstance(figure, Figure)
+    assert figure.table["way"].to_list() == ["a → b by link1", "a → b by link9"]
 
 
 def test_rates_are_shown_if_they_were_measured():

@@ -9,7 +9,7 @@ from small_plans import MS, pair, star
 
 from streambed.plan import Shape
 from streambed.runner.calibration import calibrated, expected_ns, with_rates
-from streambed.runner.probing import PROBES, PROBES_LEAST, SPREAD_MOST_NS, ways_of
+from streambed.runner.probing import PROBES, PROBES_LEAST, SPREAD_MOST_NS, arriving, ways_of
 from streambed.runner.probing import schedule as schedule_of
 from streambed.runner.rate_calibration import groups
 
@@ -48,6 +48,11 @@ def test_a_lossy_way_gets_more_packets():
     packets = [number for _, number, _ in schedule_of([way_of(Shape()), way_of(Shape(loss=0.5))])]
 
     assert (packets.count(0), packets.count(1)) == (PROBES, 2 * PROBES)
+
+
+def test_what_arrives_allows_for_bursts_and_for_packets_that_are_damaged():
+    assert arriving(Shape(loss_enter=0.1, loss_leave=0.3, loss_bad=0.8)) == pytest.approx(0.8)
+    assert arriving(Shape(loss=0.5, corrupt=0.5)) == 0.25
 
 
 def test_many_ways_get_fewer_packets_each_and_are_done_in_a_second():

@@ -30,6 +30,8 @@ def calibration(history: History) -> Figure | Absent:
     if not ways:
         return Absent(name=name, title=title, reason="No link was calibrated.")
     table = pl.DataFrame([_row(way) for way in ways], infer_schema_length=None)
+    twice = pl.col("way").is_duplicated()  # Several links may join the same two nodes.
+    table = table.with_columns(way=pl.when(twice).then(pl.format("{} by {}", "way", "link")).otherwise("way")).drop("link")
     table = table.sort(pl.col("error_ms").abs(), descending=True, nulls_last=False, maintain_order=True)
     shown = table.head(WAYS)
     left_out = f"Drawn are the worst {WAYS} of {table.height}; the table has all. " if table.height > WAYS else ""
@@ -49,6 +51,7 @@ def _summary(shown: pl.DataFrame) -> pl.DataFrame:
 def _row(way: Calibrated) -> dict[str, object]:
     measured_ms = None if way.measured_ns is None else way.measured_ns / 1e6
     return {
+        "link": way.link,
         "way": f"{way.source} → {way.target}",
         "declared_ms": way.declared_ns / 1e6,
         "measured_ms": measured_ms,

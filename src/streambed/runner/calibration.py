@@ -14,7 +14,7 @@ from streambed.fidelity import Calibrated
 from streambed.plan import Plan, Shape
 from streambed.record import now_ns
 from streambed.runner.live_world import LiveWorld
-from streambed.runner.probing import Way, measure, ways_of
+from streambed.runner.probing import Way, arriving, measure, ways_of
 from streambed.runner.rate_calibration import rates
 
 ROUNDS = 3
@@ -68,5 +68,5 @@ def calibrated(way: Way, baseline_ns: int) -> Calibrated:
         chance_ns=round(CHANCE * by_chance),
         probes=len(way.sent_ns),
         arrived=len(took),
-        loses_all=way.shape.loss >= 1,
+        loses_all=arriving(way.shape) <= 0,
     )

@@ -11,7 +11,7 @@ import socket
 import struct
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
@@ -88,7 +88,7 @@ def _opened(ports: list[Port]) -> dict[Port, socket.socket]:
 def schedule(ways: list[Way]) -> deque[tuple[int, int, int]]:
     """When which packet of which way leaves, in order: nanoseconds from the start, the way and the packet by number."""
     each = max(PROBES_LEAST, min(PROBES, SPREAD_MOST_NS // APART_NS // len(ways)))
-    counts = [min(PROBES_MOST, math.ceil(each / (1 - loss))) if (loss := way.shape.loss) < 1 else 0 for way in ways]
+    counts = [_count(way.shape, each) for way in ways]
     span_ns = max(SPREAD_NS, sum(counts) * APART_NS)
     times = [
         (round((packet + number / len(ways)) * span_ns / count), number, packet)
@@ -96,6 +96,19 @@ def schedule(ways: list[Way]) -> deque[tuple[int, int, int]]:
         for packet in range(count)
     ]
     return deque(sorted(times))
+
+
+def arriving(shape: Shape) -> float:
+    """The share of packets that should arrive whole."""
+    bad = shape.loss_enter / (shape.loss_enter + shape.loss_leave) if shape.loss_enter else 0.0
+    lost = bad * shape.loss_bad + (1 - bad) * shape.loss_good if shape.loss_enter else shape.loss
+    return (1 - lost) * (1 - shape.corrupt)
+
+
+def _count(shape: Shape, each: int) -> int:
+    """So many packets that about `each` arrive; where they are lost in bursts, so many that one burst does not take them all."""
+    share = arriving(shape)
+    return 0 if share <= 0 else PROBES_MOST if shape.loss_enter else min(PROBES_MOST, math.ceil(each / share))
 
 
 def _exchange(ways: list[Way], opened: dict[Port, socket.socket], addresses: dict[str, str]) -> None:
@@ -118,15 +131,18 @@ def _exchange(ways: list[Way], opened: dict[Port, socket.socket], addresses: dic
 def _send(way: Way, opened: dict[Port, socket.socket], addresses: dict[str, str], content: bytes) -> None:
     target = "127.0.0.1" if way.sender == way.receiver else addresses[way.receiver.node]
     way.sent_ns.append(now_ns())
-    opened[way.sender].sendto(content, (target, PORT))
+    with suppress(OSError):  # What cannot be sent does not arrive: that is what is counted.
+        opened[way.sender].sendto(content, (target, PORT))
 
 
 def _receive(ways: list[Way], end: socket.socket) -> int:
     """Take one packet; how many have come for the first time by that."""
-    content, arrived_ns = end.recv(_packet.size), now_ns()
-    number, packet = _packet.unpack(content)
-    way = ways[number]
-    if packet in way.took_ns:
-        return 0  # A link may be declared to duplicate.
-    way.took_ns[packet] = arrived_ns - way.sent_ns[packet]
+    try:
+        content, arrived_ns = end.recv(_packet.size), now_ns()
+    except BlockingIOError:
+        return 0  # The kernel woke us for a packet that it then found damaged.
+    number, packet = _packet.unpack(content) if len(content) == _packet.size else (len(ways), 0)
+    if number >= len(ways) or packet >= len(ways[number].sent_ns) or packet in ways[number].took_ns:
+        return 0  # A link may be declared to damage or to duplicate.
+    ways[number].took_ns[packet] = arrived_ns - ways[number].sent_ns[packet]
     return 1

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from streambed.plan import Plan
 from streambed.record import now_ns, wait_until
 from streambed.runner.live_world import LiveWorld
-from streambed.runner.probing import PORT, Way, sockets, ways_of
+from streambed.runner.probing import PORT, Way, arriving, sockets, ways_of
 
 HEADERS_BYTES = 14 + 20 + 8
 LARGE_BYTES, SMALL_BYTES, SMALL_BELOW_BPS = 1_400, 200, 5_000_000
@@ -56,7 +56,7 @@ class Flood:
 
     def offer(self, elapsed_s: float) -> None:
         """Send what should have been sent by now; what finds no room is offered again."""
-        owed = OFFERED * self.way.shape.rate_bps / 8 * elapsed_s / (1 - self.way.shape.loss) - self.sent_bytes
+        owed = OFFERED * self.way.shape.rate_bps / 8 * elapsed_s / arriving(self.way.shape) - self.sent_bytes
         while owed >= self.packet_bytes:
             count = min(BUNDLE_PACKETS, int(owed // self.packet_bytes))
             bundle = [(socket.IPPROTO_UDP, UDP_SEGMENT, struct.pack("=H", self.packet_bytes))]
@@ -83,7 +83,7 @@ def rates(world: LiveWorld) -> dict[tuple[str, str], int]:
 def groups(plan: Plan) -> Iterator[list[Way]]:
     """The ways with a rate, as many at once as can be filled."""
     group: list[Way] = []
-    for way in (way for way in ways_of(plan) if way.shape.rate_bps and way.shape.loss < 1):
+    for way in (way for way in ways_of(plan) if way.shape.rate_bps and arriving(way.shape) > 0):
         if group and sum(other.shape.rate_bps for other in group) + way.shape.rate_bps > TOGETHER_BPS:
             yield group
             group = []
