@@ -1,7 +1,7 @@
 """The folder that holds a run, and the small ways to write into it. Imports nothing but the standard library: the box uses it.
 
 runs/<name>/<time>/
-  experiment.yaml plan.json status.json versions.json verdicts.json report.html
+  experiment.yaml plan.json status.json versions.json verdicts.json fidelity.json report.html
   history/   events.jsonl · samples.arrow · sent-<process>.arrow · seen-<process>.arrow · kept-<process>.arrow (.parquet in the end)
   gauges/    one small JSON per agent, rewritten as it goes
   gates/     files that appear when agents may go on: servers, load

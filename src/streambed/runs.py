@@ -13,11 +13,12 @@ from pydantic import TypeAdapter
 
 from streambed import history, plan
 from streambed.errors import UsageError, suggestion
+from streambed.fidelity import Fidelity, Span, fidelity
 from streambed.history import History, Ledger, Verdict
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.checks.check import Check
 from streambed.kinds.checks.course import doubted
-from streambed.record import write_whole
+from streambed.record import read_json, write_whole
 from streambed.status import State, state_of
 
 RUNS = Path("runs")
@@ -93,18 +94,30 @@ class Run:
             found[f"{name}#{same + 1}" if same else name] = verdict
         return found
 
+    def fidelity(self) -> Fidelity:
+        """How well its links did what was declared, and when it is not to be believed; judged now if it never was."""
+        kept = read_json(self._measured)
+        if not kept:
+            return fidelity(self.history())
+        return Fidelity(**{**kept, "spans": tuple(Span(**span) for span in kept["spans"])})
+
     @property
     def _judged(self) -> Path:
         return self.directory / "verdicts.json"
 
+    @property
+    def _measured(self) -> Path:
+        return self.directory / "fidelity.json"
+
     def check(self) -> list[Verdict]:
-        """Judge it, without running it, and keep the verdicts."""
+        """Judge it, without running it, and keep the verdicts, and how well its links did."""
         recorded = self.history()
         checks: list[Check] = [
             TypeAdapter(CHECKS[asked["kind"]]).validate_python(asked) for asked in recorded.declaration.get("checks", [])
         ]
         verdicts = [doubted(check.judge(recorded), recorded) for check in checks]
         write_whole(self._judged, json.dumps([asdict(verdict) for verdict in verdicts], default=str, indent=1))
+        write_whole(self._measured, json.dumps(asdict(fidelity(recorded)), indent=1))
         return verdicts
 
 

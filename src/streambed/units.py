@@ -153,3 +153,15 @@ class Size(Quantity):
     def bytes(self) -> int:
         """Whole bytes."""
         return round(self.value)
+
+
+def shown(span_ns: float) -> str:
+    """A span for people: 3.1 s, 240 ms."""
+    unit_ns, unit = (1e9, "s") if span_ns >= 1e9 else (1e6, "ms")
+    value = span_ns / unit_ns
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds since the run began as 0:52."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

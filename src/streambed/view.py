@@ -14,7 +14,7 @@ from streambed.plan import Plan
 from streambed.record import EVENTS, now_ns, read_json
 from streambed.runs import Run
 
-HIDDEN = ("clock", "batch", "process_started", "timers")
+HIDDEN = ("clock", "batch", "calibrated", "calibration", "process_started", "timers")
 RATE_NS_MIN = 900_000_000
 
 

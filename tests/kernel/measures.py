@@ -6,12 +6,15 @@ import os
 import socket
 import statistics
 import struct
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from streams import STREAMS
@@ -22,6 +25,7 @@ from streambed.net.network import Network, network
 from streambed.net.ports import METRICS
 from streambed.net.wires import Wire
 from streambed.plan import Plan
+from streambed.runner.calibration import calibrate
 from streambed.runner.convergence import Convergence
 
 PORT = 7777
@@ -340,7 +344,7 @@ def passed(net: Network, source: str = "a", target: str = "b") -> list[str]:
 def packets_at_switches(net: Network) -> dict[str, int]:
     """How many packets each switch has received."""
     counts: Counter[str] = Counter({name: 0 for name in net.hosts if name.startswith("s")})
-    for port, received in zip(net.ports.names, net.ports.read()[2::4], strict=True):  # The third of four is packets received.
+    for port, (_, _, received, _) in net.ports.by_name().items():
         if port.startswith("s"):
             counts[port.partition("/")[0]] += int(received)
     return dict(sorted(counts.items()))
@@ -376,6 +380,26 @@ def spread(net: Network, connections: int = 100) -> dict[str, Any]:
     return {"asked": connections, "answered": answered, "packets": packets}
 
 
+def calibration(net: Network, **declaration: str) -> dict[str, Any]:
+    """What calibration records of every way."""
+    ways: list[dict[str, Any]] = []
+    plan = replace(plans.read(Path(sys.argv[1])), declaration=declaration)  # What this box was started with.
+    calibrate(SimpleNamespace(plan=plan, network=net, record=lambda event, **fields: ways.extend(fields.get("ways", ()))))  # type: ignore[arg-type]
+    return {"ways": ways}
+
+
+def calibration_of_a_wrong_link(net: Network) -> dict[str, Any]:
+    """The same while the wire of a takes 15 ms, whatever the plan says."""
+    wire, ends = wire_of_a(net)
+    wire.degrade(ends, {"delay_ns": 15_000_000})
+    return calibration(net)
+
+
+def calibration_of_rates(net: Network) -> dict[str, Any]:
+    """The same with rates."""
+    return calibration(net, calibrate="rate")
+
+
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     function.__name__: function
     for function in (
@@ -396,6 +420,9 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
         narrowed,
         rerouted,
         spread,
+        calibration,
+        calibration_of_a_wrong_link,
+        calibration_of_rates,
     )
 }
 

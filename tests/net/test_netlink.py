@@ -17,7 +17,7 @@ NEAR, FAR = Port(node="a", interface="eth0", index=10), Port(node="b", interface
 PORTS = {"eth0": NEAR, "eth1": Port(node="a", interface="eth1", index=11)}
 SPREAD = Route(destination="10.0.1.0/24", interface="eth0", via="10.255.0.1", also=(Hop(interface="eth1", via="10.255.0.2"),))
 RULES = [
-    QueueRule(node="s", hook="forward", interface="eth1", number=7),
+    QueueRule(node="s", hook="postrouting", interface="eth1", number=7),
     QueueRule(node="s", hook="prerouting", interface="eth1", number=8),
 ]
 REQUESTS = [
@@ -99,7 +99,7 @@ def test_a_transaction_begins_and_ends_and_makes_each_chain_once() -> None:
     asked = [request.asks for request in nfnetlink.requests([*RULES, *RULES], "nft queue")]
 
     assert asked[0] == asked[-1] == "change packet rules"
-    assert asked.count("make the chain forward") == asked.count("make the chain prerouting") == 1
+    assert asked.count("make the chain postrouting") == asked.count("make the chain prerouting") == 1
 
 
 def test_a_refusal_says_what_was_asked() -> None:

@@ -5,7 +5,7 @@
 Packets stay in the kernel (NFQUEUE); only their ids come up, and verdicts go down. It needs the standard library alone. Its file
 says {"gauge": path, "seed": number, "queues": [{"number", "namespace" (an inherited descriptor), "delay_ns", "jitter_ns", "loss"}, …]}.
 It writes "ready" once, takes lines such as {"number": 3, "delay_ns": 0, "jitter_ns": 0, "loss": 1}, writes "done" when that holds, and
-ends with its input. Each second the gauge gets {"packets", "dropped"} so far, {"late_mean_ns", "late_max_ns"} of that second.
+ends with its input. Each second the gauge gets {"written_ns", "packets", "dropped"} so far, {"late_mean_ns", "late_max_ns"} of that second.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def keep_gauge(path: str, lateness: Lateness) -> None:
     while True:
         time.sleep(GAUGE_EVERY_S)
         with open(f"{path}.part", "w") as file:
-            json.dump(lateness.read(), file)
+            json.dump({"written_ns": time.monotonic_ns(), **lateness.read()}, file)
         os.replace(f"{path}.part", path)
 
 

@@ -82,6 +82,7 @@ def _summary(done: Run, verdicts: list[Verdict], page: Path | None) -> dict[str,
         "reason": done.reason,
         "answer": worst(verdicts) if done.state == "finished" else "unknown",
         "verdicts": [asdict(verdict) for verdict in verdicts],
+        "fidelity": asdict(done.fidelity()),
         "report": str(page) if page else None,
     }
 

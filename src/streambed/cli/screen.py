@@ -39,6 +39,10 @@ def show_end(done: Run, verdicts: list[Verdict], page: Path | None) -> None:
         err.print(f"[bold red]{done.state}[/]: {escape(done.reason)}")
     for verdict in verdicts:
         out.print(f"{verdict.check:<10} [{COLOURS[verdict.answer]}]{verdict.answer.upper():<7}[/] {escape(verdict.says)}")
+    if done.state == "finished":
+        found = done.fidelity()
+        said = "[green]BELIEVED[/]" if found.believable else "[yellow]DOUBTFUL[/]"
+        out.print(f"{'fidelity':<9} {said} {escape(found.says)}")
     out.print(f"kept in {short(done.directory)}" + (f", report in {short(page)}" if page else ""))
 
 

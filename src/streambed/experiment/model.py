@@ -73,6 +73,8 @@ class Experiment:
     """How long all may take to become ready."""
     drain: Duration = Duration(60e9)
     """How long consumers may take to catch up after the load."""
+    calibrate: Literal["delay", "rate"] = "delay"
+    """What is measured of each link before anything runs: its delay, or its rate too."""
 
     def declaration(self) -> dict[str, Any]:
         """The same as plain data, quantities as text: what a file would say, with all defaults."""

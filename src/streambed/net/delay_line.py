@@ -48,7 +48,7 @@ class DelayLine:
             raise MachineError(f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})")
 
     def statistics(self) -> dict[str, Any]:
-        """Its newest gauge: packets and dropped so far, late_mean_ns and late_max_ns of the last second; empty before the first."""
+        """Its newest gauge: when it was written, packets and dropped so far, late_mean_ns and late_max_ns of a second; empty before."""
         return record.read_json(self._gauge)
 
     def end(self) -> None:

@@ -45,6 +45,11 @@ class PortCounters:
                 values += _both_ends(fields, place_of[interface])
         return values
 
+    def by_name(self) -> dict[str, tuple[float, ...]]:
+        """The values of METRICS of each port, now."""
+        values, width = self.read(), len(METRICS)
+        return {name: tuple(values[at * width : (at + 1) * width]) for at, name in enumerate(self.names)}
+
 
 def _by_reader(links: Iterable[PlannedLink], switches: set[str]) -> dict[str, list[tuple[Port, Port]]]:
     """The links that are read at each node, each as its own port and the port at the other end."""

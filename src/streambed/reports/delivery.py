@@ -9,7 +9,7 @@ from streambed.history import History
 from streambed.kinds.checks.no_loss import acked_records, finding_of
 from streambed.kinds.checks.readers import IDENTITY, Reader, readers_of, times_seen
 from streambed.reports import series
-from streambed.reports.figure import Absent, Chart, Figure, faults, rows, shaded, time_axis
+from streambed.reports.figure import Absent, Chart, Figure, edges, rows, shaded, time_axis
 
 STATES = ("delivered", "duplicated", "unacked", "undecided", "lost")
 """From good to bad: a column takes the worst state of its records."""
@@ -141,13 +141,5 @@ def _chart(history: History, table: pl.DataFrame) -> Chart:
         history,
         cell.encode(*at, colour, alt.X2("to_s:Q"), tooltip=[*tooltip, *counts]).properties(height=ROW_PX * len(order)),
         name.mark_text(style="soft", align="left", baseline="middle", fontWeight="bold").encode(*at, alt.Text("says:N")),
-        *_edges(history),
+        *edges(history),
     )
-
-
-def _edges(history: History) -> list[alt.Chart]:
-    """When faults came and went, drawn over the cells that hide their shade."""
-    found = faults(history)
-    times = pl.DataFrame({"from_s": [*found["from_s"], *found["to_s"]]}, schema={"from_s": pl.Float64})
-    rule = alt.Chart(rows(times)).mark_rule(style="fault_name", strokeDash=[3, 3], clip=True)
-    return [rule.encode(time_axis(history, "from_s"))] if times.height else []

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from streambed.fidelity import fidelity
 from streambed.history import History
 from streambed.reports import series, style
 
@@ -17,6 +18,7 @@ WIDTH_PX = 960
 """The width of a figure that is a file; in the page it is as wide as the page."""
 
 FAULTS = {"fault": pl.String, "what": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "healed": pl.Boolean}
+DOUBTS = {"doubt": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "why": pl.String}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +76,15 @@ def faults(history: History) -> pl.DataFrame:
     return pl.DataFrame(found, schema=FAULTS)
 
 
+def doubts(history: History) -> pl.DataFrame:
+    """When the run is not to be believed, and why: number, from_s, to_s, why."""
+    found = [
+        {"doubt": f"D{number}", "from_s": history.seconds(span.start), "to_s": history.seconds(span.end), "why": span.says}
+        for number, span in enumerate(fidelity(history).spans, 1)
+    ]
+    return pl.DataFrame(found, schema=DOUBTS)
+
+
 def time_axis(history: History, column: str = "time_s") -> alt.X:
     """The axis that all plots over time share, so that they line up."""
     domain = [0, max(round(end_s(history), 3), 0.001)]
@@ -82,21 +93,32 @@ def time_axis(history: History, column: str = "time_s") -> alt.X:
 
 
 def shaded(history: History, *layers: alt.Chart) -> Chart:
-    """Layers over the shaded faults."""
-    table = faults(history)
-    if table.is_empty():
-        return alt.layer(*layers)
-    base = alt.Chart(rows(table)).encode(time_axis(history, "from_s"))
-    tooltip = [alt.Tooltip("fault:N"), alt.Tooltip("what:N"), alt.Tooltip("from_s:Q", format=".1f"), alt.Tooltip("to_s:Q", format=".1f")]
-    shade = base.mark_rect(style="fault", clip=True).encode(alt.X2("to_s:Q"), tooltip=tooltip)
-    name = base.mark_text(style="fault_name", dx=3, clip=True).encode(alt.Text("fault:N"), y=alt.value(9))
-    return alt.layer(shade, *layers, name)
+    """Layers over the shaded faults, and over the times that are not to be believed."""
+    under, over = [], []
+    for table, name, about, y_px in ((faults(history), "fault", "what", 9), (doubts(history), "doubt", "why", 21)):
+        if not table.is_empty():
+            base = alt.Chart(rows(table)).encode(time_axis(history, "from_s"))
+            times = (alt.Tooltip(f"{column}:Q", format=".1f") for column in ("from_s", "to_s"))
+            tooltip = [alt.Tooltip(f"{name}:N"), alt.Tooltip(f"{about}:N"), *times]
+            under.append(base.mark_rect(style=name, clip=True).encode(alt.X2("to_s:Q"), tooltip=tooltip))
+            over.append(base.mark_text(style=f"{name}_name", dx=3, clip=True).encode(alt.Text(f"{name}:N"), y=alt.value(y_px)))
+    return alt.layer(*under, *layers, *over)
+
+
+def edges(history: History) -> list[alt.Chart]:
+    """When faults and doubtful times came and went, to be drawn over cells that hide their shade."""
+    drawn = []
+    for found, style_name in ((faults(history), "fault_name"), (doubts(history), "doubt_name")):
+        times = pl.DataFrame({"from_s": [*found["from_s"], *found["to_s"]]}, schema={"from_s": pl.Float64})
+        rule = alt.Chart(rows(times)).mark_rule(style=style_name, strokeDash=[3, 3], clip=True)
+        drawn += [rule.encode(time_axis(history, "from_s"))] if times.height else []
+    return drawn
 
 
 def lines(
     history: History, table: pl.DataFrame, *, by: str, value: str, unit: str, keep: series.Keep = "mean", number: str = "~r"
 ) -> tuple[Chart, str]:
-    """One line for each `by`, over the shaded faults; and a sentence that owns up to whatever is not drawn."""
+    """One line for each `by`, over what is shaded; and a sentence that owns up to whatever is not drawn."""
     chosen, left_out = series.largest(table, by=by, value=value)
     thinned, thinning = series.thin(chosen, by=by, value=value, keep=keep)
     names = chosen[by].unique(maintain_order=True).sort().to_list()

@@ -1,4 +1,4 @@
-"""Figures of the network: what passed each access port, and how late the link emulation was."""
+"""Figures of the network: what passed each port."""
 
 from __future__ import annotations
 
@@ -26,17 +26,4 @@ def throughput(history: History, plan: Plan | None, direction: Direction) -> Fig
     table = found.select("time_s", port="of", bit_per_s=pl.col("value") * 8)
     chart, says = lines(history, table, by="port", value="bit_per_s", unit="bit/s", number="~s")
     caption = f"Bits {direction} in a second at each access port, from the kernel's counters, headers included. {says}"
-    return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
-
-
-def lateness(history: History) -> Figure | Absent:
-    """How much later than it should the delay line let packets go."""
-    name, title = "lateness", "Lateness of the delay line"
-    found = series.samples(history, "delay_line_late_mean_ns", "delay_line_late_max_ns")
-    if found.is_empty():
-        return Absent(name=name, title=title, reason="No delay line ran: no link needed one, or the kernel's own emulation was used.")
-    statistic = pl.when(pl.col("metric") == "delay_line_late_max_ns").then(pl.lit("largest")).otherwise(pl.lit("mean"))
-    table = found.select("time_s", statistic=statistic, late_ms=pl.col("value") / 1e6)
-    chart, says = lines(history, table, by="statistic", value="late_ms", unit="ms late", keep="max")
-    caption = f"How long packets waited beyond the delay that was declared. What is seen here is the test bed's own error. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

@@ -13,13 +13,14 @@ import jinja2
 import polars as pl
 import vl_convert
 
+from streambed import fidelity as fidelities
 from streambed import history as histories
 from streambed import plan as plans
 from streambed import record
 from streambed.history import History
 from streambed.plan import Plan
-from streambed.reports import delivery, kafka, latency, network, processes, records, spark, style, timeline, topology
-from streambed.reports.figure import WIDTH_PX, Absent, Figure, end_s, faults
+from streambed.reports import delivery, fidelity, kafka, latency, network, ports, processes, records, spark, style, timeline, topology
+from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults
 
 Shown = Figure | Absent
 TEMPLATES = Path(__file__).parent
@@ -79,15 +80,16 @@ def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
     """Every figure of a report, in the order of reading."""
     return {
         "Network": [topology.topology(plan)],
+        "Fidelity": [fidelity.calibration(history), fidelity.lateness(history), fidelity.pressure(history)],
         "Timeline": [timeline.timeline(history)],
         "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent")],
+        "Switches": [ports.switch_ports(history, plan, "received"), ports.switch_ports(history, plan, "sent")],
         "Records": [records.record_rates(history), records.lag(history)],
         "Kafka": [kafka.leadership(history), kafka.replication(history)],
         "Delivery": [delivery.heat_map(history)],
         "Latency": [latency.over_time(history), latency.distribution(history), latency.synchronisation(history)],
         "Resources": [processes.processors(history, plan), processes.memory(history)],
         "Spark": [spark.durations(history), spark.batch_rows(history)],
-        "Emulation": [network.lateness(history)],
     }
 
 
@@ -114,6 +116,8 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
         ink=style.INK,
         font=style.FONT,
         faults=faults(run.history),
+        fidelity=fidelities.fidelity(run.history),
+        doubts=doubts(run.history),
         timers=timers(run.history),
         lives=processes.lives(run.history),
         files=files(run.directory),

@@ -18,12 +18,15 @@ FATES: dict[Theme, tuple[str, ...]] = {
 }
 """Of records in the delivery heat map: lost, undecided, unacked, duplicated, delivered. What went well stands back."""
 
+RAMP: dict[Theme, tuple[str, ...]] = {"light": ("#eef2f7", "#56a5d8", "#08306b"), "dark": ("#1c2430", "#2d78ad", "#d9f0ff")}
+"""From little to much."""
+
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 """When the colours are used up they come again with the next dash."""
 
 INK: dict[Theme, dict[str, str]] = {
-    "light": {"back": "#ffffff", "text": "#1d2430", "soft": "#5a6473", "grid": "#e4e8ee", "fault": "#d55e00"},
-    "dark": {"back": "#151a22", "text": "#e8ecf2", "soft": "#a3adbb", "grid": "#2b3340", "fault": "#ff8a4c"},
+    "light": {"back": "#ffffff", "text": "#1d2430", "soft": "#5a6473", "grid": "#e4e8ee", "fault": "#d55e00", "doubt": "#6a51a3"},
+    "dark": {"back": "#151a22", "text": "#e8ecf2", "soft": "#a3adbb", "grid": "#2b3340", "fault": "#ff8a4c", "doubt": "#b3a6ff"},
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
 
@@ -36,7 +39,7 @@ def config(theme: Theme) -> dict[str, Any]:
         "font": FONT,
         "padding": {"left": 4, "right": 16, "top": 4, "bottom": 4},
         "view": {"stroke": None},
-        "range": {"category": list(COLOURS[theme]), "heatmap": list(FATES[theme])},
+        "range": {"category": list(COLOURS[theme]), "heatmap": list(FATES[theme]), "ramp": list(RAMP[theme])},
         "title": {
             "anchor": "start",
             "color": ink["text"],
@@ -52,6 +55,8 @@ def config(theme: Theme) -> dict[str, Any]:
         "style": {
             "fault": {"color": ink["fault"], "opacity": 0.14},
             "fault_name": {"color": ink["fault"], "fontSize": 10, "fontWeight": "bold", "align": "left"},
+            "doubt": {"color": ink["doubt"], "opacity": 0.16},
+            "doubt_name": {"color": ink["doubt"], "fontSize": 10, "fontWeight": "bold", "align": "left"},
             "wire": {"color": ink["soft"], "strokeWidth": 1.5},
             "node": {"color": COLOURS[theme][0], "stroke": ink["back"], "strokeWidth": 2, "opacity": 1},
             "switch": {"color": ink["soft"], "stroke": ink["back"], "strokeWidth": 2, "opacity": 1},

@@ -13,6 +13,7 @@ from types import FrameType
 from streambed.errors import ProcessError
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, Events, now_ns
+from streambed.runner.calibration import calibrate
 from streambed.runner.cast import Cast, cast_of
 from streambed.runner.drain import Drain, final_states
 from streambed.runner.kafka_watching import watching
@@ -40,21 +41,28 @@ def conduct(plan: Plan) -> None:
     for note in plan.notes:
         events.record("note", says=note)
     try:
-        with live_world(plan, events) as world, sampling(world, cast), _converging(world), timeline(cast.faults, world) as faults:
-            try:
-                start(world, "start")
-                ready(world, cast)
-                with watching(world, cast):
-                    load(world, faults, plan.duration_ns)
-                    drain(world, cast)
-            except (Interrupted, ProcessError):
-                stop(world, cast)  # The network is sound: agents can end in order and keep all that they have.
-                raise
-            stop(world, cast)
+        with live_world(plan, events) as world:
+            calibrate(world)  # Before anything else needs a processor.
+            with sampling(world, cast), _converging(world), timeline(cast.faults, world) as faults:
+                conduct_in(world, cast, faults)
     finally:
         events.record("phase", phase="destroy")
         events.record("clock", wall_ns=time.time_ns())
         events.close()
+
+
+def conduct_in(world: LiveWorld, cast: Cast, faults: Timeline) -> None:
+    """All that happens in a world that is there."""
+    try:
+        start(world, "start")
+        ready(world, cast)
+        with watching(world, cast):
+            load(world, faults, world.plan.duration_ns)
+            drain(world, cast)
+    except (Interrupted, ProcessError):
+        stop(world, cast)  # The network is sound: agents can end in order and keep all that they have.
+        raise
+    stop(world, cast)
 
 
 def _converging(world: LiveWorld) -> AbstractContextManager[None]:

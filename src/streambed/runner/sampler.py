@@ -1,4 +1,4 @@
-"""The sampler: once a second it measures ports, processes, agents, the delay line and Spark's batches."""
+"""The sampler: once a second it measures ports, processes, agents, the delay line, the machine and Spark's batches."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from streambed.net.ports import METRICS
 from streambed.record import now_ns
 from streambed.runner.cast import Cast
 from streambed.runner.live_world import LiveWorld
+from streambed.runner.machine_load import machine_load, waiting
 from streambed.tables import SAMPLES, Table, column
 
 EVERY_S = 1.0
@@ -60,11 +61,15 @@ class Sampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler")
         self._wall_minus_monotonic_ns = time.time_ns() - now_ns()
+        self._gauge_ns = 0
 
     def _run(self) -> None:
         try:
+            due_ns = now_ns() + round(EVERY_S * 1e9)
             while not self._stop.wait(EVERY_S):
+                self._table.append(now_ns(), "sampler_late_s", "machine", max(0, now_ns() - due_ns) / 1e9)
                 self.sample()
+                due_ns = now_ns() + round(EVERY_S * 1e9)
         except Exception as error:  # Whatever it is, a run without samples must not go on as if it had them.
             self._world.troubles.append(error)
 
@@ -72,8 +77,9 @@ class Sampler:
         """Measure everything now."""
         time_ns = now_ns()
         self._sample_ports(time_ns)
-        for metric, of, value in (*self._processes(), *self._agents(), *self._delay_line()):
+        for metric, of, value in (*self._processes(), *self._agents(), *self._machine()):
             self._table.append(time_ns, metric, of, value)
+        self._delay_line()
         self._table.flush()
         self._batches()
 
@@ -99,9 +105,19 @@ class Sampler:
                 if key in gauge:
                     yield metric, component.name, gauge[key]
 
-    def _delay_line(self) -> Iterator[Measured]:
-        for key, value in self._world.network.delay_line_statistics().items():
-            yield f"delay_line_{key}", "delay line", value
+    def _machine(self) -> Iterator[Measured]:
+        line = self._world.network.delay_line
+        yield from ((metric, "delay line", value) for metric, value in (waiting(line.pid) if line else ()))
+        yield from ((metric, "machine", value) for metric, value in machine_load())
+
+    def _delay_line(self) -> None:
+        """Its gauge, at the time at which it was written, and only once: one that is old says nothing about now."""
+        gauge = dict(self._world.network.delay_line_statistics())
+        written_ns = gauge.pop("written_ns", 0)
+        if written_ns > self._gauge_ns:
+            self._gauge_ns = written_ns
+            for key, value in gauge.items():
+                self._table.append(written_ns, f"delay_line_{key}", "delay line", value)
 
     def _batches(self) -> None:
         for job in self._components:

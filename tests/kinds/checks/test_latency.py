@@ -1,12 +1,16 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
-from histories import acked, batch, heal, history_of, inject, output, seen
+from histories import acked, batch, event, heal, history_of, inject, ns, output, seen
 from pydantic import ValidationError
 
-from streambed.history import WITNESS, History
-from streambed.kinds.checks.latency import Latency, shown
+from streambed import tables
+from streambed.history import WITNESS, History, empty
+from streambed.kinds.checks.latency import Latency
 from streambed.kinds.checks.through_spark import through_spark
+from streambed.units import shown
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
 COUNTER = {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["counts"]}}
@@ -177,3 +181,48 @@ def test_a_record_that_a_job_gave_on_with_its_header_counts_from_when_it_was_due
     assert verdict.fails
     assert verdict.evidence["records"] == 1
     assert verdict.evidence["never_seen"] == 1
+
+
+def doubtful(start, end):
+    """A second or more in which the delay line gave no sign of life."""
+    late = [
+        (ns(second), metric, "delay line", 0.0)
+        for second in (start, end)
+        for metric in ("delay_line_late_mean_ns", "delay_line_late_max_ns")
+    ]
+    return pl.DataFrame(late, schema=empty(tables.SAMPLES).schema, orient="row")
+
+
+def verdict_in_doubt(*lines, start, end, **limits):
+    history = history_of(event(0, "calibration", links=1), *lines, components=READER)
+    return Latency(of="reader", **limits).judge(replace(history, samples=doubtful(start, end)))
+
+
+def test_a_limit_broken_only_by_records_of_doubtful_time_is_unknown():
+    lines = acked("lines", "a=1"), seen("lines", "a=1", at=1.1), acked("lines", "a=20"), seen("lines", "a=20", at=25)
+
+    verdict = verdict_in_doubt(*lines, start=20, end=24, max="1s")
+
+    assert verdict.answer == "unknown"
+    assert verdict.says.startswith("it rests on 1 record of time that is not to be believed; with them: reader max 5 s, limit 1 s")
+
+
+def test_a_limit_broken_by_other_records_too_fails():
+    lines = acked("lines", "a=1"), seen("lines", "a=1", at=3), acked("lines", "a=20"), seen("lines", "a=20", at=25)
+
+    verdict = verdict_in_doubt(*lines, start=20, end=24, max="1s")
+
+    assert verdict.fails
+    assert verdict.says.endswith("; the same without 1 record of doubtful time")
+
+
+def test_a_limit_that_holds_without_the_doubtful_records_too_holds():
+    lines = acked("lines", "a=1"), seen("lines", "a=1", at=1.1), acked("lines", "a=20"), seen("lines", "a=20", at=20.1)
+
+    assert verdict_in_doubt(*lines, start=20, end=24, max="1s").holds
+
+
+def test_a_limit_that_was_tested_by_doubtful_records_alone_is_unknown():
+    lines = acked("lines", "a=20"), seen("lines", "a=20", at=20.1)
+
+    assert verdict_in_doubt(*lines, start=20, end=24, max="1s").answer == "unknown"

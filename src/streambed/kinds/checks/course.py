@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from streambed.fidelity import Span
 from streambed.history import WITNESS, Event, History, Verdict
 
 FOREVER_NS = 2**63 - 1
@@ -29,6 +30,12 @@ def doubted(verdict: Verdict, history: History) -> Verdict:
     if not missing or not verdict.holds:
         return verdict
     return replace(verdict, answer="unknown", says=f"{', '.join(missing)} could not be injected; without it: {verdict.says}")
+
+
+def in_doubt(spans: Iterable[Span], *, start: str, end: str) -> pl.Expr:
+    """Whether a row of a table, whose columns `start` and `end` hold its own span, touches one that is not to be believed."""
+    last = pl.col(end).fill_null(pl.col(start))
+    return pl.any_horizontal(pl.lit(False), *((pl.col(start) <= span.end) & (last >= span.start) for span in spans))
 
 
 def faults_of(history: History) -> list[ActiveFault]:

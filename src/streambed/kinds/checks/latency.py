@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import polars as pl
 from pydantic import model_validator
 
 from streambed.errors import Problem, suggestion
+from streambed.fidelity import fidelity
 from streambed.history import Answer, History, Verdict
-from streambed.kinds.checks.course import counted, faults_of, load_ended, names_between
+from streambed.kinds.checks.course import counted, faults_of, in_doubt, load_ended, names_between
 from streambed.kinds.checks.readers import IDENTITY, topics_in
 from streambed.kinds.checks.through_spark import inputs_and_sights, intermediate_topics
 from streambed.kinds.declaring import declared
-from streambed.units import Duration
+from streambed.units import Duration, clock, shown
 
 CALM_NS = 1_000_000_000
 """Late records that were due further apart than this belong to different stretches."""
@@ -64,10 +66,22 @@ class Latency:
         return intermediate_topics(declaration.get("components", {}), self.of)
 
     def judge(self, history: History) -> Verdict:
-        """Compare the measured latencies with the limits."""
+        """Compare the measured latencies with the limits. An answer that rests on times that are not to be believed is unknown."""
         if not load_ended(history):
             return Verdict(check=self.kind, answer="unknown", says="the run broke before the load ended")
         records = journeys(history, self.of)
+        verdict = self._judged(history, records)
+        sure = records.filter(~in_doubt(fidelity(history).spans, start="due", end="seen"))
+        doubtful = counted(records.height - sure.height, "record")
+        if verdict.answer == "unknown" or sure.height == records.height:
+            return verdict
+        evidence = verdict.evidence | {"in_doubtful_time": records.height - sure.height}
+        if self._judged(history, sure).answer == verdict.answer:
+            return replace(verdict, says=f"{verdict.says}; the same without {doubtful} of doubtful time", evidence=evidence)
+        says = f"it rests on {doubtful} of time that is not to be believed; with them: {verdict.says}"
+        return replace(verdict, answer="unknown", says=says, evidence=evidence)
+
+    def _judged(self, history: History, records: pl.DataFrame) -> Verdict:
         measured = records.drop_nulls("seen").with_columns(latency=pl.col("seen") - pl.col("due"))
         evidence = _missing(records)
         if measured.is_empty():
@@ -132,15 +146,3 @@ def worst_stretch(measured: pl.DataFrame, *, over_ns: int) -> tuple[int, int]:
     slowest = stretches.sort("latency")["stretch"][-1]
     start, end = stretches.filter(pl.col("stretch") == slowest).select(pl.col("due").min(), pl.col("seen").max()).row(0)
     return start, end
-
-
-def shown(span_ns: int) -> str:
-    """A span for people: 3.1 s, 240 ms."""
-    unit_ns, unit = (1e9, "s") if span_ns >= 1e9 else (1e6, "ms")
-    value = span_ns / unit_ns
-    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-
-
-def clock(seconds: float) -> str:
-    """Seconds since the run began as 0:52."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

@@ -1,0 +1,252 @@
+"""Fidelity: how well the emulated network did what was declared, judged from the history of a run alone.
+
+Links are calibrated before the load; while it lasts the delay line says how late it was, and the machine how hard it was pressed.
+From that follows one statement, and the spans of time in which results are not to be believed. A busy processor is no reason for
+doubt: programs may need all of it. That packets were late, or that nobody could have been punctual, is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal
+
+import polars as pl
+
+from streambed.history import History
+from streambed.units import clock, shown
+
+Reason = Literal["wrong", "late", "held up", "silent", "stolen", "stalled"]
+LATE_NS, LATE_SHARE = 1_000_000, 0.05
+"""A link may be so far from its declared delay, or that share of it if that is more; so may be the mean lateness of a second."""
+RATE_SHARE = 0.05
+STOLEN_SHARE = 0.1
+"""So much of the processors may the hypervisor take away in a second."""
+SILENT_NS = 2_500_000_000
+"""The delay line writes its gauge every second, if it can."""
+STALLED_S = 0.5
+"""So much later than it wished the sampler may be woken."""
+SECOND_NS = 1_000_000_000
+SHORT_NS = 500_000_000
+"""Of less than this counters say nothing: the hypervisor's grows by ticks of 10 ms."""
+LISTED = 3
+"""So many links or spans are named in a sentence."""
+
+SAYS: dict[Reason, str] = {
+    "late": "the delay line let packets go {} too late",
+    "held up": "the delay line had to wait for a processor for {} of the time",
+    "silent": "the delay line gave no sign of life for {}",
+    "stolen": "the hypervisor took {} of the processors away",
+    "stalled": "even the sampler was woken {} too late",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated:
+    """One way of a link: what was declared, and what was measured before anything ran."""
+
+    link: str
+    source: str
+    target: str
+    declared_ns: int
+    """How long a packet should take in the mean."""
+    measured_ns: int | None
+    """How long it took, without what sending and receiving cost everywhere; None if no packet arrived."""
+    chance_ns: int = 0
+    """How far the declared jitter alone may have put the measured mean off."""
+    probes: int
+    arrived: int
+    loses_all: bool = False
+    """It was declared to carry nothing."""
+    declared_bps: int = 0
+    measured_bps: int | None = None
+    """What it carried, if it was measured."""
+
+    @property
+    def error_ns(self) -> int:
+        """How far it was from what was declared, beyond what chance explains."""
+        return max(0, abs((self.measured_ns or 0) - self.declared_ns) - self.chance_ns) if self.measured_ns is not None else 0
+
+    @property
+    def rate_error(self) -> float:
+        """The same of its rate, as a share of what was declared."""
+        return abs(self.measured_bps / self.declared_bps - 1) if self.declared_bps and self.measured_bps is not None else 0.0
+
+    @property
+    def wrong(self) -> str:
+        """What is wrong with it; empty if nothing is."""
+        way = f"the link from {self.source} to {self.target}"
+        if not self.arrived and not self.loses_all:
+            return f"{way} carried none of {self.probes} packets"
+        if self.error_ns > bound_ns(self.declared_ns):
+            return f"{way} took {shown(self.measured_ns or 0)} instead of {shown(self.declared_ns)}"
+        if self.rate_error > RATE_SHARE:
+            return f"{way} carried {(self.measured_bps or 0) / 1e6:.3g} Mbit/s instead of {self.declared_bps / 1e6:.3g}"
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A time that is in doubt, in monotonic nanoseconds, and why."""
+
+    start: int
+    end: int
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fidelity:
+    """Whether a run is to be believed, in one sentence, and when it is not."""
+
+    believable: bool
+    says: str
+    spans: tuple[Span, ...] = ()
+    within_ms: float | None = None
+    """So near to what was declared were all links outside the spans; None if that is not known."""
+    within_share: float | None = None
+    """The same as a share of the declared delay; None without a delay."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One second, more or less, in which something was wrong; `value` says how much."""
+
+    start: int
+    end: int
+    reason: Reason
+    value: float
+    says: str = ""
+
+
+def bound_ns(delay_ns: int) -> int:
+    """How far a link may be from its delay."""
+    return max(LATE_NS, round(LATE_SHARE * delay_ns))
+
+
+def calibrations(history: History) -> list[Calibrated]:
+    """Every way of every link as it was measured."""
+    return [Calibrated(**way) for event in history.of("calibrated") for way in event.fields["ways"]]
+
+
+def least_delay_ns(ways: Iterable[Calibrated]) -> int:
+    """The shortest delay that is declared; zero if none is."""
+    return min((way.declared_ns for way in ways if way.declared_ns), default=0)
+
+
+def fidelity(history: History) -> Fidelity:
+    """Judge a run: from the start of its load until it stopped."""
+    window = judged(history)
+    if not window or not history.of("calibration"):
+        why = "the load never began" if not window else "its links were not calibrated"
+        return Fidelity(believable=False, says=f"nobody knows how well links did: {why}")
+    ways = calibrations(history)
+    spans = merged(clipped(doubts(history, ways), *window))
+    late_ns = _late_otherwise(history, spans, window)
+    within_ms = max((way.error_ns + late_ns for way in ways), default=0) / 1e6
+    shares = [(way.error_ns + late_ns) / way.declared_ns for way in ways if way.declared_ns]
+    share = f" and {100 * max(shares):.2g} %" if shares else ""
+    good = f"links were within {within_ms:.2g} ms{share} of what was declared"
+    return Fidelity(
+        believable=not spans,
+        says=_says(history, spans, good) if spans else good,
+        spans=spans,
+        within_ms=within_ms,
+        within_share=max(shares, default=None),
+    )
+
+
+def judged(history: History) -> tuple[int, int] | None:
+    """From the start of the load until the run stopped, or its last event; None if there was no load."""
+    if history.load_ns is None:
+        return None
+    stops = (event.time for event in history.of("phase") if event.fields["phase"] == "stop")
+    return history.load_ns, next(stops, history.events[-1].time)
+
+
+def doubts(history: History, ways: list[Calibrated]) -> Iterator[Doubt]:
+    """All that speaks against a run, whenever it was."""
+    always = history.start_ns, history.events[-1].time + SECOND_NS
+    yield from (Doubt(*always, "wrong", 0, way.wrong) for way in ways if way.wrong)
+    delay_ns = least_delay_ns(ways)
+    for since, time, mean_ns, max_ns in _steps(history, "delay_line_late_mean_ns", "delay_line_late_max_ns"):
+        if mean_ns > bound_ns(delay_ns):
+            yield Doubt(since, time, "late", max_ns)
+        if time - since > SILENT_NS:
+            yield Doubt(since, time, "silent", time - since)
+    for since, time, waited_s, turns in _growth(history, "delay_line_waited_s", "delay_line_turns"):
+        if turns and waited_s * 1e9 / turns > bound_ns(delay_ns):
+            yield Doubt(since, time, "held up", min(1, waited_s * 1e9 / (time - since)))
+    for since, time, *parts_s in _growth(history, "machine_stolen_s", "machine_busy_s", "machine_idle_s"):
+        if parts_s[0] > STOLEN_SHARE * sum(parts_s):
+            yield Doubt(since, time, "stolen", parts_s[0] / sum(parts_s))
+    for since, time, late_s in _steps(history, "sampler_late_s"):
+        if late_s > STALLED_S:
+            yield Doubt(since, time, "stalled", late_s * 1e9)
+
+
+def _steps(history: History, *metrics: str) -> Iterator[tuple[Any, ...]]:
+    """For each time at which all of these were sampled: the time before, the time, and the values."""
+    found = history.samples.filter(pl.col("metric").is_in(metrics))
+    values = [pl.col("value").filter(pl.col("metric") == metric).first().alias(metric) for metric in metrics]
+    table = found.group_by("time").agg(values).drop_nulls().sort("time")
+    before = None
+    for time, *sampled in table.iter_rows():
+        yield time - SECOND_NS if before is None else before, time, *sampled
+        before = time
+
+
+def _growth(history: History, *metrics: str) -> Iterator[tuple[Any, ...]]:
+    """The same for counters: what each grew by since the time before."""
+    steps = list(_steps(history, *metrics))
+    for (_, _, *before), (since, time, *now) in pairwise(steps):
+        if time - since > SHORT_NS:
+            yield since, time, *(new - old for new, old in zip(now, before, strict=True))
+
+
+def clipped(found: Iterable[Doubt], start: int, end: int) -> list[Doubt]:
+    """What of it was between two times."""
+    inside = [replace(doubt, start=max(doubt.start, start), end=min(doubt.end, end)) for doubt in found]
+    return sorted((doubt for doubt in inside if doubt.start < doubt.end), key=lambda doubt: doubt.start)
+
+
+def merged(found: list[Doubt]) -> tuple[Span, ...]:
+    """Doubts, in order of their start, that touch each other as one span, which says each reason once with its worst value."""
+    groups: list[list[Doubt]] = []
+    for doubt in found:
+        if groups and doubt.start <= max(other.end for other in groups[-1]):
+            groups[-1].append(doubt)
+        else:
+            groups.append([doubt])
+    return tuple(Span(start=group[0].start, end=max(doubt.end for doubt in group), says=_reasons(group)) for group in groups)
+
+
+def _reasons(group: list[Doubt]) -> str:
+    wrong = [doubt.says for doubt in group if doubt.reason == "wrong"]
+    more = [f"{len(wrong) - LISTED} more links are wrong"] if len(wrong) > LISTED else []
+    worst = {reason: max((doubt.value for doubt in group if doubt.reason == reason), default=None) for reason in SAYS}
+    said = [SAYS[reason].format(_amount(reason, value)) for reason, value in worst.items() if value is not None]
+    return "; ".join([*wrong[:LISTED], *more, *said])
+
+
+def _amount(reason: Reason, value: float) -> str:
+    return f"up to {100 * value:.0f} %" if reason in ("stolen", "held up") else f"up to {shown(value)}"
+
+
+def _late_otherwise(history: History, spans: tuple[Span, ...], window: tuple[int, int]) -> float:
+    """The largest mean lateness of a second outside the spans."""
+    start, end = window
+    steps = list(_steps(history, "delay_line_late_mean_ns"))
+    calm = (late for _, time, late in steps if start <= time <= end and not any(span.start < time <= span.end for span in spans))
+    return max(calm, default=0.0)
+
+
+def _says(history: History, spans: tuple[Span, ...], good: str) -> str:
+    window_s = sum(span.end - span.start for span in spans) / 1e9
+    first = spans[0]
+    start, end = judged(history) or (0, 0)
+    if (first.start, first.end) == (start, end):
+        return f"not to be believed: {first.says}"
+    times = ", ".join(f"{clock(history.seconds(span.start))}–{clock(history.seconds(span.end))}" for span in spans[:LISTED])
+    more = f" and {len(spans) - LISTED} more" if len(spans) > LISTED else ""
+    return f"{window_s:.0f} s of {(end - start) / 1e9:.0f} s are not to be believed ({times}{more}): {first.says}; otherwise {good}"

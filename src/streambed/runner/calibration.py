@@ -1,0 +1,72 @@
+"""Calibration: before anything runs, the delay of each way of each link is measured over that very wire, and its rate on demand.
+
+The loopback of a host is measured beside the links: what a packet takes there is what sending and receiving cost, and no link's
+fault. A way that is wrong is measured again, because a busy moment of the machine passes, and a wrong link stays wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from statistics import fmean, median
+
+from streambed.fidelity import Calibrated
+from streambed.plan import Plan, Shape
+from streambed.record import now_ns
+from streambed.runner.live_world import LiveWorld
+from streambed.runner.probing import Way, arriving, measure, ways_of
+from streambed.runner.rate_calibration import rates
+
+ROUNDS = 3
+CHANCE = 3.0
+"""A mean may be off by so many of its standard errors."""
+Found = dict[tuple[str, str], Calibrated]
+"""By link and the node that sends."""
+
+
+def calibrate(world: LiveWorld) -> None:
+    """Measure all links at once and record what was found. Takes a tenth of a second and the longest delay; rates take longer."""
+    began_ns, found, baseline_ns = now_ns(), Found(), 0
+    for _ in range(ROUNDS):
+        wanted = [way for way in ways_of(world.plan) if way.key not in found or found[way.key].wrong]
+        if not wanted:
+            break
+        baseline_ns = measure(world, wanted)
+        found |= {way.key: calibrated(way, baseline_ns) for way in wanted}
+    if world.plan.declaration.get("calibrate") == "rate":
+        found |= with_rates(world.plan, found, rates(world))
+    for link in world.plan.links:
+        world.record("calibrated", link=link.name, ways=[asdict(found[link.name, port.node]) for port in link.ports])
+    world.record("calibration", links=len(world.plan.links), baseline_ns=baseline_ns, seconds=round((now_ns() - began_ns) / 1e9, 3))
+
+
+def with_rates(plan: Plan, found: Found, measured_bps: dict[tuple[str, str], int]) -> Found:
+    """What was found, with the rates of those ways that have one."""
+    declared_bps = {way.key: way.shape.rate_bps for way in ways_of(plan)}
+    return {key: replace(found[key], declared_bps=declared_bps[key], measured_bps=bps) for key, bps in measured_bps.items()}
+
+
+def expected_ns(shape: Shape) -> tuple[float, float]:
+    """How long a packet should take in the mean, and the standard deviation of that: some draw jitter, some are not delayed at all."""
+    deviation = shape.jitter_ns / (math.sqrt(3) if shape.distribution == "uniform" else 1)
+    hasty = shape.reorder * (1 - shape.reorder) * shape.delay_ns**2
+    return shape.delay_ns * (1 - shape.reorder), math.sqrt(deviation**2 + hasty)
+
+
+def calibrated(way: Way, baseline_ns: int) -> Calibrated:
+    """What the packets of a way say of it: their median where all should take the same, else their mean and what chance may do to it."""
+    declared_ns, deviation_ns = expected_ns(way.shape)
+    took = list(way.took_ns.values())
+    measured_ns = (fmean(took) if deviation_ns else median(took)) - baseline_ns if took else None
+    by_chance = deviation_ns if way.shape.in_order else deviation_ns / math.sqrt(len(took) or 1)  # Who may not overtake waits for others.
+    return Calibrated(
+        link=way.link,
+        source=way.sender.node,
+        target=way.receiver.node,
+        declared_ns=round(declared_ns),
+        measured_ns=None if measured_ns is None else round(measured_ns),
+        chance_ns=round(CHANCE * by_chance),
+        probes=len(way.sent_ns),
+        arrived=len(took),
+        loses_all=arriving(way.shape) <= 0,
+    )

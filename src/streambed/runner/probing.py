@@ -1,0 +1,148 @@
+"""Probing: a few packets over each way of each link, all at once, and how long each took.
+
+All hosts share one clock, so a packet that says which one it is tells how long it was on its way.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import socket
+import struct
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+
+from streambed.plan import Plan, Port, Shape
+from streambed.record import now_ns
+from streambed.runner.live_world import LiveWorld
+
+PORT = 47_808
+PROBES, PROBES_LEAST, PROBES_MOST = 10, 3, 100
+APART_NS = 100_000
+"""Between two packets, so that they do not wait for each other."""
+SPREAD_NS, SPREAD_MOST_NS = 50_000_000, 1_000_000_000
+"""The packets of a way are spread over so long, so that one busy moment does not meet all of them; and over so long at most."""
+PATIENCE_NS = 100_000_000
+"""So long after it was due a packet is waited for."""
+_packet = struct.Struct("!II")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way of a link, or a loopback; when each of its packets was sent, and what each took that came."""
+
+    link: str
+    sender: Port
+    receiver: Port
+    shape: Shape
+    sent_ns: list[int] = field(default_factory=list)
+    took_ns: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The link, and the node that sends."""
+        return self.link, self.sender.node
+
+
+def ways_of(plan: Plan) -> Iterator[Way]:
+    """Both ways of every link, nothing sent yet."""
+    for link in plan.links:
+        for (sender, receiver), shape in zip((link.ports, link.ports[::-1]), link.shapes, strict=True):
+            yield Way(link=link.name, sender=sender, receiver=receiver, shape=shape)
+
+
+def measure(world: LiveWorld, ways: list[Way]) -> int:
+    """Send packets over all ways, and over a loopback beside them; what one takes there."""
+    first = world.plan.nodes[0].name
+    port = Port(node=first, interface="lo", index=1)
+    loopback = Way(link="", sender=port, receiver=port, shape=Shape())
+    with sockets(world, {port for way in (*ways, loopback) for port in (way.sender, way.receiver)}) as opened:
+        _exchange([*ways, loopback], opened, world.plan.addresses())
+    return round(median(loopback.took_ns.values())) if loopback.took_ns else 0
+
+
+@contextmanager
+def sockets(world: LiveWorld, ports: Iterable[Port]) -> Iterator[dict[Port, socket.socket]]:
+    """A socket at each port. What it sends leaves there, whatever routes say, and it hears nothing that came elsewhere."""
+    by_node: dict[str, list[Port]] = defaultdict(list)
+    for port in ports:
+        by_node[port.node].append(port)
+    begun = [world.network.hosts[node].begin(partial(_opened, wanted)) for node, wanted in by_node.items()]
+    with ExitStack() as stack:
+        yield {port: stack.enter_context(made) for future in begun for port, made in future.result().items()}
+
+
+def _opened(ports: list[Port]) -> dict[Port, socket.socket]:
+    """Runs in the host of these ports."""
+    made = {port: socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) for port in ports}
+    for port, end in made.items():
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, port.interface.encode())
+        end.bind(("", PORT))
+    return made
+
+
+def schedule(ways: list[Way]) -> deque[tuple[int, int, int]]:
+    """When which packet of which way leaves, in order: nanoseconds from the start, the way and the packet by number."""
+    each = max(PROBES_LEAST, min(PROBES, SPREAD_MOST_NS // APART_NS // len(ways)))
+    counts = [_count(way.shape, each) for way in ways]
+    span_ns = max(SPREAD_NS, sum(counts) * APART_NS)
+    times = [
+        (round((packet + number / len(ways)) * span_ns / count), number, packet)
+        for number, count in enumerate(counts)
+        for packet in range(count)
+    ]
+    return deque(sorted(times))
+
+
+def arriving(shape: Shape) -> float:
+    """The share of packets that should arrive whole."""
+    bad = shape.loss_enter / (shape.loss_enter + shape.loss_leave) if shape.loss_enter else 0.0
+    lost = bad * shape.loss_bad + (1 - bad) * shape.loss_good if shape.loss_enter else shape.loss
+    return (1 - lost) * (1 - shape.corrupt)
+
+
+def _count(shape: Shape, each: int) -> int:
+    """So many packets that about `each` arrive; where they are lost in bursts, so many that one burst does not take them all."""
+    share = arriving(shape)
+    return 0 if share <= 0 else PROBES_MOST if shape.loss_enter else min(PROBES_MOST, math.ceil(each / share))
+
+
+def _exchange(ways: list[Way], opened: dict[Port, socket.socket], addresses: dict[str, str]) -> None:
+    """Send and receive in turn, until every packet has come or none can come any more."""
+    waiting, began_ns, by_descriptor = schedule(ways), now_ns(), {end.fileno(): end for end in opened.values()}
+    patience_ns = PATIENCE_NS + max(way.shape.delay_ns + 4 * way.shape.jitter_ns for way in ways)
+    end_ns, missing = began_ns + waiting[-1][0] + patience_ns, len(waiting)
+    with select.epoll() as poll:
+        for descriptor in by_descriptor:
+            poll.register(descriptor, select.EPOLLIN)
+        while missing and now_ns() < end_ns:
+            next_ns = began_ns + waiting[0][0] if waiting else end_ns
+            for descriptor, _ in poll.poll(max(0, next_ns - now_ns()) / 1e9):
+                missing -= _receive(ways, by_descriptor[descriptor])
+            if waiting and next_ns <= now_ns():
+                _, number, packet = waiting.popleft()
+                _send(ways[number], opened, addresses, _packet.pack(number, packet))
+
+
+def _send(way: Way, opened: dict[Port, socket.socket], addresses: dict[str, str], content: bytes) -> None:
+    target = "127.0.0.1" if way.sender == way.receiver else addresses[way.receiver.node]
+    way.sent_ns.append(now_ns())
+    with suppress(OSError):  # What cannot be sent does not arrive: that is what is counted.
+        opened[way.sender].sendto(content, (target, PORT))
+
+
+def _receive(ways: list[Way], end: socket.socket) -> int:
+    """Take one packet; how many have come for the first time by that."""
+    try:
+        content, arrived_ns = end.recv(_packet.size), now_ns()
+    except BlockingIOError:
+        return 0  # The kernel woke us for a packet that it then found damaged.
+    number, packet = _packet.unpack(content) if len(content) == _packet.size else (len(ways), 0)
+    if number >= len(ways) or packet >= len(ways[number].sent_ns) or packet in ways[number].took_ns:
+        return 0  # A link may be declared to damage or to duplicate.
+    ways[number].took_ns[packet] = arrived_ns - ways[number].sent_ns[packet]
+    return 1
