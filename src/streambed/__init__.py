@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from streambed.experiment.model import Experiment
     from streambed.experiment.topology import Topology
     from streambed.kinds.checks import Latency, NoLoss
-    from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob
+    from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob, Traffic
     from streambed.kinds.components.kafka_topic import Topic
     from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition, Pause
     from streambed.runs import Run
@@ -47,6 +47,7 @@ _HOMES = {
     "SparkJob": "streambed.kinds.components",
     "Topic": "streambed.kinds.components.kafka",
     "Topology": "streambed.experiment.topology",
+    "Traffic": "streambed.kinds.components",
     "check": "streambed.api",
     "report": "streambed.api",
     "run": "streambed.api",
@@ -72,6 +73,7 @@ __all__ = [
     "SparkJob",
     "Topic",
     "Topology",
+    "Traffic",
     "check",
     "report",
     "run",

@@ -60,6 +60,7 @@ def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *
         seed=experiment.seed,
         duration_ns=experiment.duration.ns,
         addresses=addresses,
+        numbers={name: number for number, name in enumerate(experiment.components)},
         topics={topic: kafka.name for kafka in clusters for topic in kafka.topics},
         bootstraps={kafka.name: kafka.bootstrap for kafka in clusters},
         resolve=resolver(experiment, addresses=addresses, directory=directory),

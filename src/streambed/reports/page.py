@@ -80,7 +80,7 @@ def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
     return {
         "Network": [topology.topology(plan)],
         "Timeline": [timeline.timeline(history)],
-        "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent")],
+        "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent"), *network.traffic(history)],
         "Records": [records.record_rates(history), records.lag(history)],
         "Kafka": [kafka.leadership(history), kafka.replication(history)],
         "Delivery": [delivery.heat_map(history)],

@@ -26,6 +26,8 @@ class Site:
     duration_ns: int
     addresses: Mapping[str, str]
     """Every node's address."""
+    numbers: Mapping[str, int]
+    """Every component's number, from 0 on: what must differ between components is made from it."""
     topics: Mapping[str, str]
     """Which Kafka component declares each topic."""
     bootstraps: Mapping[str, str]
