@@ -79,7 +79,8 @@ class Happenings:
         if kind in ("heal", "heal_failed"):
             return f"{'heal':<8} {event['kind']} {event['target']}{': FAILED, ' + event['reason'] if kind == 'heal_failed' else ''}"
         if kind == "process_ended":
-            return f"{'ended':<8} {event['process']}, status {event['status']}{'' if event['expected'] else ', unexpectedly'}"
+            memory = ", KILLED FOR MEMORY" if event.get("memory_kills") else ""
+            return f"{'ended':<8} {event['process']}, status {event['status']}{'' if event['expected'] else ', unexpectedly'}{memory}"
         if kind == "drained":
             return f"{'drained':<8} every reader caught up in {event['seconds']:.1f} s"
         if kind == "drain_incomplete":

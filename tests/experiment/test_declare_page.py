@@ -16,6 +16,7 @@ from streambed.experiment.model import Experiment
 from streambed.experiment.topology import Topology
 from streambed.experiment.yaml_file import read
 from streambed.kinds.components.kafka_topic import Topic
+from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Place
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.way import Bursts
@@ -31,6 +32,7 @@ HEADINGS = {
     "topic": Topic,
     "ready": ReadySign,
     "place": Place,
+    "limits": Limits,
     **KINDS,
 }
 

@@ -136,12 +136,27 @@ def _of_components(experiment: Experiment, base: Path) -> list[Problem]:
     found = []
     for name, component in experiment.components.items():
         here = component.problems(experiment.components, base)
+        here += _of_limits(component, experiment.topology)
         if name in RESERVED_COMPONENTS:
             here.append(Problem(key="", says=f"a component cannot be called '{name}': the word has another meaning"))
         if name != component.name:
             here.append(Problem(key="name", says=f"it is called '{component.name}' itself, but '{name}' here"))
         found += _prefixed(f"components.{name}", here)
     return [Problem(key=problem.key.rstrip("."), says=problem.says) for problem in found]
+
+
+def _of_limits(component: Component, topology: Topology) -> list[Problem]:
+    """A component cannot have more than its host."""
+    limits = component.limits
+    if limits is None:
+        return []
+    found = limits.problems()
+    for key, wanted, caps in (("cpu", limits.cpu, topology.cpu), ("memory", limits.memory, topology.memory)):
+        for node in dict.fromkeys(component.places.values()):
+            if wanted and node in caps and wanted.value > caps[node].value:
+                says = f"{wanted} is more than its host '{node}' has: topology.{key} gives that {caps[node]}"
+                found.append(Problem(key=f"limits.{key}", says=says))
+    return found
 
 
 def _of_places(experiment: Experiment) -> list[Problem]:

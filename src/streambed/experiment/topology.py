@@ -10,8 +10,9 @@ from pydantic import Field
 
 from streambed.errors import Problem, suggestion
 from streambed.experiment.link import Link, NodeName
+from streambed.kinds.components.limits import MEMORY_LEAST
 from streambed.kinds.declaring import declared
-from streambed.units import Share
+from streambed.units import Share, Size
 
 NODES_MAX = 60_000
 RESERVED_NODES = ("localhost", "run", "self")
@@ -31,6 +32,8 @@ class Topology:
     """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1 and on, in order of mention."""
     cpu: dict[NodeName, Share] = Field(default_factory=dict)
     """How much of the whole machine, all cores together, the processes of a host may use; others may use all of it."""
+    memory: dict[NodeName, Size] = Field(default_factory=dict)
+    """How much memory the processes of a host may use, all together; others may use all there is."""
     links: tuple[Link, ...] = ()
 
     def places(self) -> list[tuple[str, str]]:
@@ -99,16 +102,18 @@ class Topology:
 
     def _wrong_caps(self) -> Iterator[Problem]:
         hosts = self.host_names()
-        for name, share in self.cpu.items():
+        for key, name, cap in [("cpu", *given) for given in self.cpu.items()] + [("memory", *given) for given in self.memory.items()]:
             says = ""
             if name in self.switches:
                 says = f"'{name}' is a switch: it runs nothing that could be capped"
             elif name not in hosts:
                 says = f"there is no host '{name}'. {suggestion(name, hosts)}"
-            elif not 0 < share.fraction <= 1:
-                says = f"{share} cannot be: give more than 0 % and at most 100 % of the whole machine, or leave the host out"
+            elif key == "cpu" and not 0 < cap.value <= 1:
+                says = f"{cap} cannot be: give more than 0 % and at most 100 % of the whole machine, or leave the host out"
+            elif key == "memory" and cap.value < MEMORY_LEAST.value:
+                says = f"{cap} is too little for any program: give {MEMORY_LEAST} or more, or leave the host out"
             if says:
-                yield Problem(key=f"cpu.{name}", says=says)
+                yield Problem(key=f"{key}.{name}", says=says)
 
 
 def _wrong_address(text: str) -> str:

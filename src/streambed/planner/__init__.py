@@ -16,6 +16,7 @@ from streambed.kinds.components.kafka import Kafka
 from streambed.kinds.faults.degrade import Degrade
 from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner.description import describe
+from streambed.planner.limits import limited, refuse_limits
 from streambed.planner.links import links_of
 from streambed.planner.nodes import nodes_of
 from streambed.planner.refusals import refuse_too_much_memory, refuse_what_cannot_be
@@ -29,11 +30,14 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
     """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if this machine cannot emulate it."""
     samples, _ = read_samples(experiment, base)
     links = tuple(links_of(experiment, samples))
-    refuse_what_cannot_be(links, experiment.faults, machine, capped=list(experiment.topology.cpu))
+    refuse_what_cannot_be(links, experiment.faults, machine)
+    refuse_limits(experiment, machine)
     nodes = nodes_of(with_mean_delays(experiment.topology, samples), links)
     declaration = experiment.declaration()
     site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
-    processes = [process for component in experiment.components.values() for process in component.processes(site)]
+    processes = [
+        limited(process, component.limits, machine) for component in experiment.components.values() for process in component.processes(site)
+    ]
     refuse_too_much_memory(processes, machine)
     return Plan(
         name=experiment.name,

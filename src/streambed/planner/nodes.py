@@ -8,7 +8,7 @@ from itertools import count
 from streambed.experiment.layout import layout
 from streambed.experiment.routing import Routing
 from streambed.experiment.topology import SWITCHES_NETWORK, Topology
-from streambed.plan import PlannedLink, PlannedNode, Route
+from streambed.plan import Allowance, PlannedLink, PlannedNode, Route
 
 HOSTS_NETWORK = "10.0"
 
@@ -43,7 +43,10 @@ def nodes_of(topology: Topology, links: tuple[PlannedLink, ...]) -> tuple[Planne
             routes=tuple(_routes(name, hosts, switches, routing, addresses, interfaces[name])),
             x=places[name][0],
             y=places[name][1],
-            cpu=topology.cpu[name].fraction if name in topology.cpu else 0.0,
+            allowance=Allowance(
+                cpu=topology.cpu[name].fraction if name in topology.cpu else 0.0,
+                memory_bytes=topology.memory[name].bytes if name in topology.memory else 0,
+            ),
         )
         for name, own in addresses.items()
     )

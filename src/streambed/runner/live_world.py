@@ -12,10 +12,11 @@ from streambed.kinds.components import Kafka, roles
 from streambed.kinds.components.component import Component
 from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
-from streambed.plan import Plan
+from streambed.plan import Plan, ProcessSpec
 from streambed.record import Events, now_ns, read_json, wait_until
 from streambed.runner.cast import cast_of
 from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
+from streambed.units import Size
 from streambed.world import Heal, Wire
 
 Answer = TypeVar("Answer")
@@ -34,10 +35,7 @@ class LiveWorld:
         self.directory = Path(plan.directory)
         self.network = made
         self.record = events.record
-        groups = {node.name: node.group for node in plan.nodes}
-        self.processes = {
-            spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record, groups[spec.node]) for spec in plan.processes
-        }
+        self.processes = {spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record) for spec in plan.processes}
         self.troubles: list[Exception] = []
         """What went wrong in other threads; whoever watches raises it."""
         self.components: dict[str, Component] = {component.name: component for component in cast_of(plan.declaration).components}
@@ -104,7 +102,7 @@ class LiveWorld:
             if process.spec.on_exit == "restart" and process.incarnation <= RESTARTS_MAX:
                 process.start()
             elif process.spec.on_exit != "record":
-                raise ProcessError(death(process, status))
+                raise ProcessError(death(process, status, self.plan))
 
     def watch_network(self) -> None:
         """A run whose delay line or sampler died is over, whatever phase it is in."""
@@ -137,11 +135,19 @@ class LiveWorld:
             process.kill()
 
 
-def death(process: LiveProcess, status: int) -> str:
+def death(process: LiveProcess, status: int, plan: Plan) -> str:
     """The evidence: exit status, last output, where the whole log is."""
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    if process.memory_kills:
+        how = f"was killed for memory: {_memory_cap(process.spec, plan)}. Raise that, or let it need less"
     last = "".join(f"\n  | {line}" for line in process.last_lines())
     return f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
+
+
+def _memory_cap(spec: ProcessSpec, plan: Plan) -> str:
+    if spec.allowance.memory_bytes:
+        return f"components.{spec.component}.limits.memory allows it {Size(spec.allowance.memory_bytes)}"
+    return f"topology.memory allows the processes of {spec.node} {Size(plan.node(spec.node).allowance.memory_bytes)} all together"
 
 
 def timers(world: LiveWorld) -> list[dict[str, object]]:

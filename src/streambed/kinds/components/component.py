@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from streambed.artifacts import Java
 from streambed.errors import Problem, suggestion
+from streambed.kinds.components.limits import Limits
 from streambed.plan import Machine, ProcessSpec
 from streambed.world import Missing, World
 
@@ -82,6 +83,10 @@ class Component(Protocol):
     @property
     def needs(self) -> tuple[str, ...]:
         """The artifacts that must have been fetched."""
+
+    @property
+    def limits(self) -> Limits | None:
+        """What its processes may use of the machine."""
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """What is wrong with it beside the others; keys relative to the component."""

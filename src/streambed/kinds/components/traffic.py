@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import Site
+from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.units import Bandwidth, Duration, Size
@@ -50,6 +51,8 @@ class Traffic:
     """Begin so long after the start of the load."""
     lasts: Duration | None = None
     """Default: to the end of the load."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
     @model_validator(mode="after")
