@@ -172,6 +172,17 @@ class ProcessSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """A port of a host that is reached at a port of the user's own loopback."""
+
+    port: int
+    node: str
+    target_port: int
+    descriptor: int = -1
+    """Where the launcher listens, as the box inherits it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """One run, decided."""
 
@@ -186,6 +197,7 @@ class Plan:
     links: tuple[PlannedLink, ...]
     processes: tuple[ProcessSpec, ...]
     declaration: dict[str, Any]
+    exposures: tuple[Exposure, ...] = ()
     notes: tuple[str, ...] = ()
     samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The delays in the files of samples that faults name."""

@@ -12,6 +12,8 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from streambed.errors import DeclarationError, Problem, suggestion
 from streambed.experiment import placement
+from streambed.experiment.capture import Capture
+from streambed.experiment.expose import expose_problems
 from streambed.experiment.references import reference_problems
 from streambed.experiment.routing import Routing
 from streambed.experiment.shapes import change_problems, read_samples
@@ -23,7 +25,7 @@ from streambed.kinds.declaring import Name, declared
 from streambed.kinds.faults import FAULTS
 from streambed.units import Duration
 
-RESERVED_COMPONENTS = ("conductor", "run", "self", "witness")
+RESERVED_COMPONENTS = ("capture", "conductor", "run", "self", "witness")
 
 if TYPE_CHECKING:
     from streambed.kinds.checks.check import Check
@@ -73,6 +75,10 @@ class Experiment:
     """How long all may take to become ready."""
     drain: Duration = Duration(60e9)
     """How long consumers may take to catch up after the load."""
+    capture: Capture | None = None
+    """Links whose packets are written into pcap files."""
+    expose: dict[int, str] = Field(default_factory=dict)
+    """Ports of the user's own loopback, and the host and port that each leads to while the run lasts."""
 
     def declaration(self) -> dict[str, Any]:
         """The same as plain data, quantities as text: what a file would say, with all defaults."""
@@ -105,6 +111,8 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
         found += change_problems(experiment, samples)
     for at, check in enumerate(experiment.checks):
         found += _prefixed(f"checks.{at}", check.problems(experiment.components))
+    found += _prefixed("capture", experiment.capture.problems(links)) if experiment.capture else []
+    found += expose_problems(experiment.expose, hosts)
     return found + reference_problems(experiment)
 
 

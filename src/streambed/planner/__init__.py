@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from streambed.experiment.expose import target_of
 from streambed.experiment.model import Experiment
 from streambed.experiment.references import resolver
 from streambed.experiment.shapes import read_samples, with_mean_delays
@@ -14,7 +15,8 @@ from streambed.kinds.components.component import Site
 from streambed.kinds.components.consumer import reader
 from streambed.kinds.components.kafka import Kafka
 from streambed.kinds.faults.degrade import Degrade
-from streambed.plan import Machine, Plan, ProcessSpec
+from streambed.plan import Exposure, Machine, Plan, ProcessSpec
+from streambed.planner.captures import captures_of
 from streambed.planner.description import describe
 from streambed.planner.limits import limited, refuse_limits
 from streambed.planner.links import links_of
@@ -49,10 +51,17 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
         machine=machine,
         nodes=nodes,
         links=links,
-        processes=(*processes, *_witnesses(experiment, declaration, site)),
+        processes=(*captures_of(experiment.capture, links, site), *processes, *_witnesses(experiment, declaration, site)),
         declaration=declaration,
         samples_ns={fault.samples: samples[fault.samples] for fault in experiment.faults if isinstance(fault, Degrade) and fault.samples},
+        exposures=tuple(_exposures(experiment)),
     )
+
+
+def _exposures(experiment: Experiment) -> Iterator[Exposure]:
+    for port, text in experiment.expose.items():
+        node, target_port = target_of(text)
+        yield Exposure(port=port, node=node, target_port=target_port)
 
 
 def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *, base: Path, directory: Path) -> Site:

@@ -26,6 +26,7 @@ def describe(plan: Plan) -> str:
         "nodes": [(node.name, node.address, _routes_text(node, names), _cap_text(node.allowance)) for node in plan.nodes],
         "links": [_link_row(link) for link in plan.links],
         "processes": [_process_row(process) for process in plan.processes],
+        "exposed": [(f"{port.node}:{port.target_port}", f"on http://localhost:{port.port}") for port in plan.exposures],
         "timeline": _timeline(plan),
         "notes": [(note,) for note in plan.notes],
     }

@@ -12,8 +12,10 @@ from types import FrameType
 from streambed.errors import ProcessError
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, Events, now_ns
+from streambed.runner import captures
 from streambed.runner.cast import Cast, cast_of
 from streambed.runner.drain import Drain, final_states
+from streambed.runner.exposure import exposed
 from streambed.runner.kafka_watching import watching
 from streambed.runner.live_world import LiveWorld, live_world
 from streambed.runner.sampler import sampling
@@ -39,7 +41,7 @@ def conduct(plan: Plan) -> None:
     for note in plan.notes:
         events.record("note", says=note)
     try:
-        with live_world(plan, events) as world, sampling(world, cast), timeline(cast.faults, world) as faults:
+        with live_world(plan, events) as world, exposed(world), sampling(world, cast), timeline(cast.faults, world) as faults:
             try:
                 start(world, "start")
                 ready(world, cast)
@@ -76,6 +78,7 @@ def start_processes(world: LiveWorld, phase: Starts) -> None:
 def ready(world: LiveWorld, cast: Cast) -> None:
     """Servers first; then everybody who was waiting for them."""
     end_ns = now_ns() + world.plan.ready_limit_ns
+    await_all(world, captures.readiness(world), end_ns)
     servers = [component for component in cast.components if component.server]
     others = [component for component in cast.components if not component.server]
     world.record("phase", phase="servers")
@@ -146,3 +149,4 @@ def stop(world: LiveWorld, cast: Cast) -> None:
     world.record("phase", phase="stop")
     servers = {component.name for component in cast.components if component.server}
     world.stop([process for process in world.processes.values() if process.spec.component not in servers])
+    captures.note_gaps(world)

@@ -16,6 +16,7 @@ from streambed.plan import Plan, ProcessSpec
 from streambed.record import Events, now_ns, read_json, wait_until
 from streambed.runner.cast import cast_of
 from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
+from streambed.runner.visiting import note_namespaces
 from streambed.units import Size
 from streambed.world import Heal, Wire
 
@@ -168,6 +169,7 @@ def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
     """Build the network of a plan; on every way out its processes end and the network goes."""
     with network(plan, Path(plan.directory)) as made:
         world = LiveWorld(plan, made, events)
+        note_namespaces(world.directory, made.hosts)
         events.record("timers", timers=timers(world))
         try:
             yield world
