@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic_core import PydanticUndefined
 
+from streambed.experiment.capture import Capture
 from streambed.experiment.keys import TABLES, keys_of
 from streambed.experiment.link import Link, Way
 from streambed.experiment.model import Experiment
@@ -32,6 +33,7 @@ HEADINGS = {
     "topic": Topic,
     "ready": ReadySign,
     "place": Place,
+    "Capture": Capture,
     "limits": Limits,
     **KINDS,
 }

@@ -7,6 +7,8 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,13 +21,14 @@ import pytest
 
 from streambed import Run
 from streambed.record import read_json
-from tests.system.running import end_now, family, lives, only_run, phases, start, streambed, wait_for
+from tests.system.running import ROOT, STREAMBED, end_now, family, lives, only_run, phases, start, streambed, wait_for
 
 pytestmark = pytest.mark.kernel
 
 LOAD_S = 4
 RATE_BYTES_PER_S = 1_000_000
 PAGE = "the page of b"
+NOBODY = 65534
 EXPERIMENT = """
 version: 1
 name: visits
@@ -215,3 +218,46 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_left(tmp_path):
     assert "b:8000 cannot be exposed on port" in done.stderr
     assert "another program listens there: end it, or expose another port" in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder of the ordinary user's; not tmp_path, into which other users may not look."""
+    with tempfile.TemporaryDirectory(prefix="ordinary-") as name:
+        folder = Path(name)
+        (folder / "pages").mkdir()
+        (folder / "pages" / "index.html").write_text(PAGE)
+        (folder / "experiment.yaml").write_text(EXPERIMENT.format(port=free_port(), load_s=20))
+        if os.getuid() == 0:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
+        yield folder
+
+
+def as_ordinary_user(*words: str, home: Path) -> subprocess.Popen[str]:
+    program = [*STREAMBED, *words]
+    if os.getuid() == 0:
+        needed = [str(ROOT), sys.prefix, sys.base_prefix]
+        program = [sys.executable, str(ROOT / "tests" / "system" / "ordinary.py"), str(NOBODY), *needed, "--", *program]
+    environment = {**os.environ, "HOME": str(home), "STREAMBED_CACHE": str(home / "cache")}
+    return subprocess.Popen(
+        program, cwd=home, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+
+
+def test_an_ordinary_user_enters_hosts_reaches_ports_and_keeps_packets_too(home):
+    launcher = as_ordinary_user("run", "experiment.yaml", "--no-report", home=home)
+    try:
+        directory = wait_for(lambda: launcher.poll() is None and only_run(home / "runs"), 20, "the run's folder")
+        wait_for(lambda: read_json(directory / "gauges" / "hum.b.json").get("received_packets"), 20, "packets")
+        entered = as_ordinary_user("shell", "a", "sh", "-c", "hostname; getent hosts b; exit 7", home=home)
+        said, _ = entered.communicate(timeout=20)
+        port = next(iter(Run(directory).plan.exposures)).port
+        page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode()
+        os.killpg(launcher.pid, signal.SIGINT)
+        launcher.communicate(timeout=20)
+    finally:
+        end_now(launcher)
+
+    assert (entered.returncode, said.split(), page) == (7, ["a", "10.0.0.2", "b"], PAGE)
+    assert list(read_pcap(directory / "captures" / "core_b.pcap"))
