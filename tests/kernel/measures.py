@@ -20,6 +20,7 @@ from streambed import plan as plans
 from streambed import record
 from streambed.net.network import Network, network
 from streambed.net.wires import Wire
+from streambed.runner import caps, hierarchies
 
 PORT = 7777
 ECHO_LIMIT_S = 1.0
@@ -326,6 +327,41 @@ def narrowed(net: Network) -> dict[str, Any]:
     return found | {"after": look()}
 
 
+def capped_by_v2(net: Network) -> dict[str, Any]:
+    """What becomes of a process that needs more memory than its group has, at the top of cgroup v2 and in a delegated group of our own."""
+    top = Path("/sys/fs/cgroup")
+    found = {"top": _capped(hierarchies.find())}
+    (top / "cgroup.subtree_control").write_text("+cpu +memory")
+    (top / "scope").mkdir()
+    (top / "scope" / "cgroup.procs").write_text(str(os.getpid()))
+    found["scope"] = _capped(hierarchies.find())
+    found["left"] = {
+        "folders": sorted(path.name for path in top.rglob("streambed-*")),
+        "own": Path("/proc/self/cgroup").read_text().strip(),
+    }
+    return found
+
+
+def _capped(folders: dict[Any, str]) -> dict[str, Any]:
+    allowed = plans.Allowance(cpu=0.25, memory_bytes=32 << 20, priority=5)
+    spec = plans.ProcessSpec(name="hog", component="hog", node="a", argv=(), allowance=allowed)
+    machine = plans.Machine(cores=2, cpu_groups=folders["cpu"], memory_groups=folders["memory"])
+    host = plans.PlannedNode(name="a", switch=False, address="10.0.0.1", routes=(), allowance=plans.Allowance(cpu=0.5))
+    plan = plans.Plan(
+        name="v2", seed=1, duration_ns=0, ready_limit_ns=0, drain_limit_ns=0, directory="1", machine=machine, nodes=(host,), links=(),
+        processes=(spec,), declaration={},
+    )  # fmt: skip
+    with caps.applied(plan) as made:
+        (group,) = made.processes[0].groups
+        hog = os.fork()
+        if hog == 0:
+            Path(group, "cgroup.procs").write_text(str(os.getpid()))
+            os._exit(len(bytearray(100 << 20).replace(bytes(1), bytes(1))) & 1)
+        status = os.waitstatus_to_exitcode(os.waitpid(hog, 0)[1])
+        files = {name: Path(group, name).read_text().strip() for name in ("cpu.max", "cpu.weight.nice", "memory.max")}
+        return {"folders": folders, "status": status, "kills": caps.memory_kills([group]), **files}
+
+
 MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
     function.__name__: function
     for function in (
@@ -344,6 +380,7 @@ MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
         walls,
         lossy,
         narrowed,
+        capped_by_v2,
     )
 }
 
