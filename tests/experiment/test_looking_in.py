@@ -36,8 +36,8 @@ def test_a_link_is_captured_at_its_first_end_by_one_agent_for_each_node() -> Non
     ]
     assert json.loads(found.processes[1].argv[-1]) == {
         "links": {
-            "core – b": {"interface": "eth1", "file": "runs/1/captures/core_b.pcap"},
-            "core – c": {"interface": "eth2", "file": "runs/1/captures/core_c.pcap"},
+            "core – b": {"interface": "eth1", "file": "runs/1/captures/core+b.pcap"},
+            "core – c": {"interface": "eth2", "file": "runs/1/captures/core+c.pcap"},
         },
         "snap": 0,
         "limit": 100_000_000,
@@ -51,10 +51,20 @@ def test_links_are_named_by_their_ends_in_any_order() -> None:
     assert (list(order["links"]), order["snap"], order["limit"]) == (["core – b"], 96, 1_000_000)
 
 
+def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
+    topology = Topology(links=[Link(ends=("a", "b")), Link(ends=("a", "b")), Link(ends=("a", "b"), name="spare")])
+    twins = Experiment(name="first", duration="1s", topology=topology, components=[], capture={"links": [["a", "b"]]})
+
+    (process,) = plan_for(twins, Machine(python="python"), base=Path("here"), directory=Path("runs/1")).processes
+
+    files = [Path(found["file"]).name for found in json.loads(process.argv[-1])["links"].values()]
+    assert files == ["a+b.pcap", "a+b+2.pcap", "spare.pcap"]
+
+
 @pytest.mark.parametrize(
     ("capture", "key", "says"),
     [
-        ({"links": [["a", "b"]]}, "links.0", "there is no link a – b. Did you mean 'core – b'?"),
+        ({"links": [["a", "b"]]}, "links.0", "there is no link a – b. There is a-core, core-b, core-c."),
         ({"snap": "10B"}, "snap", "10B is too little to tell packets apart: give 64B or more"),
         ({"limit": "1kB"}, "limit", "1kB is too little: give 10kB or more"),
     ],

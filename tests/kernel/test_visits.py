@@ -182,7 +182,7 @@ def test_every_link_has_its_packets_kept_with_their_times(visited):
     run, _, _ = visited
     sent = counted(run, "hum/a", "sent_packets")
     first, second = (
-        [packet for packet in read_pcap(run.directory / "captures" / name) if packet.is_hum] for name in ("a_core.pcap", "core_b.pcap")
+        [packet for packet in read_pcap(run.directory / "captures" / name) if packet.is_hum] for name in ("a+core.pcap", "core+b.pcap")
     )
 
     assert len(first) == len(second) == sent
@@ -203,7 +203,7 @@ def test_ctrl_c_leaves_no_port_and_no_process_and_a_file_that_can_be_read(tmp_pa
     assert launcher.returncode == 3, said
     assert "Traceback" not in said + (directory / "logs" / "box.log").read_text()
     assert not any(lives(pid) for pid in everybody)
-    assert list(read_pcap(directory / "captures" / "core_b.pcap"))
+    assert list(read_pcap(directory / "captures" / "core+b.pcap"))
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), 1)
 
@@ -260,4 +260,4 @@ def test_an_ordinary_user_enters_hosts_reaches_ports_and_keeps_packets_too(home)
         end_now(launcher)
 
     assert (entered.returncode, said.split(), page) == (7, ["a", "10.0.0.2", "b"], PAGE)
-    assert list(read_pcap(directory / "captures" / "core_b.pcap"))
+    assert list(read_pcap(directory / "captures" / "core+b.pcap"))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from streambed.experiment.capture import Capture
 from streambed.kinds.components.component import Site
+from streambed.kinds.faults.of_links import meant
 from streambed.plan import PlannedLink, ProcessSpec
 
 CAPTURE = "capture"
@@ -16,15 +17,17 @@ CAPTURE = "capture"
 
 def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: Site) -> Iterator[ProcessSpec]:
     """The agents that write pcap files. A link is watched at its first end."""
-    wanted = {frozenset(ends) for ends in capture.links} if capture else set()
-    watched = [link for link in links if not wanted or frozenset(port.node for port in link.ports) in wanted] if capture else []
+    if capture is None:
+        return
+    ends = {link.name: (link.ports[0].node, link.ports[1].node) for link in links}
+    wanted = {name for target in capture.links for name in meant(target, ends)} if capture.links else set(ends)
+    watched = [link for link in links if link.name in wanted]
     for node in dict.fromkeys(link.ports[0].node for link in watched):
         ports = {
             link.name: {"interface": link.ports[0].interface, "file": str(site.directory / "captures" / file_name(link))}
             for link in watched
             if link.ports[0].node == node
         }
-        assert capture
         order = {"links": ports, "snap": capture.snap.bytes if capture.snap else 0, "limit": capture.limit.bytes}
         yield ProcessSpec(
             name=f"{CAPTURE}/{node}",
@@ -36,5 +39,5 @@ def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: S
 
 
 def file_name(link: PlannedLink) -> str:
-    """No name of a node has an underscore, so that no two links have the same."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", link.name.replace(" – ", "_")) + ".pcap"
+    """The name of the link's file; no name that is given has a plus sign, so that no two links have the same."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "+", link.name).strip("+") + ".pcap"
