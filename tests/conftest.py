@@ -13,7 +13,7 @@ import pytest
 
 from streambed import artifacts
 from streambed.errors import StreambedError
-from streambed.runner import cpu_caps
+from streambed.runner import hierarchies
 
 ORDER = ("browser", "kernel", "spark", "system")
 """From quick to slow; a test without any of these comes before all."""
@@ -73,9 +73,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def caps() -> str:
+def cpu_groups() -> str:
     """The folder in which control groups that cap CPU time can be made."""
-    return cpu_caps.find() or lack("this user may not make control groups with a cap")
+    return hierarchies.find()["cpu"] or lack("this user may not make control groups with a cap")
 
 
 @pytest.fixture

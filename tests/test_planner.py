@@ -229,14 +229,14 @@ def capped(machine: Machine) -> Plan:
 
 
 def test_a_capped_host_is_planned_and_shown() -> None:
-    found = capped(Machine(caps="groups"))
+    found = capped(Machine(cpu_groups="groups"))
 
-    assert [node.cpu for node in found.nodes] == [0.1, 0.0]
+    assert [node.allowance.cpu for node in found.nodes] == [0.1, 0.0]
     assert "  a  10.0.0.1  b by eth0  at most 10% of the machine's CPU\n  b  10.0.0.2  a by eth0\n" in describe(found)
 
 
 def test_a_cap_that_cannot_be_had_is_refused_with_the_command_that_allows_it() -> None:
-    with pytest.raises(MachineError, match=r"topology\.cpu asks for a; .*systemd-run --user --scope -p Delegate=yes"):
+    with pytest.raises(MachineError, match=r"topology\.cpu\.a asks: .*systemd-run --user --scope -p Delegate=yes"):
         capped(Machine())
 
 

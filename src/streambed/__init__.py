@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from streambed.experiment.model import Experiment
     from streambed.experiment.topology import Topology
     from streambed.kinds.checks import Latency, NoLoss
-    from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob
+    from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob, Traffic
     from streambed.kinds.components.kafka_topic import Topic
     from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition, Pause
     from streambed.runs import Run
@@ -57,6 +57,7 @@ _HOMES = {
     "Star": "streambed.experiment.generators",
     "Topic": "streambed.kinds.components.kafka",
     "Topology": "streambed.experiment.topology",
+    "Traffic": "streambed.kinds.components",
     "Tree": "streambed.experiment.generators",
     "check": "streambed.api",
     "generated": "streambed.experiment.expansion",
@@ -92,6 +93,7 @@ __all__ = [
     "Star",
     "Topic",
     "Topology",
+    "Traffic",
     "Tree",
     "check",
     "generated",

@@ -37,8 +37,12 @@ class Machine:
     java_version: int = 0
     java_build: str = ""
     python: str = ""
-    caps: str = ""
+    core_numbers: tuple[int, ...] = ()
+    """The cores that a run may use."""
+    cpu_groups: str = ""
     """The folder in which control groups with a cap of CPU time can be made; empty if there is none."""
+    memory_groups: str = ""
+    """The folder in which control groups with a cap of memory can be made; empty if there is none."""
     notes: tuple[str, ...] = ()
 
 
@@ -133,8 +137,18 @@ class Route:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """What a process, or all of a host, may use of the machine, and how it stands to others; zero and nothing mean no limit."""
+
+    cpu: float = 0.0
+    memory_bytes: int = 0
+    priority: int = 0
+    cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlannedNode:
-    """A host or a switch: one address, its routes, where it is drawn, and how much of the machine's CPU it may use; zero means all."""
+    """A host or a switch: one address, its routes, where it is drawn, and what its processes may use of the machine."""
 
     name: str
     switch: bool
@@ -142,9 +156,7 @@ class PlannedNode:
     routes: tuple[Route, ...]
     x: float = 0.0
     y: float = 0.0
-    cpu: float = 0.0
-    group: str = ""
-    """The control group that its processes join; there while the run lasts."""
+    allowance: Allowance = Allowance()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +183,20 @@ class ProcessSpec:
     starts: Starts = "start"
     heap_bytes: int = 0
     """How much memory it asks for, as far as it says so: the heap of a JVM, the cache of a store."""
+    allowance: Allowance = Allowance()
+    groups: tuple[str, ...] = ()
+    """The control groups that it joins before it begins; there while the run lasts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """A port of a host that is reached at a port of the user's own loopback."""
+
+    port: int
+    node: str
+    target_port: int
+    descriptor: int = -1
+    """Where the launcher listens, as the box inherits it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +214,7 @@ class Plan:
     links: tuple[PlannedLink, ...]
     processes: tuple[ProcessSpec, ...]
     declaration: dict[str, Any]
+    exposures: tuple[Exposure, ...] = ()
     notes: tuple[str, ...] = ()
     samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The delays in the files of samples that faults name."""

@@ -8,6 +8,7 @@ runs/<name>/<time>/
   data/      what servers and jobs keep
   logs/      one per process
   figures/   every figure of the report as SVG
+  captures/  one pcap file for each link that is captured, if any is
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ class Happenings:
         if kind == "reroute":
             return f"{'reroute':<8} {_rerouted(event)}"
         if kind == "process_ended":
-            return f"{'ended':<8} {event['process']}, status {event['status']}{'' if event['expected'] else ', unexpectedly'}"
+            memory = ", KILLED FOR MEMORY" if event.get("memory_kills") else ""
+            return f"{'ended':<8} {event['process']}, status {event['status']}{'' if event['expected'] else ', unexpectedly'}{memory}"
         if kind == "drained":
             return f"{'drained':<8} every reader caught up in {event['seconds']:.1f} s"
         if kind == "drain_incomplete":

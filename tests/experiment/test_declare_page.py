@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
+from streambed.experiment.capture import Capture
 from streambed.experiment.document import document_of
 from streambed.experiment.expansion import expanded
 from streambed.experiment.keys import TABLES, keys_of
@@ -19,6 +20,7 @@ from streambed.experiment.model import Experiment
 from streambed.experiment.topology import Topology
 from streambed.experiment.yaml_file import read
 from streambed.kinds.components.kafka_topic import Topic
+from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Place
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.way import Bursts
@@ -34,6 +36,8 @@ HEADINGS = {
     "topic": Topic,
     "ready": ReadySign,
     "place": Place,
+    "Capture": Capture,
+    "limits": Limits,
     **KINDS,
 }
 

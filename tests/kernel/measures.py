@@ -25,6 +25,7 @@ from streambed.net.network import Network, network
 from streambed.net.ports import METRICS
 from streambed.net.wires import Wire
 from streambed.plan import Plan
+from streambed.runner import caps, hierarchies
 from streambed.runner.calibration import calibrate
 from streambed.runner.convergence import Convergence
 
@@ -400,6 +401,41 @@ def calibration_of_rates(net: Network) -> dict[str, Any]:
     return calibration(net, calibrate="rate")
 
 
+def capped_by_v2(net: Network) -> dict[str, Any]:
+    """What becomes of a process that needs more memory than its group has, at the top of cgroup v2 and in a delegated group of our own."""
+    top = Path("/sys/fs/cgroup")
+    found = {"top": _capped(hierarchies.find())}
+    (top / "cgroup.subtree_control").write_text("+cpu +memory")
+    (top / "scope").mkdir()
+    (top / "scope" / "cgroup.procs").write_text(str(os.getpid()))
+    found["scope"] = _capped(hierarchies.find())
+    found["left"] = {
+        "folders": sorted(path.name for path in top.rglob("streambed-*")),
+        "own": Path("/proc/self/cgroup").read_text().strip(),
+    }
+    return found
+
+
+def _capped(folders: dict[Any, str]) -> dict[str, Any]:
+    allowed = plans.Allowance(cpu=0.25, memory_bytes=32 << 20, priority=5)
+    spec = plans.ProcessSpec(name="hog", component="hog", node="a", argv=(), allowance=allowed)
+    machine = plans.Machine(cores=2, cpu_groups=folders["cpu"], memory_groups=folders["memory"])
+    host = plans.PlannedNode(name="a", switch=False, address="10.0.0.1", routes=(), allowance=plans.Allowance(cpu=0.5))
+    plan = plans.Plan(
+        name="v2", seed=1, duration_ns=0, ready_limit_ns=0, drain_limit_ns=0, directory="1", machine=machine, nodes=(host,), links=(),
+        processes=(spec,), declaration={},
+    )  # fmt: skip
+    with caps.applied(plan) as made:
+        (group,) = made.processes[0].groups
+        hog = os.fork()
+        if hog == 0:
+            Path(group, "cgroup.procs").write_text(str(os.getpid()))
+            os._exit(len(bytearray(100 << 20).replace(bytes(1), bytes(1))) & 1)
+        status = os.waitstatus_to_exitcode(os.waitpid(hog, 0)[1])
+        files = {name: Path(group, name).read_text().strip() for name in ("cpu.max", "cpu.weight.nice", "memory.max")}
+        return {"folders": folders, "status": status, "kills": caps.memory_kills([group]), **files}
+
+
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     function.__name__: function
     for function in (
@@ -423,6 +459,7 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
         calibration,
         calibration_of_a_wrong_link,
         calibration_of_rates,
+        capped_by_v2,
     )
 }
 

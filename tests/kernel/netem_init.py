@@ -29,7 +29,7 @@ _libc = ctypes.CDLL(None)
 
 def furnish() -> None:
     """Mount what the kernel shows of itself, and load the modules."""
-    for kind, place in {"proc": "/proc", "sysfs": "/sys", "devtmpfs": "/dev", "tmpfs": "/tmp"}.items():
+    for kind, place in {"proc": "/proc", "sysfs": "/sys", "devtmpfs": "/dev", "tmpfs": "/tmp", "cgroup2": "/sys/fs/cgroup"}.items():
         Path(place).mkdir(exist_ok=True)
         syscalls.mount(kind, Path(place), kind=kind)
     for module in sorted((HERE / "modules").iterdir()):

@@ -1,4 +1,4 @@
-"""Where the kernel has netem, it is found and used, by root and by an ordinary user."""
+"""Where the kernel has netem, it is found and used, by root and by an ordinary user; the same kernel has cgroup v2 alone."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ def test_hosts_have_names_where_netem_shapes_their_links(netem: NetemMachine) ->
     found = netem.measure(star(DELAY), "surroundings")
 
     assert (found["hostname"], found["names"], found["interfaces"]) == ("a", ["localhost", "a", "switch1", "b"], ["eth0", "lo"])
+
+
+def test_cgroup_v2_caps_at_the_top_and_in_a_delegated_group_that_nobody_else_lives_in(netem: NetemMachine) -> None:
+    found = netem.measure(star(DELAY), "capped_by_v2")
+
+    capped = {"status": -9, "kills": 1, "cpu.max": "50000 100000", "cpu.weight.nice": "5", "memory.max": str(32 << 20)}
+    assert found["top"] == {"folders": dict.fromkeys(("cpu", "memory"), "/sys/fs/cgroup"), **capped}
+    assert found["scope"] == {"folders": dict.fromkeys(("cpu", "memory"), "/sys/fs/cgroup/scope"), **capped}
+    assert found["left"] == {"folders": [], "own": "0::/scope"}

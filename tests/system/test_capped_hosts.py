@@ -37,9 +37,9 @@ def experiment(tmp_path: Path) -> Path:
     return file
 
 
-def groups(caps: str) -> list[Path]:
+def groups(cpu_groups: str) -> list[Path]:
     """The control groups of this experiment's runs."""
-    return list(Path(caps).glob("streambed-*-caps-*"))
+    return list(Path(cpu_groups).glob("streambed-*-caps-*"))
 
 
 def cores_used(run: Run, process: str) -> float:
@@ -49,7 +49,7 @@ def cores_used(run: Run, process: str) -> float:
     return (last["value"] - first["value"]) / (last["time"] - first["time"]) * 1e9
 
 
-def test_a_capped_host_gets_its_share_and_others_what_there_is(experiment, tmp_path, caps):
+def test_a_capped_host_gets_its_share_and_others_what_there_is(experiment, tmp_path, cpu_groups):
     done = streambed("run", experiment, "--json", "--no-report", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     run = Run(Path(json.loads(done.stdout)["run"]))
@@ -58,16 +58,16 @@ def test_a_capped_host_gets_its_share_and_others_what_there_is(experiment, tmp_p
 
     assert 0.5 * CAP_CORES < capped < 1.5 * CAP_CORES
     assert free > 2 * capped
-    assert groups(caps) == []
+    assert groups(cpu_groups) == []
 
 
-def test_the_group_goes_although_the_launcher_was_killed(experiment, tmp_path, caps):
+def test_the_group_goes_although_the_launcher_was_killed(experiment, tmp_path, cpu_groups):
     launcher = start(experiment, tmp_path / "runs")
     try:
         directory = wait_for(lambda: only_run(tmp_path / "runs"), 20, "the run's folder")
         wait_for(lambda: "load" in phases(directory), 20, "load")
-        assert len(groups(caps)) == 1
+        assert len(groups(cpu_groups)) == 1
         os.kill(launcher.pid, signal.SIGKILL)
-        wait_for(lambda: not groups(caps), 3, "the group to go")
+        wait_for(lambda: not groups(cpu_groups), 3, "the group to go")
     finally:
         end_now(launcher)

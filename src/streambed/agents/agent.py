@@ -7,12 +7,14 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from streambed.record import now_ns, read_json, write_whole
-from streambed.tables import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from streambed.tables import Table
 
 REPORT_NS = 500_000_000
 
@@ -33,6 +35,8 @@ class Agent:
 
     def table(self, kind: str, schema: pa.Schema) -> Table:
         """This agent's own file of the ledger; a restarted agent begins another."""
+        from streambed.tables import Table  # Arrow takes a while to load: an agent without a ledger does not wait for it.
+
         return Table(self.run / "history" / f"{kind}-{self.name}-{self.incarnation}.arrow", schema)
 
     def gate(self, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import typer
 from rich.markup import escape
 
-from streambed.cli import converting, keeping, running, setting_up, studying
+from streambed.cli import converting, keeping, running, setting_up, studying, visiting
 from streambed.cli.screen import err
 from streambed.errors import StreambedError, UsageError
 
@@ -29,12 +29,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": keeping.list_runs,
     "logs": keeping.logs,
     "rm": keeping.remove,
+    "shell": visiting.shell,
     "schema": setting_up.schema,
     "doctor": setting_up.doctor,
     "fetch": setting_up.fetch,
 }
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+    app.command(_name, context_settings=visiting.WHOLE if _name == "shell" else None)(_command)
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def _complaint(error: ErrorDetails, content: Any, root: Any) -> Complaint:
     if kind == "missing":
         return Complaint(path=path, says=_missing(path, content, root), at_key=True)
     if error["loc"][-1] == "[key]":
-        return Complaint(path=path, says=_name(error), at_key=True)
+        return Complaint(path=path, says=_SAYS.get(kind, _other)(error), at_key=True)
     written = _written_part(path, content)
     if len(written) < len(path):  # What may be of several plain types gives an error for each, with the type's name in the path.
         return Complaint(path=written, says=f"{_shown(error['input'])} is not a setting: write text, a number, true or false")

@@ -12,6 +12,8 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from streambed.errors import DeclarationError, Problem, suggestion
 from streambed.experiment import placement
+from streambed.experiment.capture import Capture
+from streambed.experiment.expose import expose_problems
 from streambed.experiment.references import reference_problems
 from streambed.experiment.routing import Routing
 from streambed.experiment.shapes import change_problems, read_samples
@@ -23,7 +25,7 @@ from streambed.kinds.declaring import Name, declared
 from streambed.kinds.faults import FAULTS
 from streambed.units import Duration
 
-RESERVED_COMPONENTS = ("conductor", "run", "self", "witness")
+RESERVED_COMPONENTS = ("capture", "conductor", "run", "self", "witness")
 
 if TYPE_CHECKING:
     from streambed.kinds.checks.check import Check
@@ -75,6 +77,10 @@ class Experiment:
     """How long consumers may take to catch up after the load."""
     calibrate: Literal["delay", "rate"] = "delay"
     """What is measured of each link before anything runs: its delay, or its rate too."""
+    capture: Capture | None = None
+    """Links whose packets are written into pcap files."""
+    expose: dict[int, str] = Field(default_factory=dict)
+    """Ports of the user's own loopback, and the host and port that each leads to while the run lasts."""
 
     def declaration(self) -> dict[str, Any]:
         """The same as plain data, quantities as text: what a file would say, with all defaults."""
@@ -107,6 +113,8 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
         found += change_problems(experiment, samples)
     for at, check in enumerate(experiment.checks):
         found += _prefixed(f"checks.{at}", check.problems(experiment.components))
+    found += _prefixed("capture", experiment.capture.problems(links)) if experiment.capture else []
+    found += expose_problems(experiment.expose, hosts)
     return found + reference_problems(experiment)
 
 
@@ -138,12 +146,27 @@ def _of_components(experiment: Experiment, base: Path) -> list[Problem]:
     found = []
     for name, component in experiment.components.items():
         here = component.problems(experiment.components, base)
+        here += _of_limits(component, experiment.topology)
         if name in RESERVED_COMPONENTS:
             here.append(Problem(key="", says=f"a component cannot be called '{name}': the word has another meaning"))
         if name != component.name:
             here.append(Problem(key="name", says=f"it is called '{component.name}' itself, but '{name}' here"))
         found += _prefixed(f"components.{name}", here)
     return [Problem(key=problem.key.rstrip("."), says=problem.says) for problem in found]
+
+
+def _of_limits(component: Component, topology: Topology) -> list[Problem]:
+    """A component cannot have more than its host."""
+    limits = component.limits
+    if limits is None:
+        return []
+    found = limits.problems()
+    for key, wanted, caps in (("cpu", limits.cpu, topology.cpu), ("memory", limits.memory, topology.memory)):
+        for node in dict.fromkeys(component.places.values()):
+            if wanted and node in caps and wanted.value > caps[node].value:
+                says = f"{wanted} is more than its host '{node}' has: topology.{key} gives that {caps[node]}"
+                found.append(Problem(key=f"limits.{key}", says=says))
+    return found
 
 
 def _of_places(experiment: Experiment) -> list[Problem]:

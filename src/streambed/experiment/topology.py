@@ -17,8 +17,9 @@ from streambed.experiment.generators import GENERATORS
 from streambed.experiment.generators.generator import NODES_MAX
 from streambed.experiment.given_routes import route_problems
 from streambed.experiment.link import Link, NodeName
+from streambed.kinds.components.limits import MEMORY_LEAST
 from streambed.kinds.declaring import declared
-from streambed.units import Duration, Share
+from streambed.units import Duration, Share, Size
 
 RESERVED_NODES = ("localhost", "run", "self")
 SWITCHES_NETWORK = "10.255"
@@ -54,6 +55,8 @@ class Topology:
     """Latitude and longitude of nodes, to draw them on a map."""
     cpu: dict[NodeName, Share] = Field(default_factory=dict)
     """How much of the whole machine, all cores together, the processes of a host may use; others may use all of it."""
+    memory: dict[NodeName, Size] = Field(default_factory=dict)
+    """How much memory the processes of a host may use, all together; others may use all there is."""
     links: tuple[Link, ...] = ()
     """The links. There may be loops, hosts with several links, and several links between two nodes."""
     routing: RoutingBy = "least_delay"
@@ -146,16 +149,18 @@ class Topology:
 
     def _wrong_caps(self) -> Iterator[Problem]:
         hosts = self.host_names()
-        for name, share in self.cpu.items():
+        for key, name, cap in [("cpu", *given) for given in self.cpu.items()] + [("memory", *given) for given in self.memory.items()]:
             says = ""
             if name in self.switches:
                 says = f"'{name}' is a switch: it runs nothing that could be capped"
             elif name not in hosts:
                 says = f"there is no host '{name}'. {suggestion(name, hosts)}"
-            elif not 0 < share.fraction <= 1:
-                says = f"{share} cannot be: give more than 0 % and at most 100 % of the whole machine, or leave the host out"
+            elif key == "cpu" and not 0 < cap.value <= 1:
+                says = f"{cap} cannot be: give more than 0 % and at most 100 % of the whole machine, or leave the host out"
+            elif key == "memory" and cap.value < MEMORY_LEAST.value:
+                says = f"{cap} is too little for any program: give {MEMORY_LEAST} or more, or leave the host out"
             if says:
-                yield Problem(key=f"cpu.{name}", says=says)
+                yield Problem(key=f"{key}.{name}", says=says)
 
 
 def _wrong_address(text: str) -> str:

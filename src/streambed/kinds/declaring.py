@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 Kind = TypeVar("Kind")
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$")]
 """What a user may call a node, a component or a topic."""
+Names = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(lambda found: (found,) if isinstance(found, str) else found),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+"""One name or a list of them."""
 Setting = bool | int | float | str
 """The value of a setting that is passed through to a program."""
 

@@ -45,6 +45,7 @@ def examine(remembered: Path | None = None) -> Machine:
     findings = _recall(remembered) if remembered else _ask_probe()
     return Machine(
         cores=len(os.sched_getaffinity(0)),
+        core_numbers=tuple(sorted(os.sched_getaffinity(0))),
         memory_mib=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
         kernel=os.uname().release,
         namespaces=findings.namespaces,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from streambed.experiment.expose import target_of
 from streambed.experiment.model import Experiment
 from streambed.experiment.references import resolver
 from streambed.experiment.shapes import read_samples, with_mean_delays
@@ -14,8 +15,10 @@ from streambed.kinds.components.component import Site
 from streambed.kinds.components.consumer import reader
 from streambed.kinds.components.kafka import Kafka
 from streambed.kinds.faults.degrade import Degrade
-from streambed.plan import Machine, Plan, ProcessSpec
+from streambed.plan import Exposure, Machine, Plan, ProcessSpec
+from streambed.planner.captures import captures_of
 from streambed.planner.description import describe
+from streambed.planner.limits import limited, refuse_limits
 from streambed.planner.links import links_of
 from streambed.planner.nodes import nodes_of
 from streambed.planner.refusals import refuse_too_much_memory, refuse_what_cannot_be
@@ -29,11 +32,14 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
     """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if this machine cannot emulate it."""
     samples, _ = read_samples(experiment, base)
     links = tuple(links_of(experiment, samples))
-    refuse_what_cannot_be(links, experiment.faults, machine, capped=list(experiment.topology.cpu))
+    refuse_what_cannot_be(links, experiment.faults, machine)
+    refuse_limits(experiment, machine)
     nodes = nodes_of(with_mean_delays(experiment.topology, samples), links)
     declaration = experiment.declaration()
     site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
-    processes = [process for component in experiment.components.values() for process in component.processes(site)]
+    processes = [
+        limited(process, component.limits, machine) for component in experiment.components.values() for process in component.processes(site)
+    ]
     refuse_too_much_memory(processes, machine)
     return Plan(
         name=experiment.name,
@@ -45,10 +51,17 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
         machine=machine,
         nodes=nodes,
         links=links,
-        processes=(*processes, *_witnesses(experiment, declaration, site)),
+        processes=(*captures_of(experiment.capture, links, site), *processes, *_witnesses(experiment, declaration, site)),
         declaration=declaration,
         samples_ns={fault.samples: samples[fault.samples] for fault in experiment.faults if isinstance(fault, Degrade) and fault.samples},
+        exposures=tuple(_exposures(experiment)),
     )
+
+
+def _exposures(experiment: Experiment) -> Iterator[Exposure]:
+    for port, text in experiment.expose.items():
+        node, target_port = target_of(text)
+        yield Exposure(port=port, node=node, target_port=target_port)
 
 
 def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *, base: Path, directory: Path) -> Site:
@@ -60,6 +73,7 @@ def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *
         seed=experiment.seed,
         duration_ns=experiment.duration.ns,
         addresses=addresses,
+        numbers={name: number for number, name in enumerate(experiment.components)},
         topics={topic: kafka.name for kafka in clusters for topic in kafka.topics},
         bootstraps={kafka.name: kafka.bootstrap for kafka in clusters},
         resolve=resolver(experiment, addresses=addresses, directory=directory),

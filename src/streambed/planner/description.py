@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from streambed.kinds.shape_words import shape_words
-from streambed.plan import Plan, PlannedLink, PlannedNode, Shape
+from streambed.plan import Allowance, Plan, PlannedLink, PlannedNode, ProcessSpec, Shape
 from streambed.planner.refusals import listed
-from streambed.units import Duration, Share
+from streambed.units import Duration, Share, Size
 
 WORD_MAX = 60
 """Longer words of a command are shortened when it is shown."""
@@ -25,10 +25,11 @@ def describe(plan: Plan) -> str:
     title = f"{plan.name}: {', '.join(counts)}, {_clock(plan.duration_ns)} of load, seed {plan.seed}"
     names = {node.address: node.name for node in plan.nodes}
     parts: dict[str, list[tuple[str, ...]]] = {
-        "nodes": [(node.name, node.address, _routes_text(node, names), _cap_text(node)) for node in plan.nodes],
+        "nodes": [(node.name, node.address, _routes_text(node, names), _cap_text(node.allowance)) for node in plan.nodes],
         "links": [_link_row(link) for link in plan.links],
         "routing": _routing(plan.declaration["topology"]),
-        "processes": [(process.name, f"on {process.node}", " ".join(map(_shortened, process.argv))) for process in plan.processes],
+        "processes": [_process_row(process) for process in plan.processes],
+        "exposed": [(f"{port.node}:{port.target_port}", f"on http://localhost:{port.port}") for port in plan.exposures],
         "timeline": _timeline(plan),
         "notes": [(note,) for note in plan.notes],
     }
@@ -58,8 +59,19 @@ def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
     return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in ways.items())
 
 
-def _cap_text(node: PlannedNode) -> str:
-    return f"at most {Share(node.cpu)} of the machine's CPU" if node.cpu else ""
+def _cap_text(allowed: Allowance) -> str:
+    cpu = f"{Share(allowed.cpu)} of the machine's CPU" if allowed.cpu else ""
+    memory = f"{Size(allowed.memory_bytes)} of memory" if allowed.memory_bytes else ""
+    return f"at most {' and '.join(filter(None, [cpu, memory]))}" if cpu or memory else ""
+
+
+def _process_row(process: ProcessSpec) -> tuple[str, ...]:
+    allowed = process.allowance
+    priority = f"priority {allowed.priority}" if allowed.priority else ""
+    cores = f"on core {', '.join(map(str, allowed.cores))}" if allowed.cores else ""
+    limits = ", ".join(filter(None, [_cap_text(allowed), priority, cores]))
+    place = f"on {process.node}" + (f" ({limits})" if limits else "")
+    return process.name, place, " ".join(map(_shortened, process.argv))
 
 
 def _routing(topology: dict[str, Any]) -> list[tuple[str, ...]]:

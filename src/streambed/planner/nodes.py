@@ -7,7 +7,7 @@ from itertools import count
 from streambed.experiment.layout import layout
 from streambed.experiment.route_tables import RouteTables
 from streambed.experiment.topology import SWITCHES_NETWORK, Topology
-from streambed.plan import PlannedLink, PlannedNode
+from streambed.plan import Allowance, PlannedLink, PlannedNode
 
 HOSTS_NETWORK = "10.0"
 
@@ -38,7 +38,10 @@ def nodes_of(topology: Topology, links: tuple[PlannedLink, ...]) -> tuple[Planne
             routes=routes[name],
             x=places[name][0],
             y=places[name][1],
-            cpu=topology.cpu[name].fraction if name in topology.cpu else 0.0,
+            allowance=Allowance(
+                cpu=topology.cpu[name].fraction if name in topology.cpu else 0.0,
+                memory_bytes=topology.memory[name].bytes if name in topology.memory else 0,
+            ),
         )
         for name, own in addresses.items()
     )

@@ -10,28 +10,21 @@ from streambed.kinds.faults.fault import Fault
 from streambed.kinds.shape_rules import lacking
 from streambed.plan import Machine, PlannedLink, ProcessSpec
 
-DELEGATE = (
-    "to cap the CPU of hosts, run as root, or in a control group (cgroup v2) that is delegated to you with its cpu controller: "
-    "systemd-run --user --scope -p Delegate=yes streambed run FILE"
-)
-"""What to do where CPU caps cannot be had."""
+ADVICE = "`streambed doctor` tells what this machine can emulate and how to mend it"
 
 
-def refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine, *, capped: list[str]) -> None:
+def refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine) -> None:
     """MachineError that names all of it."""
-    advice = "`streambed doctor` tells what this machine can emulate and how to mend it"
     if not machine.namespaces:
-        raise MachineError("\n".join(["this machine does not let you make the namespaces that hosts live in", *machine.notes, advice]))
+        raise MachineError("\n".join(["this machine does not let you make the namespaces that hosts live in", *machine.notes, ADVICE]))
     says = [lacking for fault in faults if (lacking := fault.lacks(machine))]
     emulated = [link.name for link in links if link.emulated]
     if emulated and machine.means == "none":
         says.append(f"this machine can neither delay, lose nor cut packets, but {listed(emulated)} needs it")
     for what, names in _lacking(links, machine).items():
         says.append(f"this machine {what}, but {listed(names)} needs it")
-    if capped and not machine.caps:
-        says.append(f"you may not cap CPU on this machine, as topology.cpu asks for {listed(capped)}; {DELEGATE}")
     if says:
-        raise MachineError("\n".join([*says, advice]))
+        raise MachineError("\n".join([*says, ADVICE]))
 
 
 def refuse_too_much_memory(processes: Iterable[ProcessSpec], machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""Figures of the network: what passed each port."""
+"""Figures of the network: what passed each port, and what of it was background traffic."""
 
 from __future__ import annotations
 
@@ -27,3 +27,16 @@ def throughput(history: History, plan: Plan | None, direction: Direction) -> Fig
     chart, says = lines(history, table, by="port", value="bit_per_s", unit="bit/s", number="~s")
     caption = f"Bits {direction} in a second at each access port, from the kernel's counters, headers included. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
+
+
+def traffic(history: History) -> list[Figure]:
+    """What traffic components received; nothing if there was none."""
+    found = series.rates(history, "traffic_received_bytes")
+    if found.is_empty():
+        return []
+    table = found.select("time_s", process="of", bit_per_s=pl.col("value") * 8)
+    chart, says = lines(history, table, by="process", value="bit_per_s", unit="bit/s", number="~s")
+    missed = series.samples(history, "traffic_missed_packets").group_by("of").agg(pl.col("value").max())["value"].sum()
+    missing = f"{missed:.0f} packets were due but could not be sent. " if missed else ""
+    caption = f"Bits of background traffic that came to each host in a second. {missing}{says}"
+    return [Figure(name="traffic", title="Background traffic", caption=caption, chart=chart, table=table)]

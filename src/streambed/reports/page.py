@@ -82,7 +82,7 @@ def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
         "Network": [topology.topology(plan)],
         "Fidelity": [fidelity.calibration(history), fidelity.lateness(history), fidelity.pressure(history)],
         "Timeline": [timeline.timeline(history)],
-        "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent")],
+        "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent"), *network.traffic(history)],
         "Switches": [ports.switch_ports(history, plan, "received"), ports.switch_ports(history, plan, "sent")],
         "Records": [records.record_rates(history), records.lag(history)],
         "Kafka": [kafka.leadership(history), kafka.replication(history)],

@@ -17,12 +17,12 @@ from pathlib import Path
 from types import FrameType
 
 from streambed.net.box_entry import enter_namespaces, settle_as_first
-from streambed.runner import cpu_caps
+from streambed.runner import caps
 from streambed.status import conclude, describe_failure
 
 
 def main(plan_path: Path, groups: list[str]) -> int:
-    """Run the plan in a box of its own; the exit status of the conductor. The control groups of capped hosts go when all has ended."""
+    """Run the plan in a box of its own; the exit status of the conductor. The control groups of caps go when all has ended."""
     directory = plan_path.parent
     try:
         enter_namespaces()
@@ -34,7 +34,7 @@ def main(plan_path: Path, groups: list[str]) -> int:
         _as_first(plan_path)
     reason = _watch(first)
     status = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
-    cpu_caps.remove(groups)
+    caps.remove(groups)
     conclude(directory, "broken", reason or f"the conductor ended without a word (status {status})")
     return status
 

@@ -13,9 +13,11 @@ from types import FrameType
 from streambed.errors import ProcessError
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, Events, now_ns
+from streambed.runner import captures
 from streambed.runner.calibration import calibrate
 from streambed.runner.cast import Cast, cast_of
 from streambed.runner.drain import Drain, final_states
+from streambed.runner.exposure import exposed
 from streambed.runner.kafka_watching import watching
 from streambed.runner.live_world import LiveWorld, live_world
 from streambed.runner.sampler import sampling
@@ -43,7 +45,7 @@ def conduct(plan: Plan) -> None:
     try:
         with live_world(plan, events) as world:
             calibrate(world)  # Before anything else needs a processor.
-            with sampling(world, cast), _converging(world), timeline(cast.faults, world) as faults:
+            with exposed(world), sampling(world, cast), _converging(world), timeline(cast.faults, world) as faults:
                 conduct_in(world, cast, faults)
     finally:
         events.record("phase", phase="destroy")
@@ -94,6 +96,7 @@ def start_processes(world: LiveWorld, phase: Starts) -> None:
 def ready(world: LiveWorld, cast: Cast) -> None:
     """Servers first; then everybody who was waiting for them."""
     end_ns = now_ns() + world.plan.ready_limit_ns
+    await_all(world, captures.readiness(world), end_ns)
     servers = [component for component in cast.components if component.server]
     others = [component for component in cast.components if not component.server]
     world.record("phase", phase="servers")
@@ -164,3 +167,4 @@ def stop(world: LiveWorld, cast: Cast) -> None:
     world.record("phase", phase="stop")
     servers = {component.name for component in cast.components if component.server}
     world.stop([process for process in world.processes.values() if process.spec.component not in servers])
+    captures.note_gaps(world)

@@ -10,8 +10,8 @@ from streambed import artifacts
 from streambed.errors import StreambedError
 from streambed.net import machine
 from streambed.plan import Machine
-from streambed.planner.refusals import DELEGATE
-from streambed.runner import cpu_caps
+from streambed.planner.limits import DELEGATE
+from streambed.runner import hierarchies
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FREE_GIB_MIN = 2
@@ -32,7 +32,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Look at everything that a run needs."""
     found = machine.examine()
-    return [*_network(found), _size(found), _disk(), _java(), *(_jars(kind) for kind in artifacts.LOCKS), _caps(), _browser()]
+    return [*_network(found), _size(found), _disk(), _java(), *(_jars(kind) for kind in artifacts.LOCKS), *_caps(), _browser()]
 
 
 def _network(found: Machine) -> list[Finding]:
@@ -85,10 +85,13 @@ def _jars(kind: str) -> Finding:
     return Finding(what=kind, good=True, says=f"{count} jars in the cache, checksums right")
 
 
-def _caps() -> Finding:
-    folder = cpu_caps.find()
-    says = f"by control groups in {folder}" if folder else "this user may not make control groups with a cap"
-    return Finding(what="cpu caps", good=bool(folder), says=says, mend="" if folder else DELEGATE, optional=True)
+def _caps() -> list[Finding]:
+    found = []
+    for controller, folder in hierarchies.find().items():
+        says = f"by control groups in {folder}" if folder else "this user may not make control groups with such a cap"
+        mend = "" if folder else f"to cap it, {DELEGATE}"
+        found.append(Finding(what=f"{controller} caps", good=bool(folder), says=says, mend=mend, optional=True))
+    return found
 
 
 def _browser() -> Finding:

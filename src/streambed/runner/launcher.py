@@ -23,7 +23,8 @@ from streambed.net import machine
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
 from streambed.record import FOLDERS, wait_until
-from streambed.runner import cpu_caps
+from streambed.runner import caps, hierarchies
+from streambed.runner.exposure import listening
 from streambed.runs import RUNS, Run
 from streambed.status import begin, conclude, full_disk
 
@@ -35,14 +36,15 @@ VERSIONS = ("streambed", "pyspark", "confluent-kafka", "pyarrow", "polars")
 
 def examine() -> Machine:
     """This machine, what it can emulate, and the Java that runs will use."""
-    found, java = machine.examine(artifacts.cache() / "machine.json"), artifacts.find_java()
+    found, java, groups = machine.examine(artifacts.cache() / "machine.json"), artifacts.find_java(), hierarchies.find()
     return replace(
         found,
         java=str(java.path),
         java_version=java.version,
         java_build=java.build,
         python=sys.executable,
-        caps=cpu_caps.find(),
+        cpu_groups=groups["cpu"],
+        memory_groups=groups["memory"],
         notes=(*found.notes, *java.notes),
     )
 
@@ -63,14 +65,14 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
     for kind in sorted({need for need in _needs(decided)}):
         artifacts.jars(kind)
     directory = Path(decided.directory)
-    with cpu_caps.applied(decided) as capped, _active(decided.name) as others:
+    with caps.applied(decided) as capped, listening(capped) as listened, _active(decided.name) as others:
         _make_folder(directory)
         notes = (
             *decided.notes,
             *(f"another run is active ({other}): they share the CPU, so neither can be compared with a run alone" for other in others),
         )
-        _fill(directory, replace(capped, notes=notes), text)
-        box = _start_box(directory, [node.group for node in capped.nodes if node.group])
+        _fill(directory, replace(listened, notes=notes), text)
+        box = _start_box(directory, listened)
         run = Run(directory)
         try:
             _see_through(box, lambda: on_look(run))
@@ -116,15 +118,16 @@ def _fill(directory: Path, decided: Plan, text: str) -> None:
     os.replace(part, latest)
 
 
-def _start_box(directory: Path, groups: list[str]) -> subprocess.Popen[bytes]:
+def _start_box(directory: Path, decided: Plan) -> subprocess.Popen[bytes]:
     """The pipe to its input tells the box that we live; a session of its own keeps Ctrl-C for us."""
     with (directory / "logs" / "box.log").open("wb") as log:
         box = subprocess.Popen(
-            [sys.executable, "-m", "streambed.runner.box", str(directory / "plan.json"), *groups],
+            [sys.executable, "-m", "streambed.runner.box", str(directory / "plan.json"), *caps.groups_of(decided)],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=[exposure.descriptor for exposure in decided.exposures],
         )
     begin(directory, box.pid)
     return box

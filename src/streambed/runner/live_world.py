@@ -12,10 +12,12 @@ from streambed.kinds.components import Kafka, roles
 from streambed.kinds.components.component import Component
 from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
-from streambed.plan import Plan
+from streambed.plan import Plan, ProcessSpec
 from streambed.record import Events, now_ns, read_json, wait_for_an_end, wait_until
 from streambed.runner.cast import cast_of
 from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
+from streambed.runner.visiting import note_namespaces
+from streambed.units import Size
 from streambed.world import Heal, Wire
 
 Answer = TypeVar("Answer")
@@ -36,10 +38,7 @@ class LiveWorld:
         self.directory = Path(plan.directory)
         self.network = made
         self.record = events.record
-        groups = {node.name: node.group for node in plan.nodes}
-        self.processes = {
-            spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record, groups[spec.node]) for spec in plan.processes
-        }
+        self.processes = {spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record) for spec in plan.processes}
         self.troubles: list[Exception] = []
         """What went wrong in other threads; whoever watches raises it."""
         self.links_changed: Callable[[], None] = lambda: None
@@ -108,7 +107,7 @@ class LiveWorld:
             if process.spec.on_exit == "restart" and process.incarnation <= RESTARTS_MAX:
                 process.start()
             elif process.spec.on_exit != "record":
-                raise ProcessError(death(process, status))
+                raise ProcessError(death(process, status, self.plan))
 
     def watch_network(self) -> None:
         """A run whose delay line or sampler died is over, whatever phase it is in."""
@@ -149,11 +148,19 @@ class LiveWorld:
             process.kill()
 
 
-def death(process: LiveProcess, status: int) -> str:
+def death(process: LiveProcess, status: int, plan: Plan) -> str:
     """The evidence: exit status, last output, where the whole log is."""
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    if process.memory_kills:
+        how = f"was killed for memory: {_memory_cap(process.spec, plan)}. Raise that, or let it need less"
     last = "".join(f"\n  | {line}" for line in process.last_lines())
     return f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
+
+
+def _memory_cap(spec: ProcessSpec, plan: Plan) -> str:
+    if spec.allowance.memory_bytes:
+        return f"components.{spec.component}.limits.memory allows it {Size(spec.allowance.memory_bytes)}"
+    return f"topology.memory allows the processes of {spec.node} {Size(plan.node(spec.node).allowance.memory_bytes)} all together"
 
 
 def timers(world: LiveWorld) -> list[dict[str, object]]:
@@ -174,6 +181,7 @@ def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
     """Build the network of a plan; on every way out its processes end and the network goes."""
     with network(plan, Path(plan.directory)) as made:
         world = LiveWorld(plan, made, events)
+        note_namespaces(world.directory, made.hosts)
         events.record("timers", timers=timers(world))
         try:
             yield world

@@ -14,11 +14,13 @@ from pathlib import Path
 from streambed.errors import WorldError
 from streambed.net.hosts import Host
 from streambed.plan import PlannedFile, ProcessSpec
-from streambed.runner import cpu_caps
+from streambed.record import wait_until
+from streambed.runner import caps
 from streambed.world import Heal
 
 LAST_LINES = 12
 RESTARTS_MAX = 10
+STAND_BACK_S = 5.0
 
 
 def file_name(process: str) -> str:
@@ -29,14 +31,17 @@ def file_name(process: str) -> str:
 class LiveProcess:
     """The live twin of a ProcessSpec. A killed one can be started again and keeps its files."""
 
-    def __init__(self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[..., None], group: str = "") -> None:
+    def __init__(self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[..., None]) -> None:
         self.spec = spec
         self.name = spec.name
         self.incarnation = 0
         self._host = host
         self._directory = directory
         self._record = record
-        self._argv = cpu_caps.joined(group, spec.argv)
+        self._argv = caps.joined(spec.groups, spec.argv)
+        self.memory_kills = 0
+        """How many of its processes the kernel killed for want of memory in the life that ended last."""
+        self._killed_before = 0
         self._popen: subprocess.Popen[bytes] | None = None
         self._told_to_end = False
         self._strikes = 0
@@ -71,26 +76,9 @@ class LiveProcess:
                 _lay_down(file)
         self.incarnation += 1
         self._pauses = 0
-        environment = {
-            **os.environ,
-            "TMPDIR": "/tmp",
-            "PYTHONUNBUFFERED": "1",
-            "STREAMBED_PROCESS": file_name(self.name),
-            "STREAMBED_INCARNATION": str(self.incarnation),
-            **self.spec.env,
-        }
-        with self.log.open("ab") as log:
-            self._popen = self._host.call(
-                lambda: subprocess.Popen(
-                    self._argv,
-                    cwd=self.spec.cwd or home,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            )
+        self._popen = self._host.call(lambda: _begun_on(self.spec.allowance.cores, lambda: self._begin(home)))
+        if self.spec.allowance.priority and not self.spec.groups:
+            _stand_back(self.pid, self.spec.allowance.priority)
         self._told_to_end = False
         self._record(
             "process_started",
@@ -100,6 +88,27 @@ class LiveProcess:
             pid=self.pid,
             incarnation=self.incarnation,
         )
+
+    def _begin(self, home: Path) -> subprocess.Popen[bytes]:
+        """Runs in the host's thread."""
+        environment = {
+            **os.environ,
+            "TMPDIR": "/tmp",
+            "PYTHONUNBUFFERED": "1",
+            "STREAMBED_PROCESS": file_name(self.name),
+            "STREAMBED_INCARNATION": str(self.incarnation),
+            **self.spec.env,
+        }
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                self._argv,
+                cwd=self.spec.cwd or home,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     def strike(self) -> Heal:
         """Kill it; healing starts it again, but if it was struck twice, only the second time."""
@@ -166,6 +175,8 @@ class LiveProcess:
         status = self._popen.returncode
         expected = self._told_to_end or status == 0
         self._popen = None
+        killed = caps.memory_kills(self.spec.groups)
+        self.memory_kills, self._killed_before = killed - self._killed_before, killed
         lines = [] if expected else self.last_lines()
         self._record(
             "process_ended",
@@ -174,6 +185,7 @@ class LiveProcess:
             node=self.spec.node,
             status=status,
             expected=expected,
+            memory_kills=self.memory_kills,
             last_lines=lines,
         )
         return None if expected else status
@@ -182,6 +194,34 @@ class LiveProcess:
         """The end of its log, for people."""
         with self.log.open(errors="replace") as log:
             return [line.rstrip() for line in deque(log, LAST_LINES)]
+
+
+def _begun_on(cores: tuple[int, ...], begin: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """A process begins on the cores of the thread that begins it."""
+    if not cores:
+        return begin()
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        return begin()
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _stand_back(session: int, priority: int) -> None:
+    """Where the kernel shares time between sessions first, the priority of a process counts within its own session alone."""
+    file = Path(f"/proc/{session}/autogroup")
+
+    def told() -> bool:
+        try:
+            file.write_text(str(priority))
+        except BlockingIOError:
+            return False  # The kernel lets it be changed ten times a second.
+        except OSError:
+            pass  # It has ended already, or the kernel shares time between all processes alike.
+        return True
+
+    wait_until(told, limit_s=STAND_BACK_S)
 
 
 def session_members(session: int) -> list[int]:

@@ -27,6 +27,11 @@ GAUGES = {
     "seen": "seen_total",
     "lag": "lag_records",
     "lag_s": "lag_s",
+    "sent_bytes": "traffic_sent_bytes",
+    "sent_packets": "traffic_sent_packets",
+    "missed_packets": "traffic_missed_packets",
+    "received_bytes": "traffic_received_bytes",
+    "received_packets": "traffic_received_packets",
 }
 Measured = tuple[str, str, float]
 
@@ -99,11 +104,11 @@ class Sampler:
                 yield "process_rss_bytes", names[session], rss
 
     def _agents(self) -> Iterator[Measured]:
-        for component in self._components:
-            gauge = self._world.gauge(component.name)
+        for name in self._world.processes:
+            gauge = self._world.gauge(name)
             for key, metric in GAUGES.items():
                 if key in gauge:
-                    yield metric, component.name, gauge[key]
+                    yield metric, name, gauge[key]
 
     def _machine(self) -> Iterator[Measured]:
         line = self._world.network.delay_line

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_folder
+from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.declaring import Name, declared
@@ -42,6 +43,8 @@ class Command(OnOneNode):
     """What tells that it is ready; default: that it was started."""
     ends: Literal["any", "running", "ended"] = "any"
     """How it must be when the load is over and drained: still running, or ended; otherwise the run fails."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
     """What an exit with a status other than 0 means: the run fails, it is recorded, or the program is started again."""
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from streambed.artifacts import Java
 from streambed.errors import Problem, suggestion
+from streambed.kinds.components.limits import Limits
 from streambed.plan import Machine, ProcessSpec
 from streambed.world import Missing, World
 
@@ -26,6 +27,8 @@ class Site:
     duration_ns: int
     addresses: Mapping[str, str]
     """Every node's address."""
+    numbers: Mapping[str, int]
+    """Every component's number, from 0 on: what must differ between components is made from it."""
     topics: Mapping[str, str]
     """Which Kafka component declares each topic."""
     bootstraps: Mapping[str, str]
@@ -80,6 +83,10 @@ class Component(Protocol):
     @property
     def needs(self) -> tuple[str, ...]:
         """The artifacts that must have been fetched."""
+
+    @property
+    def limits(self) -> Limits | None:
+        """What its processes may use of the machine."""
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """What is wrong with it beside the others; keys relative to the component."""

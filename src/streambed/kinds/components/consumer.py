@@ -11,6 +11,7 @@ from pydantic import Field
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
@@ -37,6 +38,8 @@ class Consumer(OnOneNode):
     """Keep keys and values too: `run.records()` gives them."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:

@@ -18,6 +18,7 @@ from streambed.kinds.components.kafka_properties import BROKER_PORT, CONTROLLER_
 from streambed.kinds.components.kafka_questions import Led
 from streambed.kinds.components.kafka_topic import Topic, wanted
 from streambed.kinds.components.kafka_watch import KafkaWatch
+from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.roles import Role
 from streambed.kinds.declaring import Name, Setting, declared
@@ -55,6 +56,8 @@ class Kafka:
     """Kafka's own JVM flags and defaults, in place of those that let many brokers share a machine."""
     heap: Size | None = None
     """Java heap of each server; default: 128 MiB, or 1 GiB if stock."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
     @property

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
@@ -66,6 +67,8 @@ class Producer(OnOneNode):
     """Default: wherever acks is all."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from pydantic import Field
 from streambed import artifacts
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
+from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.spark_log import SparkLog
 from streambed.kinds.components.topics import Topics
@@ -54,6 +55,8 @@ class SparkJob(OnOneNode):
     """quick: compile lightly, start soon; steady: compile fully, for long runs at high rates."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Spark's settings."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
     @property

@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from streambed.kinds.declaring import Names
 
-from pydantic import BeforeValidator, WithJsonSchema
-
-from streambed.kinds.declaring import Name
-
-
-def _several(found: Any) -> Any:
-    return (found,) if isinstance(found, str) else found
-
-
-Topics = Annotated[
-    tuple[Name, ...],
-    BeforeValidator(_several),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-]
+Topics = Names

@@ -1,0 +1,131 @@
+"""Capture agent: writes what passes the ports of one node into pcap files, both directions, with the kernel's own times.
+
+The kernel puts packets into a ring of blocks that it shares with us (AF_PACKET, TPACKET_V3) and hands over a block when it is
+full or old; one that finds no free block is lost for the file, counted, and goes its way all the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import select
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from streambed.agents.agent import Agent
+
+ETH_P_ALL = 0x0003
+SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 263, 5, 6, 10
+TPACKET_V3 = 2
+SO_ATTACH_FILTER = 26
+BLOCK_BYTES, BLOCKS, FRAME_BYTES, OLD_MS = 1 << 20, 4, 2048, 50
+OURS = 1
+"""The mark of a block that the kernel has handed over; zero gives it back."""
+WAIT_MS = 200
+
+NANOSECONDS, ETHERNET, LONGEST = 0xA1B23C4D, 1, 1 << 18
+FILE_HEADER = struct.Struct("=IHHiIII")
+PACKET_HEADER = struct.Struct("=IIII")
+BLOCK = struct.Struct("=8xIII")
+"""After version and offset: who owns the block, how many packets it has, where the first is."""
+PACKET = struct.Struct("=IIIII4xH")
+"""Where the next is, seconds, nanoseconds, how much was kept, how long it was; where it begins."""
+
+
+class Port:
+    """One port and its file."""
+
+    def __init__(self, *, interface: str, file: Path, snap: int, limit: int) -> None:
+        self.packets = self.lost = 0
+        self.full = False
+        self._limit = limit
+        self._block = 0
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # Nothing comes before it is bound.
+        self.socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
+        ring = struct.pack("=7I", BLOCK_BYTES, BLOCKS, FRAME_BYTES, BLOCK_BYTES * BLOCKS // FRAME_BYTES, OLD_MS, 0, 0)
+        self.socket.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
+        self._ring = mmap.mmap(self.socket.fileno(), BLOCK_BYTES * BLOCKS)
+        _keep(self.socket, snap)
+        self.socket.bind((interface, ETH_P_ALL))
+        file.parent.mkdir(exist_ok=True)
+        self._file = file.open("wb")
+        self._file.write(FILE_HEADER.pack(NANOSECONDS, 2, 4, 0, 0, snap, ETHERNET))
+
+    def take(self) -> None:
+        """Write what the kernel has handed over."""
+        while self._owner() & OURS:
+            self._write(self._block * BLOCK_BYTES)
+            struct.pack_into("=I", self._ring, self._block * BLOCK_BYTES + 8, 0)
+            self._block = (self._block + 1) % BLOCKS
+        self._file.flush()
+        self.lost += struct.unpack("=III", self.socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 12))[1]
+
+    def _owner(self) -> int:
+        owner: int = BLOCK.unpack_from(self._ring, self._block * BLOCK_BYTES)[0]
+        return owner
+
+    def _write(self, block: int) -> None:
+        for seconds, nanoseconds, length, kept in packets_of(self._ring, block):
+            self.full = self.full or self._file.tell() + PACKET_HEADER.size + len(kept) > self._limit
+            if not self.full:
+                self._file.write(PACKET_HEADER.pack(seconds, nanoseconds, len(kept), length) + kept)
+                self.packets += 1
+
+    def close(self) -> None:
+        """No more packets."""
+        self._ring.close()
+        self.socket.close()
+        self._file.close()
+
+
+def packets_of(ring: mmap.mmap, block: int) -> Iterator[tuple[int, int, int, bytes]]:
+    """The packets of a block: seconds and nanoseconds of the wall clock, length, and what was kept of each."""
+    _, count, at = BLOCK.unpack_from(ring, block)
+    at += block
+    for _ in range(count):
+        step, seconds, nanoseconds, kept, length, begin = PACKET.unpack_from(ring, at)
+        yield seconds, nanoseconds, length, ring[at + begin : at + begin + kept]
+        at += step
+
+
+def _keep(channel: socket.socket, snap: int) -> None:
+    """A filter of one instruction, "return snap", so that the kernel copies no more of a packet than is wanted."""
+    instruction = ctypes.create_string_buffer(struct.pack("=HBBI", 0x06, 0, 0, snap))
+    channel.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", 1, ctypes.addressof(instruction)))
+
+
+def main(order: dict[str, Any]) -> None:
+    """Write until told to stop, and then what has come by then."""
+    agent = Agent()
+    snap, limit = order["snap"] or LONGEST, order["limit"]
+    ports = {
+        link: Port(interface=found["interface"], file=Path(found["file"]), snap=snap, limit=limit) for link, found in order["links"].items()
+    }
+    poller = select.poll()
+    for port in ports.values():
+        poller.register(port.socket, select.POLLIN)
+
+    def report(done: bool) -> None:
+        counts = {link: {"packets": port.packets, "lost": port.lost, "full": port.full} for link, port in ports.items()}
+        agent.report(ready=True, done=done, links=counts)
+
+    while not agent.stopping:
+        if agent.report_is_due():
+            report(done=False)
+        poller.poll(WAIT_MS)
+        for port in ports.values():
+            port.take()
+    poller.poll(2 * OLD_MS)  # The last block is handed over when it is old.
+    for port in ports.values():
+        port.take()
+        port.close()
+    report(done=True)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

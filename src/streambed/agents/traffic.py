@@ -1,0 +1,211 @@
+"""Traffic agent: sends packets or fills TCP connections, whatever becomes of them, and counts what comes from others.
+
+The main thread sends datagrams, each when it is due; another serves everything that may come or go at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import json
+import os
+import random
+import selectors
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from streambed.agents.agent import Agent
+from streambed.record import now_ns
+
+HEADERS_BYTES = 28
+"""Of IP and UDP: a packet's size is what a link carries."""
+LATE_NS_MAX = 100_000_000
+"""A packet that is later than this is not sent any more: it would be a burst that nobody declared."""
+WAIT_S_MAX = 0.05
+CHUNK_BYTES = 1 << 16
+BUFFER_BYTES = 4 << 20
+RECONNECT_NS = 500_000_000
+ROOM_FOR = 64
+"""So many packets are read, or chunks sent, before others have their turn."""
+
+
+@dataclass
+class Counts:
+    """The gauge: what was sent, what was due but could not be sent, what came."""
+
+    sent_bytes: int = 0
+    sent_packets: int = 0
+    missed_packets: int = 0
+    received_bytes: int = 0
+    received_packets: int = 0
+
+
+def due_times(order: dict[str, Any], *, start_ns: int, end_ns: int, seed: str) -> Iterator[int]:
+    """When each packet of one flow is due: at equal steps, at random ones, or at equal steps within bursts."""
+    step_ns, draw = order["step_ns"], random.Random(seed)
+    cycle_ns = order["bursts_ns"] + order["pauses_ns"]
+    elapsed_ns = draw.expovariate(1 / step_ns) if order["pattern"] == "poisson" else 0.0
+    while start_ns + elapsed_ns < end_ns:
+        yield start_ns + int(elapsed_ns)
+        elapsed_ns += draw.expovariate(1 / step_ns) if order["pattern"] == "poisson" else step_ns
+        if order["pattern"] == "on_off" and elapsed_ns % cycle_ns >= order["bursts_ns"]:
+            elapsed_ns = (elapsed_ns // cycle_ns + 1) * cycle_ns
+
+
+class Traffic:
+    """What one host sends and receives."""
+
+    def __init__(self, agent: Agent, order: dict[str, Any]) -> None:
+        self.agent = agent
+        self.order = order
+        self.counts = Counts()
+        self.ready = False
+        self._selector = selectors.DefaultSelector()
+        self._room = memoryview(bytearray(CHUNK_BYTES))
+        self._agenda: list[tuple[int, Callable[[], None]]] = []
+        """What to do when; one thread writes it down, the other does it."""
+
+    def listen(self) -> None:
+        """Be there for others, by either protocol."""
+        packets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+        packets.bind(("", self.order["port"]))
+        server = socket.create_server(("", self.order["port"]))
+        self._watch(packets, selectors.EVENT_READ, partial(self._take_packets, packets))
+        self._watch(server, selectors.EVENT_READ, partial(self._accept, server))
+
+    def _watch(self, channel: socket.socket, events: int, act: Callable[[], None]) -> None:
+        channel.setblocking(False)
+        self._selector.register(channel, events, act)
+
+    def serve(self) -> None:
+        """Take and give whatever can be taken and given, until told to stop."""
+        while not self.agent.stopping:
+            for key, _ in self._selector.select(self._patience_s()):
+                key.data()
+            for entry in [entry for entry in self._agenda if entry[0] <= now_ns()]:
+                self._agenda.remove(entry)
+                entry[1]()
+            if self.agent.report_is_due():
+                self.report()
+
+    def _patience_s(self) -> float:
+        return min([WAIT_S_MAX, *(max(0.0, (due_ns - now_ns()) / 1e9) for due_ns, _ in self._agenda)])
+
+    def report(self, done: bool = False) -> None:
+        """The gauge."""
+        self.agent.report(ready=self.ready, done=done, **asdict(self.counts))
+
+    def _take_packets(self, packets: socket.socket) -> None:
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(ROOM_FOR):
+                self.counts.received_bytes += packets.recv_into(self._room) + HEADERS_BYTES
+                self.counts.received_packets += 1
+
+    def _accept(self, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # It may have been reset before it was accepted.
+            channel, _ = server.accept()
+            self._watch(channel, selectors.EVENT_READ, partial(self._drink, channel))
+
+    def _drink(self, channel: socket.socket) -> None:
+        try:
+            taken = channel.recv_into(self._room)
+        except OSError:
+            taken = 0
+        self.counts.received_bytes += taken
+        if not taken:
+            self._close(channel)
+
+    def connect(self, address: str) -> None:
+        """Begin a TCP flow; one that breaks is begun again."""
+        channel = socket.socket()
+        channel.setblocking(False)
+        channel.connect_ex((address, self.order["port"]))
+        self._watch(channel, selectors.EVENT_WRITE, partial(self._pour, channel, address))
+
+    def _pour(self, channel: socket.socket, address: str) -> None:
+        try:
+            for _ in range(ROOM_FOR):
+                self.counts.sent_bytes += channel.send(self._room)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._close(channel)
+            self._agenda.append((now_ns() + RECONNECT_NS, partial(self.connect, address)))
+
+    def _close(self, channel: socket.socket) -> None:
+        self._selector.unregister(channel)
+        channel.close()
+
+    def _end_flows(self) -> None:
+        """End the TCP flows that were begun here; what others send is still taken."""
+        self._agenda.clear()
+        for key in [key for key in self._selector.get_map().values() if key.events == selectors.EVENT_WRITE]:
+            self._close(key.fileobj)  # type: ignore[arg-type]
+
+    def send_packets(self, start_ns: int, end_ns: int) -> None:
+        """Send each packet of every flow when it is due."""
+        flows = [(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), (address, self.order["port"])) for address in self._flows()]
+        seed = f"{os.environ['STREAMBED_SEED']} {self.agent.name}"
+        dues = [due_times(self.order, start_ns=start_ns, end_ns=end_ns, seed=f"{seed} {number}") for number in range(len(flows))]
+        packet = bytes(self.order["size"] - HEADERS_BYTES)
+        for channel, _ in flows:
+            channel.setblocking(False)
+            channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+        ahead = [(due, number) for number, times in enumerate(dues) for due in [next(times, end_ns)]]
+        heapq.heapify(ahead)
+        while ahead and ahead[0][0] < end_ns and not self.agent.stopping:
+            due, number = ahead[0]
+            wait_ns = due - now_ns()
+            if wait_ns > 0:
+                time.sleep(min(wait_ns / 1e9, WAIT_S_MAX))
+                continue
+            self._send(*flows[number], packet, late_ns=-wait_ns)
+            heapq.heapreplace(ahead, (next(dues[number], end_ns), number))
+
+    def _send(self, channel: socket.socket, address: tuple[str, int], packet: bytes, late_ns: int) -> None:
+        try:
+            if late_ns <= LATE_NS_MAX:
+                channel.sendto(packet, address)
+                self.counts.sent_packets += 1
+                self.counts.sent_bytes += self.order["size"]
+                return
+        except OSError:
+            pass  # The host had no room for it, or no way: the link was slower than the load, or cut.
+        self.counts.missed_packets += 1
+
+    def _flows(self) -> list[str]:
+        return [address for address in self.order["to"] for _ in range(self.order["flows"])]
+
+    def flow(self, start_ns: int, end_ns: int) -> None:
+        """Send from the start to the end; TCP flows go on while this returns."""
+        if self.order["pattern"] != "tcp":
+            return self.send_packets(start_ns, end_ns)
+        self._agenda += [(start_ns, partial(self.connect, address)) for address in self._flows()]
+        self._agenda.append((end_ns, self._end_flows))
+        return None
+
+
+def main(order: dict[str, Any]) -> None:
+    """Listen, wait for the load to begin, send for as long as is wanted, and listen on until told to stop."""
+    agent = Agent()
+    traffic = Traffic(agent, order)
+    traffic.listen()
+    serving = threading.Thread(target=traffic.serve)
+    serving.start()
+    traffic.ready = True
+    start_ns = agent.gate("load").get("start_ns", 0) + order["after_ns"]
+    if order["to"] and not agent.stopping:
+        traffic.flow(start_ns, start_ns + order["lasts_ns"])
+    serving.join()
+    traffic.report(done=True)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,32 @@
+"""The command for a run that goes on: shell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from streambed.cli.screen import IntoOption
+from streambed.runner import visiting
+from streambed.runs import RUNS
+
+WHOLE = {"allow_interspersed_args": False}
+"""Options after the host belong to the command."""
+
+
+def shell(
+    words: Annotated[
+        list[str], typer.Argument(metavar="[RUN] HOST [COMMAND]...", help="Without RUN the newest that runs, without COMMAND your shell.")
+    ],
+    into: IntoOption = RUNS,
+) -> None:
+    """Enter a host of a run that goes on, or run a command there: its network, names, /tmp and processes.
+
+    Exit status: that of the command.
+    """
+    run, node, command = visiting.choose(words, into)
+    argv = visiting.command_in(run, node, command or [os.environ.get("SHELL", "/bin/sh")])
+    sys.stdout.flush()
+    os.execve(argv[0], argv, {**os.environ, "TMPDIR": "/tmp", "STREAMBED_RUN": str(run.directory), "STREAMBED_NODE": node})

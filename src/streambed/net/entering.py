@@ -1,0 +1,74 @@
+"""Entering a host from outside: `python -m streambed.net.entering TASK FOLDER COMMAND...` joins the namespaces of a task, then runs.
+
+A fresh process does it, because the kernel lets no process with threads into another user namespace.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from streambed.net import syscalls
+from streambed.net.syscalls import CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS
+
+_KINDS = {"user": CLONE_NEWUSER, "pid": CLONE_NEWPID, "net": CLONE_NEWNET, "uts": CLONE_NEWUTS, "ipc": CLONE_NEWIPC, "mnt": CLONE_NEWNS}
+"""The user namespace comes first: it is what gives the right to the others."""
+NO_PROGRAM = 127
+"""What a shell gives for a program that is not there."""
+KILLED = 128
+
+
+def command(task: Path, argv: Sequence[str]) -> list[str]:
+    """What to run to run `argv` where a task lives, in the folder where we are if it is there as well."""
+    return [sys.executable, "-m", __name__, str(task), str(Path.cwd()), *argv]
+
+
+def task_in(pids: Sequence[int], namespace: int) -> Path | None:
+    """A thread of these processes that lives in a network namespace, which is named by its inode."""
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            if (task / "ns" / "net").stat().st_ino == namespace:
+                return task
+    return None
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that descend from it; those that end meanwhile may be left out."""
+    found = [pid]
+    for parent in found:
+        try:
+            below = [(task / "children").read_text() for task in Path(f"/proc/{parent}/task").iterdir()]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found += [int(child) for text in below for child in text.split()]
+    return found
+
+
+def enter(task: Path) -> None:
+    """Join all namespaces of a task; that of processes is for children."""
+    held = {kind: os.open(task / "ns" / kind, os.O_RDONLY | os.O_CLOEXEC) for kind in _KINDS}
+    for kind, flag in _KINDS.items():
+        syscalls.setns(held[kind], flag)
+
+
+def main(task: str, folder: str, *argv: str) -> int:
+    """Run a command where a task lives; its exit status."""
+    enter(Path(task))
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder if Path(folder).is_dir() else "/")
+        try:
+            os.execvp(argv[0], argv)
+        except OSError as error:
+            sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
+            os._exit(NO_PROGRAM)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command.
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return status if status >= 0 else KILLED - status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,0 +1,29 @@
+"""Captures of a run: that they have begun, and what they missed."""
+
+from __future__ import annotations
+
+from streambed.kinds.components.component import when_gauge_is_ready
+from streambed.planner.captures import CAPTURE
+from streambed.runner.live_world import LiveWorld
+from streambed.world import Missing
+
+
+def readiness(world: LiveWorld) -> dict[str, Missing]:
+    """What is still missing until every link that is captured is watched."""
+    return {name: when_gauge_is_ready(world, name) for name in _names(world)}
+
+
+def note_gaps(world: LiveWorld) -> None:
+    """Tell the user which files do not have every packet."""
+    for name in _names(world):
+        for link, found in world.gauge(name).get("links", {}).items():
+            if found["full"]:
+                world.record("note", says=f"the capture of {link} reached its limit: it ends after {found['packets']} packets")
+            if found["lost"]:
+                world.record(
+                    "note", says=f"the capture of {link} lacks {found['lost']} packets: they came faster than they could be written"
+                )
+
+
+def _names(world: LiveWorld) -> list[str]:
+    return [process.name for process in world.processes.values() if process.spec.component == CAPTURE]
