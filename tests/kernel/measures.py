@@ -291,6 +291,22 @@ def built(net: Network) -> dict[str, Any]:
     return {"hosts": len(net.hosts), "ports": len(net.ports.names)}
 
 
+def counted(net: Network) -> dict[str, Any]:
+    """What the ports are said to have carried after a round trip, and what the host at each of them itself counts; idle hosts' threads."""
+    serve_echo(net, "h1")
+    round_trip_ms(net, "h0", "h1")
+    ports = {"h0", "h1", "switch0", "switch1"}
+    said = dict(zip(net.ports.names, zip(*[iter(net.ports.read())] * len(METRICS), strict=True), strict=True))
+    own = {
+        f"{name}/{row[0].rstrip(':')}": (int(row[1]), int(row[9]), int(row[2]), int(row[10]))
+        for name in ports
+        for row in map(str.split, net.hosts[name].counters().decode().splitlines()[2:])
+        if row[0] != "lo:"
+    }
+    threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("host ")]
+    return {"said": {port: said[port] for port in own}, "own": own, "threads": sorted(threads)}
+
+
 def walls(net: Network) -> dict[str, Any]:
     """Who reaches whom of h0, h1 and h2 before, during and after h0 and h1 are separated, twice at once; how long it took to begin."""
 
@@ -447,6 +463,7 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
         killed_delay_line,
         surroundings,
         built,
+        counted,
         long_cut,
         degraded,
         on_its_way,

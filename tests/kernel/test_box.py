@@ -46,6 +46,14 @@ def test_a_row_of_switches_is_built(measure: Measure) -> None:
     assert measure(pairs_of_switch_and_host(5), "built")["hosts"] == 10
 
 
+def test_both_ends_of_a_link_count_the_same_and_only_hosts_in_use_have_threads(measure: Measure) -> None:
+    found = measure(pairs_of_switch_and_host(60), "counted")
+
+    assert found["said"] == found["own"]
+    assert found["said"]["h0/eth0"][2:] == [1, 1] == found["said"]["h1/eth0"][2:]
+    assert found["threads"] == ["host h0", "host h1"]
+
+
 def test_an_ordinary_user_gets_the_same_network() -> None:
     user = NOBODY if os.geteuid() == 0 else os.geteuid()
     interpreter = _interpreter_for(user)
