@@ -35,6 +35,11 @@ LINE_RX, LINE_TX = 1.25e8, 6.25e7
 """The most that a home's line carries, bytes per second: 1 Gbit/s down, half of it up."""
 GAP_MAX_S = 3600.0
 """With the line's rate this keeps every interval below half of MAXIMUM, so that even schema 1 tells wraps from restarts."""
+HOURS = (
+    *(0.6, 0.4, 0.25, 0.18, 0.15, 0.18, 0.3, 0.5, 0.7, 0.75, 0.8, 0.85),
+    *(0.95, 0.95, 0.9, 0.95, 1.1, 1.3, 1.6, 1.9, 2.1, 2.2, 1.8, 1.1),
+)
+"""How busy homes are at each hour of the day."""
 COLUMNS = ("gateway_id", "date", "due", "since", "tx", "rx", "counter_tx", "counter_rx", "restarts", "copy")
 
 
@@ -157,10 +162,9 @@ def _traffic(random: np.random.Generator, times_s: Floats, seconds: Floats) -> t
 
 
 def busyness(times_s: Floats) -> Floats:
-    """How busy homes are at these times (seconds since 1970, UTC), about 1 on average: highest at nine in the evening, more at weekends."""
-    hour = times_s / 3600 % 24
+    """How busy homes are at these times (seconds since 1970, UTC), about 1 on average: at nine in the evening twice, at four at night a sixth."""
     weekday = times_s // 86_400 % 7  # 0 is Thursday, the day of 1970-01-01.
-    daily = 1.0 + 0.85 * np.cos((hour - 21) / 24 * 2 * np.pi)
+    daily = np.interp(times_s / 3600 % 24, np.arange(24), HOURS, period=24)
     weekend = np.where((weekday == 2) | (weekday == 3), 1.3, 0.9)
     return np.asarray(daily * weekend, dtype=np.float64)
 

@@ -83,6 +83,7 @@ def write_properties(folder: Path, port: int, controller: int, settings: Mapping
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
+        "log.cleaner.dedupe.buffer.size": str(2 << 20),  # The default alone would fill the heap.
         "auto.create.topics.enable": "false",
         **settings,
     }
