@@ -162,7 +162,7 @@ def _traffic(random: np.random.Generator, times_s: Floats, seconds: Floats) -> t
 
 
 def busyness(times_s: Floats) -> Floats:
-    """How busy homes are at these times (seconds since 1970, UTC), about 1 on average: at nine in the evening twice, at four at night a sixth."""
+    """How busy homes are at these times (seconds since 1970, UTC): about 1 on average, 2 in the evening, a sixth at night."""
     weekday = times_s // 86_400 % 7  # 0 is Thursday, the day of 1970-01-01.
     daily = np.interp(times_s / 3600 % 24, np.arange(24), HOURS, period=24)
     weekend = np.where((weekday == 2) | (weekday == 3), 1.3, 0.9)

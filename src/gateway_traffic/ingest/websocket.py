@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from aiohttp import WSCloseCode, WSMsgType, hdrs, web
+from aiohttp import WebSocketError, WSCloseCode, WSMsgType, hdrs, web
 
 from gateway_traffic.errors import RecordError
 from gateway_traffic.ingest.entrance import STATUS, Entrance, Lane
@@ -19,7 +19,6 @@ REASON_BYTES_MAX = 120
 """A close frame holds at most 123."""
 CLOSE_S = 2.0
 """How long a client may take to answer a close frame."""
-WIRE_FAULTS: dict[int, str] = {WSCloseCode.MESSAGE_TOO_BIG: "too_large"}
 
 
 class End(NamedTuple):
@@ -81,7 +80,7 @@ class Socket:
         while True:
             message = await receive()
             if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
-                return self._broken_off()
+                return self._broken_off(message.data)
             try:
                 self._accept(message.data, authorization)
             except RecordError as error:
@@ -128,8 +127,8 @@ class Socket:
             if reading.done() and (self._failed or told == self._accepted):
                 return
 
-    def _broken_off(self) -> End:
+    def _broken_off(self, why: object) -> End:
         """The client went away, or broke the rules of WebSocket and has been told so by aiohttp."""
-        if fault := WIRE_FAULTS.get(self._wire.close_code or 0):
-            self._entrance.tally.rejected[fault] += 1
+        if isinstance(why, WebSocketError):
+            self._entrance.tally.rejected["too_large" if why.code == WSCloseCode.MESSAGE_TOO_BIG else "malformed"] += 1
         return End(WSCloseCode.OK)
