@@ -15,7 +15,7 @@ import fastavro
 import orjson
 
 from gateway_traffic.errors import RecordError
-from gateway_traffic.records import NEWEST_SCHEMA, Form, Record, Serialisation
+from gateway_traffic.records import NEWEST_SCHEMA, Encoding, Record, Serialisation
 
 
 def schema_text(schema: int) -> str:
@@ -29,44 +29,44 @@ _KEYS = {number: frozenset(names) for number, names in FIELDS.items()}
 _NUMBERS = (float, int)
 
 
-def encode(record: Record, form: Form) -> bytes:
-    """The bytes of a record. What the form's schema does not have is left out."""
-    fields = dict(zip(FIELDS[form.schema], record, strict=False))
-    if form.serialisation is Serialisation.JSON:
+def encode(record: Record, encoding: Encoding) -> bytes:
+    """The bytes of a record. What the encoding's schema does not have is left out."""
+    fields = dict(zip(FIELDS[encoding.schema], record, strict=False))
+    if encoding.serialisation is Serialisation.JSON:
         return orjson.dumps(fields)
     written = io.BytesIO()
-    fastavro.schemaless_writer(written, SCHEMAS[form.schema], fields)
+    fastavro.schemaless_writer(written, SCHEMAS[encoding.schema], fields)
     return written.getvalue()
 
 
-def decode(payload: bytes, form: Form, reader: int = NEWEST_SCHEMA) -> Record:
-    """The record in these bytes, which `form` tells how to read, as the schema `reader` sees it. Raises RecordError, nothing else."""
-    fields = _read_json(payload, form) if form.serialisation is Serialisation.JSON else _read_avro(payload, form)
-    if form.schema > reader:
+def decode(payload: bytes, encoding: Encoding, reader: int = NEWEST_SCHEMA) -> Record:
+    """The record in these bytes, which `encoding` tells how to read, as the schema `reader` sees it. Raises RecordError, nothing else."""
+    fields = _read_json(payload, encoding) if encoding.serialisation is Serialisation.JSON else _read_avro(payload, encoding)
+    if encoding.schema > reader:
         fields = {name: fields[name] for name in FIELDS[reader]}
     return Record(**fields)
 
 
-def _read_json(payload: bytes, form: Form) -> dict[str, Any]:
+def _read_json(payload: bytes, encoding: Encoding) -> dict[str, Any]:
     try:
         fields = orjson.loads(payload)
     except orjson.JSONDecodeError as error:
         raise RecordError("malformed", f"this is not JSON: {error}") from None
-    if type(fields) is not dict or fields.keys() != _KEYS[form.schema]:
+    if type(fields) is not dict or fields.keys() != _KEYS[encoding.schema]:
         found = ", ".join(sorted(fields)[:10]) if type(fields) is dict else type(fields).__name__
-        raise RecordError("schema", f"{form.name} has the fields {', '.join(FIELDS[form.schema])}; found {found[:200] or 'none'}")
+        raise RecordError("schema", f"{encoding.name} has the fields {', '.join(FIELDS[encoding.schema])}; found {found[:200] or 'none'}")
     whole = type(fields["date"]) is int and type(fields.get("restarts", 0)) is int
     if not whole or type(fields["gateway_id"]) is not str or type(fields["ipTx"]) not in _NUMBERS or type(fields["ipRx"]) not in _NUMBERS:
         raise RecordError("schema", "gateway_id is a string, date and restarts are whole numbers, ipTx and ipRx are numbers")
     return fields
 
 
-def _read_avro(payload: bytes, form: Form) -> dict[str, Any]:
+def _read_avro(payload: bytes, encoding: Encoding) -> dict[str, Any]:
     stream = io.BytesIO(payload)
     try:
-        fields = cast(dict[str, Any], fastavro.schemaless_reader(stream, SCHEMAS[form.schema], None))
+        fields = cast(dict[str, Any], fastavro.schemaless_reader(stream, SCHEMAS[encoding.schema], None))
     except Exception as error:  # Bytes of strangers: fastavro raises whatever it stumbles over.
-        raise RecordError("malformed", f"this is not {form.name}: {type(error).__name__}") from None
+        raise RecordError("malformed", f"this is not {encoding.name}: {type(error).__name__}") from None
     if stream.tell() != len(payload):
-        raise RecordError("malformed", f"this is not {form.name}: {len(payload) - stream.tell()} bytes are left over")
+        raise RecordError("malformed", f"this is not {encoding.name}: {len(payload) - stream.tell()} bytes are left over")
     return fields

@@ -2,7 +2,7 @@
 
 GatewayTrafficError
 ├── UsageError      what was asked for cannot be: a wrong option, a file that is no trace
-├── RecordError     a record that is not as its format says; `fault` is the short name under which it is counted
+├── RecordError     a record that is not as its format says; `flaw` is the short name under which it is counted
 └── ServiceError    the world failed: a port is taken, Kafka does not answer, topics are missing
 """
 
@@ -20,9 +20,9 @@ class UsageError(GatewayTrafficError):
 class RecordError(GatewayTrafficError):
     """A record that is not as its format says."""
 
-    def __init__(self, fault: str, says: str) -> None:
+    def __init__(self, flaw: str, says: str) -> None:
         super().__init__(says)
-        self.fault = fault
+        self.flaw = flaw
 
 
 class ServiceError(GatewayTrafficError):

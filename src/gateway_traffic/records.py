@@ -1,4 +1,4 @@
-"""The record of a gateway, its three versions, and the forms in which it travels.
+"""The record of a gateway, its three versions, and the encodings in which it travels.
 
 A record is identified by (gateway_id, date): a second one with the same pair is a duplicate. `ipTx` and `ipRx` are doubles. The thesis
 has floats, whose 24 bits of fraction are inexact above 16.7 MB; doubles are exact for every whole number of bytes up to 2**53.
@@ -43,7 +43,7 @@ GATEWAY_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 DAY_MS = 86_400_000
 NEWEST_SCHEMA = 2
 SCHEMA_HEADER = "schema"
-"""Name of the Kafka header that tells a record's form."""
+"""Name of the Kafka header that tells a record's encoding."""
 
 
 class Version(StrEnum):
@@ -72,7 +72,7 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Form:
+class Encoding:
     """A serialisation and the version of the schema that the writer used."""
 
     serialisation: Serialisation
@@ -89,14 +89,16 @@ class Form:
         return f"application/{self.serialisation};schema={self.schema}"
 
 
-FORMS = {form.name: form for form in (Form(way, schema) for way in Serialisation for schema in range(1, NEWEST_SCHEMA + 1))}
-"""Every form that is understood, by name."""
+ENCODINGS = {
+    encoding.name: encoding for encoding in (Encoding(way, schema) for way in Serialisation for schema in range(1, NEWEST_SCHEMA + 1))
+}
+"""Every encoding that is understood, by name."""
 HIGHEST = {Version.CUMULATIVE: MAXIMUM - 1, Version.COUNTER: MAXIMUM - 1, Version.RATE: RATE_MAX}
 """The highest value of ipTx and ipRx in each version."""
 
 
 def topic_of(version: Version, prefix: str = "traffic") -> str:
-    """The topic that holds a version, in whatever form."""
+    """The topic that holds a version, in whatever encoding."""
     return f"{prefix}-{version}"
 
 

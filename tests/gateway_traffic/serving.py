@@ -17,11 +17,11 @@ from gateway_traffic.ingest.forwarder import Headers, Settled
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.ingest.server import Server
 from gateway_traffic.ingest.tally import Tally
-from gateway_traffic.records import FORMS, Record, Version
+from gateway_traffic.records import ENCODINGS, Record, Version
 from gateway_traffic.tokens import Tokens
 
 DATE = 1_704_067_200_000
-FORM = FORMS["json.2"]
+ENCODING = ENCODINGS["json.2"]
 
 
 def record(number: int = 0, gateway_id: str = "gw-1") -> Record:
@@ -29,7 +29,7 @@ def record(number: int = 0, gateway_id: str = "gw-1") -> Record:
 
 
 def payload(number: int = 0, gateway_id: str = "gw-1") -> bytes:
-    return encode(record(number, gateway_id), FORM)
+    return encode(record(number, gateway_id), ENCODING)
 
 
 class HeldForwarder:
@@ -111,8 +111,8 @@ async def running(
 def replayed(url: str, way: Way, *, tokens: Tokens | None = None, patience: Patience | None = None) -> tuple[Replay, Office]:
     """A client as fast as it can be."""
     quick = patience or Patience(backoff_s=0.01, backoff_max_s=0.05)
-    office = Office(url, version=Version.COUNTER, form=FORM, patience=quick, tokens=tokens, authority=None)
-    return Replay(office, way, FORM, Pace(speed_up=0)), office
+    office = Office(url, version=Version.COUNTER, encoding=ENCODING, patience=quick, tokens=tokens, authority=None)
+    return Replay(office, way, ENCODING, Pace(speed_up=0)), office
 
 
 def load(count: int, gateways: int = 3) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway_traffic.codecs import SCHEMAS, decode, encode
 from gateway_traffic.errors import RecordError
-from gateway_traffic.records import FORMS, MAXIMUM, Record, Version, check
+from gateway_traffic.records import ENCODINGS, MAXIMUM, Record, Version, check
 
 GOOD = Record("gw-000001", 1_704_067_200_000, 1500.0, 2.0**39, 3)
 records = st.builds(
@@ -24,45 +24,45 @@ records = st.builds(
 )
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 @given(record=records)
-def test_a_record_is_read_as_it_was_written(form, record):
-    known = record if form.schema == 2 else record._replace(restarts=-1)
-    assert decode(encode(record, form), form) == known
+def test_a_record_is_read_as_it_was_written(encoding, record):
+    known = record if encoding.schema == 2 else record._replace(restarts=-1)
+    assert decode(encode(record, encoding), encoding) == known
 
 
 def test_old_and_new_writers_share_a_topic_with_old_and_new_readers():
-    topic = [(form, encode(GOOD, form)) for form in FORMS.values()]
+    topic = [(encoding, encode(GOOD, encoding)) for encoding in ENCODINGS.values()]
 
-    new_reader = {form.name: decode(payload, form, reader=2) for form, payload in topic}
-    old_reader = {form.name: decode(payload, form, reader=1) for form, payload in topic}
+    new_reader = {encoding.name: decode(payload, encoding, reader=2) for encoding, payload in topic}
+    old_reader = {encoding.name: decode(payload, encoding, reader=1) for encoding, payload in topic}
 
     unknown = GOOD._replace(restarts=-1)
     assert new_reader == {"json.1": unknown, "json.2": GOOD, "avro.1": unknown, "avro.2": GOOD}
-    assert old_reader == dict.fromkeys(FORMS, unknown)
+    assert old_reader == dict.fromkeys(ENCODINGS, unknown)
 
 
 @pytest.mark.parametrize(("writer", "reader"), [(1, 2), (2, 1)])
 def test_avros_own_resolution_agrees_with_ours(writer, reader):
-    form = FORMS[f"avro.{writer}"]
-    stream = io.BytesIO(encode(GOOD, form))
+    encoding = ENCODINGS[f"avro.{writer}"]
+    stream = io.BytesIO(encode(GOOD, encoding))
 
     resolved = fastavro.schemaless_reader(stream, SCHEMAS[writer], SCHEMAS[reader])
 
-    assert Record(**resolved) == decode(encode(GOOD, form), form, reader=reader)
+    assert Record(**resolved) == decode(encode(GOOD, encoding), encoding, reader=reader)
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 @given(payload=st.binary(max_size=80))
-def test_any_bytes_are_a_record_or_a_record_error(form, payload):
+def test_any_bytes_are_a_record_or_a_record_error(encoding, payload):
     try:
-        assert isinstance(decode(payload, form), Record)
+        assert isinstance(decode(payload, encoding), Record)
     except RecordError as error:
-        assert error.fault in ("malformed", "schema")
+        assert error.flaw in ("malformed", "schema")
 
 
 @pytest.mark.parametrize(
-    ("payload", "fault"),
+    ("payload", "flaw"),
     [
         (b'{"gateway_id": "a"', "malformed"),
         (b"[]", "schema"),
@@ -73,19 +73,19 @@ def test_any_bytes_are_a_record_or_a_record_error(form, payload):
         (b'{"gateway_id": "a", "date": 1, "ipTx": "1", "ipRx": 1}', "schema"),
     ],
 )
-def test_json_that_is_not_as_its_schema_says_is_told_so(payload, fault):
+def test_json_that_is_not_as_its_schema_says_is_told_so(payload, flaw):
     with pytest.raises(RecordError) as refused:
-        decode(payload, FORMS["json.1"])
-    assert refused.value.fault == fault
+        decode(payload, ENCODINGS["json.1"])
+    assert refused.value.flaw == flaw
 
 
 def test_bytes_left_over_are_not_avro():
     with pytest.raises(RecordError, match="1 bytes are left over"):
-        decode(encode(GOOD, FORMS["avro.2"]) + b"x", FORMS["avro.2"])
+        decode(encode(GOOD, ENCODINGS["avro.2"]) + b"x", ENCODINGS["avro.2"])
 
 
 @pytest.mark.parametrize(
-    ("change", "fault"),
+    ("change", "flaw"),
     [
         ({"gateway_id": ""}, "value"),
         ({"gateway_id": "a b"}, "value"),
@@ -99,7 +99,7 @@ def test_bytes_left_over_are_not_avro():
         ({"restarts": -2}, "value"),
     ],
 )
-def test_what_cannot_be_true_is_refused(change, fault):
+def test_what_cannot_be_true_is_refused(change, flaw):
     with pytest.raises(RecordError) as refused:
         check(GOOD._replace(**{"date": 1500} | change), Version.CUMULATIVE, earliest_ms=1000, latest_ms=2000)
-    assert refused.value.fault == fault
+    assert refused.value.flaw == flaw

@@ -9,15 +9,15 @@ from typing import Any
 
 import aiohttp
 import pytest
-from serving import FORM, Running, load, payload, record, replayed, running
+from serving import ENCODING, Running, load, payload, record, replayed, running
 
 from gateway_traffic.client.office import Patience, Way
 from gateway_traffic.codecs import encode
 from gateway_traffic.ingest.limits import Limits
-from gateway_traffic.records import FORMS
+from gateway_traffic.records import ENCODINGS
 from gateway_traffic.tokens import Tokens
 
-HEADERS = {"Content-Type": FORM.content_type}
+HEADERS = {"Content-Type": ENCODING.content_type}
 PATH = "/v1/counter"
 
 
@@ -150,23 +150,23 @@ def test_what_kafka_fails_to_take_is_sent_again_and_only_then_acknowledged(way):
 
 
 @pytest.mark.parametrize(
-    ("body", "headers", "status", "fault"),
+    ("body", "headers", "status", "flaw"),
     [
         (b"{", HEADERS, 400, "malformed"),
         (b"[1]", HEADERS, 422, "schema"),
-        (encode(record()._replace(date=5), FORM), HEADERS, 422, "date"),
-        (encode(record()._replace(ipTx=-5.0), FORM), HEADERS, 422, "value"),
-        (payload(), {"Content-Type": "application/json;schema=9"}, 415, "form"),
+        (encode(record()._replace(date=5), ENCODING), HEADERS, 422, "date"),
+        (encode(record()._replace(ipTx=-5.0), ENCODING), HEADERS, 422, "value"),
+        (payload(), {"Content-Type": "application/json;schema=9"}, 415, "encoding"),
         (payload(), {"Content-Type": "application/avro;schema=2"}, 400, "malformed"),
         (b"x" * 5000, HEADERS, 413, "too_large"),
     ],
 )
-def test_a_wrong_record_is_refused_with_its_reason_and_counted(body, headers, status, fault):
+def test_a_wrong_record_is_refused_with_its_reason_and_counted(body, headers, status, flaw):
     async def test() -> None:
         async with running() as at:
             answered, _, text = await posted(at, body, headers)
-            assert (answered, at.tally.rejected) == (status, {fault: 1})
-            assert fault in text
+            assert (answered, at.tally.rejected) == (status, {flaw: 1})
+            assert flaw in text
             assert (await posted(at, payload()))[0] == 204, "others are untouched"
 
     run(test)
@@ -185,15 +185,15 @@ def test_a_body_of_unknown_length_is_bounded_too():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "code", "fault"),
+    ("wrong", "code", "flaw"),
     [
         (b"{", 4400, "malformed"),
-        (encode(record()._replace(date=5), FORM), 4422, "date"),
+        (encode(record()._replace(date=5), ENCODING), 4422, "date"),
         (payload(3, "gw-other"), 4422, "gateway"),
         (b"x" * 5000, 1009, "too_large"),
     ],
 )
-def test_a_wrong_record_closes_its_own_socket_after_the_right_ones_are_acknowledged(wrong, code, fault):
+def test_a_wrong_record_closes_its_own_socket_after_the_right_ones_are_acknowledged(wrong, code, flaw):
     async def test() -> None:
         async with (
             running() as at,
@@ -205,7 +205,7 @@ def test_a_wrong_record_closes_its_own_socket_after_the_right_ones_are_acknowled
             assert await socket.receive_str() == "1"
             await socket.send_bytes(wrong)
             assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
-            await at.until(lambda: at.tally.rejected == {fault: 1})
+            await at.until(lambda: at.tally.rejected == {flaw: 1})
             assert socket.close_code == code
             await other.send_bytes(payload(1, "gw-2"))
             assert await other.receive_str() == "1"
@@ -231,7 +231,7 @@ def test_a_client_gives_up_only_the_record_that_is_rejected(way):
 def test_who_says_nothing_or_speaks_slowly_is_cut_off():
     async def test() -> None:
         async with running(limits=Limits(first_request_s=0.2, body_s=0.2, idle_s=1.0)) as at:
-            head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM.content_type}\r\nContent-Length: 90\r\n".encode()
+            head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: {ENCODING.content_type}\r\nContent-Length: 90\r\n".encode()
             silent, slow_head, slow_body, kept = await asyncio.gather(
                 raw(at, b""), raw(at, head), raw(at, head + b"\r\n{"), raw(at, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
             )
@@ -307,7 +307,7 @@ def test_health_and_metrics_tell_how_it_is():
             await waiting
             async with session.get(f"{at.url}/metrics") as metrics:
                 text = await metrics.text()
-            assert 'gateway_traffic_acked_total{form="json.2",version="counter"} 1.0' in text
+            assert 'gateway_traffic_acked_total{encoding="json.2",version="counter"} 1.0' in text
             assert 'gateway_traffic_ack_seconds_bucket{le="+Inf"} 1.0' in text
 
     run(test)
@@ -348,8 +348,10 @@ async def _goodbye(socket: aiohttp.ClientWebSocketResponse) -> None:
 def test_every_form_is_taken_by_every_way():
     async def test() -> None:
         async with running() as at:
-            for form in FORMS.values():
-                assert (await posted(at, encode(record(), form), {"Content-Type": form.content_type.upper().replace(";", "; ")}))[0] == 204
-            assert {form for _, form in at.tally.acked} == set(FORMS)
+            for encoding in ENCODINGS.values():
+                assert (await posted(at, encode(record(), encoding), {"Content-Type": encoding.content_type.upper().replace(";", "; ")}))[
+                    0
+                ] == 204
+            assert {encoding for _, encoding in at.tally.acked} == set(ENCODINGS)
 
     run(test)

@@ -26,7 +26,7 @@ from gateway_traffic.client.office import Patience, Way
 from gateway_traffic.client.send import Sent, send
 from gateway_traffic.codecs import decode
 from gateway_traffic.ingest.forwarder import make_topics
-from gateway_traffic.records import FORMS, SCHEMA_HEADER, Form, Record, Serialisation, Version, topic_of
+from gateway_traffic.records import ENCODINGS, SCHEMA_HEADER, Encoding, Record, Serialisation, Version, topic_of
 from streambed.lone_broker import LoneBroker, free_ports, lone_broker
 from streambed.record import wait_until
 
@@ -64,15 +64,15 @@ def ingest(broker: LoneBroker, prefix: str, *, port: int = 0, options: tuple[str
 
 
 def sent(
-    trace: Path, url: str, ledger: Path, *, way: Way, version: Version = Version.COUNTER, form: Form = FORMS["avro.2"], **asked
+    trace: Path, url: str, ledger: Path, *, way: Way, version: Version = Version.COUNTER, encoding: Encoding = ENCODINGS["avro.2"], **asked
 ) -> Summary:
     quick = Patience(backoff_max_s=0.5, answer_s=10.0, record_s=60.0)
     wanted = {"records": ROWS, "speed_up": 0.0, "patience": quick} | asked
-    return asyncio.run(send(Sent(trace=trace, url=url, version=version, form=form, way=way, ledger=ledger, **wanted)))
+    return asyncio.run(send(Sent(trace=trace, url=url, version=version, encoding=encoding, way=way, ledger=ledger, **wanted)))
 
 
 def records_in(broker: LoneBroker, topic: str) -> Counter[tuple[str, Record]]:
-    """Every record of a topic with its form, and how often it is there."""
+    """Every record of a topic with its encoding, and how often it is there."""
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": False}
     found: Counter[tuple[str, Record]] = Counter()
     reader = Consumer(settings)
@@ -81,10 +81,10 @@ def records_in(broker: LoneBroker, topic: str) -> Counter[tuple[str, Record]]:
         wanted = sum(reader.get_watermark_offsets(part, timeout=20)[1] for part in parts)
         reader.assign(parts)
         for message in reader.consume(wanted, timeout=20) if wanted else []:
-            form = FORMS[dict(message.headers())[SCHEMA_HEADER].decode()]
-            record = decode(message.value(), form)
+            encoding = ENCODINGS[dict(message.headers())[SCHEMA_HEADER].decode()]
+            record = decode(message.value(), encoding)
             assert message.key().decode() == record.gateway_id
-            found[form.name, record] += 1
+            found[encoding.name, record] += 1
         assert found.total() == wanted
     finally:
         reader.close()
@@ -107,17 +107,19 @@ def test_every_combination_leaves_in_the_topic_exactly_what_was_acked(broker, tr
     with ingest(broker, "combinations") as (_, url):
         told: dict[Version, Counter[tuple[str, int]]] = {version: Counter() for version in Version}
         for version in Version:
-            for form in (Form(Serialisation.JSON), Form(Serialisation.AVRO), Form(Serialisation.AVRO, 1)):
+            for encoding in (Encoding(Serialisation.JSON), Encoding(Serialisation.AVRO), Encoding(Serialisation.AVRO, 1)):
                 for way in Way:
-                    summary = sent(trace, url, tmp_path / "ledger", way=way, version=version, form=form)
+                    summary = sent(trace, url, tmp_path / "ledger", way=way, version=version, encoding=encoding)
                     assert (summary.acked, summary.attempts) == (ROWS, ROWS)
                     told[version] += acked(tmp_path / "ledger")
     for version in Version:
         found = records_in(broker, topic_of(version, "combinations"))
         assert identities(found) == told[version]
-        assert {form for form, _ in found} == {"json.2", "avro.2", "avro.1"}
+        assert {encoding for encoding, _ in found} == {"json.2", "avro.2", "avro.1"}
         truth = traces.records_of(traces.read(trace), version).head(ROWS)
-        assert {record for form, record in found if form != "avro.1"} == set(map(Record._make, truth.select(Record._fields).iter_rows()))
+        assert {record for encoding, record in found if encoding != "avro.1"} == set(
+            map(Record._make, truth.select(Record._fields).iter_rows())
+        )
 
 
 @pytest.mark.parametrize("way", [Way.KEEP_ALIVE, Way.WEBSOCKET])

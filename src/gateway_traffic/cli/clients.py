@@ -16,7 +16,7 @@ from gateway_traffic.client.office import Patience, Way
 from gateway_traffic.client.send import Sent
 from gateway_traffic.client.send import send as send_trace
 from gateway_traffic.errors import UsageError
-from gateway_traffic.records import NEWEST_SCHEMA, Form, Serialisation, Version
+from gateway_traffic.records import NEWEST_SCHEMA, Encoding, Serialisation, Version
 from gateway_traffic.tokens import read_tokens
 
 NOT_ALL = 1
@@ -50,7 +50,7 @@ def send(
         trace=trace,
         url=url,
         version=version,
-        form=Form(serialisation, schema),
+        encoding=Encoding(serialisation, schema),
         way=way,
         speed_up=speed_up,
         rate=rate,

@@ -10,10 +10,10 @@ import time
 from collections import deque
 from typing import Protocol
 
-from gateway_traffic.client.http_wire import HttpWire
+from gateway_traffic.client.http_channel import HttpChannel
 from gateway_traffic.client.ledger import Sending
 from gateway_traffic.client.office import Office, Way
-from gateway_traffic.client.websocket_wire import ABNORMAL, WebSocketWire
+from gateway_traffic.client.websocket_channel import ABNORMAL, WebSocketChannel
 
 WINDOW = 128
 """Unacknowledged records of one WebSocket."""
@@ -50,7 +50,7 @@ class PostGateway:
         self._keep = keep
         self._waiting: deque[Sending] = deque()
         self._current: Sending | None = None
-        self._wire: HttpWire | None = None
+        self._channel: HttpChannel | None = None
         self._began_ns = 0
         self._failures = 0
 
@@ -63,14 +63,14 @@ class PostGateway:
     def watch(self, now_ns: int) -> None:
         """An answer that does not come is a lost connection."""
         if self._began_ns and now_ns - self._began_ns > self._office.patience.answer_s * 1e9:
-            if self._wire:
-                self._wire.close()
+            if self._channel:
+                self._channel.close()
             self.lost("no answer")
 
     def close(self) -> None:
         """End the connection; give up what is left."""
-        if self._wire:
-            self._wire.close()
+        if self._channel:
+            self._channel.close()
         left = [self._current, *self._waiting] if self._current else [*self._waiting]
         self._current, self._began_ns = None, 0
         self._waiting.clear()
@@ -79,8 +79,8 @@ class PostGateway:
 
     def ready(self) -> None:
         """Connected: send."""
-        if self._current and self._wire:
-            self._wire.post(self._current.sent())
+        if self._current and self._channel:
+            self._channel.post(self._current.sent())
 
     def answered(self, status: int, retry_after_s: float) -> None:
         """Acknowledged, rejected, or to be sent again."""
@@ -88,8 +88,8 @@ class PostGateway:
         if sending is None or not self._began_ns:
             return
         self._began_ns = 0
-        if not self._keep and self._wire:
-            self._wire.close()
+        if not self._keep and self._channel:
+            self._channel.close()
         if status in AGAIN:
             self._again(sending, status, retry_after_s)
         else:
@@ -99,7 +99,7 @@ class PostGateway:
 
     def lost(self, why: str) -> None:
         """The connection is gone. While nothing is awaited that is as it should be."""
-        self._wire = None
+        self._channel = None
         if self._current and self._began_ns:
             self._began_ns = 0
             self._again(self._current, 0, 0.0)
@@ -113,11 +113,11 @@ class PostGateway:
         if self._current is None:  # Given up during a pause.
             return
         self._began_ns = time.monotonic_ns()
-        if self._wire and self._wire.usable:
+        if self._channel and self._channel.usable:
             self.ready()
         else:
-            self._wire = HttpWire(self, self._head)
-            self._office.connect(self._wire)
+            self._channel = HttpChannel(self, self._head)
+            self._office.connect(self._channel)
 
     def _again(self, sending: Sending, status: int, retry_after_s: float) -> None:
         if self._office.overdue(sending):
@@ -138,7 +138,7 @@ class SocketGateway:
         self._waiting: deque[Sending] = deque()
         self._unacked: deque[Sending] = deque()
         self._acked = 0
-        self._wire: WebSocketWire | None = None
+        self._channel: WebSocketChannel | None = None
         self._pausing = False
         self._heard_ns = 0
         self._failures = 0
@@ -146,21 +146,21 @@ class SocketGateway:
     def offer(self, sending: Sending) -> None:
         """Send it at once if the socket and the window allow."""
         self._waiting.append(sending)
-        if self._wire is None:
+        if self._channel is None:
             self._open()
-        elif self._wire.usable:
+        elif self._channel.usable:
             self.ready()
 
     def watch(self, now_ns: int) -> None:
         """A socket that acknowledges nothing for long is given up."""
-        if self._wire and self._unacked and now_ns - self._heard_ns > self._office.patience.answer_s * 1e9:
-            self._wire.close()
+        if self._channel and self._unacked and now_ns - self._heard_ns > self._office.patience.answer_s * 1e9:
+            self._channel.close()
             self.closed(0, "no acknowledgement")
 
     def close(self) -> None:
         """End the socket; give up what is left."""
-        if self._wire:
-            self._wire.close()
+        if self._channel:
+            self._channel.close()
         left = [*self._unacked, *self._waiting]
         self._unacked.clear()
         self._waiting.clear()
@@ -169,13 +169,13 @@ class SocketGateway:
 
     def ready(self) -> None:
         """The socket is open: send what the window allows."""
-        wire, waiting, unacked = self._wire, self._waiting, self._unacked
+        channel, waiting, unacked = self._channel, self._waiting, self._unacked
         if not unacked:
             self._heard_ns = time.monotonic_ns()
-        while waiting and wire and wire.usable and len(unacked) < WINDOW:
+        while waiting and channel and channel.usable and len(unacked) < WINDOW:
             sending = waiting.popleft()
             unacked.append(sending)
-            wire.send(sending.sent())
+            channel.send(sending.sent())
 
     def acked(self, count: int) -> None:
         """The first `count` records of this socket have been acknowledged."""
@@ -188,7 +188,7 @@ class SocketGateway:
 
     def closed(self, code: int, why: str, retry_after_s: float = 0.0) -> None:
         """Give up what was rejected; send the rest again, in order, over a new socket."""
-        self._wire = None
+        self._channel = None
         status = code - 4000 if code >= 4000 else 0 if code == ABNORMAL else code
         self._waiting.extendleft(reversed(self._unacked))
         self._unacked.clear()
@@ -215,6 +215,6 @@ class SocketGateway:
     def _open(self) -> None:
         self._pausing = False
         self._acked = 0
-        if self._wire is None and self._waiting:
-            self._wire = WebSocketWire(self, self._head)
-            self._office.connect(self._wire)
+        if self._channel is None and self._waiting:
+            self._channel = WebSocketChannel(self, self._head)
+            self._office.connect(self._channel)

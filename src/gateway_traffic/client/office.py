@@ -12,14 +12,14 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gateway_traffic.client.http_wire import HttpWire
+from gateway_traffic.client.http_channel import HttpChannel
 from gateway_traffic.client.ledger import Ledger, Sending
-from gateway_traffic.client.websocket_wire import WebSocketWire
+from gateway_traffic.client.websocket_channel import WebSocketChannel
 from gateway_traffic.errors import ServiceError, UsageError
-from gateway_traffic.records import Form, Version
+from gateway_traffic.records import Encoding, Version
 from gateway_traffic.tokens import SCHEME, Tokens
 
-Wire = HttpWire | WebSocketWire
+Channel = HttpChannel | WebSocketChannel
 CONNECTING_MAX = 256
 """Connections that are being made at the same time: a server's queue for them is finite."""
 
@@ -55,7 +55,7 @@ class Office:
     """Shared by the gateways of one client."""
 
     def __init__(
-        self, url: str, *, version: Version, form: Form, patience: Patience, tokens: Tokens | None, authority: Path | None
+        self, url: str, *, version: Version, encoding: Encoding, patience: Patience, tokens: Tokens | None, authority: Path | None
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -68,7 +68,7 @@ class Office:
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._address = _address(self._name, self._port)
         self._tls = ssl.create_default_context(cafile=authority) if parts.scheme == "https" else None
-        self._version, self._form, self._tokens = version, form, tokens
+        self._version, self._form, self._tokens = version, encoding, tokens
         self._connecting = asyncio.Semaphore(CONNECTING_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -84,19 +84,19 @@ class Office:
         kept = "keep-alive" if way is Way.KEEP_ALIVE else "close"
         return "\r\n".join([*lines, f"Connection: {kept}", f"Content-Type: {self._form.content_type}", "Content-Length: "]).encode()
 
-    def connect(self, wire: Wire) -> None:
-        """Open a connection for a wire."""
-        task = self._loop.create_task(self._connect(wire))
+    def connect(self, channel: Channel) -> None:
+        """Open a connection for a channel."""
+        task = self._loop.create_task(self._connect(channel))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _connect(self, wire: Wire) -> None:
+    async def _connect(self, channel: Channel) -> None:
         try:
             async with self._connecting, asyncio.timeout(self.patience.connect_s):
                 name = self._name if self._tls else None
-                await self._loop.create_connection(lambda: wire, *self._address, ssl=self._tls, server_hostname=name)
+                await self._loop.create_connection(lambda: channel, *self._address, ssl=self._tls, server_hostname=name)
         except (OSError, TimeoutError) as error:
-            wire.failed(str(error) or f"no connection within {self.patience.connect_s:g} s")
+            channel.failed(str(error) or f"no connection within {self.patience.connect_s:g} s")
 
     def settle(self, sending: Sending, status: int, acked_ns: int = 0) -> None:
         """A record is done with."""

@@ -18,7 +18,7 @@ from gateway_traffic.client.ledger import Sending
 from gateway_traffic.client.office import Office, Way
 from gateway_traffic.codecs import encode
 from gateway_traffic.errors import UsageError
-from gateway_traffic.records import Form, Record
+from gateway_traffic.records import Encoding, Record
 
 CHUNK = 5_000
 TURN = 64
@@ -56,10 +56,10 @@ def speed_up_for(records: pl.DataFrame, rate: float) -> float:
 class Replay:
     """Sends records (a frame from `traces.records_of`) by one gateway each."""
 
-    def __init__(self, office: Office, way: Way, form: Form, pace: Pace) -> None:
+    def __init__(self, office: Office, way: Way, encoding: Encoding, pace: Pace) -> None:
         self._office = office
         self._way = way
-        self._form = form
+        self._form = encoding
         self._pace = pace
         self._gateways: dict[str, Gateway] = {}
         self.offered = 0

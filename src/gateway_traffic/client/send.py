@@ -14,7 +14,7 @@ from gateway_traffic.client.ledger import Summary, summarise
 from gateway_traffic.client.office import Office, Patience, Way
 from gateway_traffic.client.replay import Pace, Replay, speed_up_for
 from gateway_traffic.errors import UsageError
-from gateway_traffic.records import Form, Version
+from gateway_traffic.records import Encoding, Version
 from gateway_traffic.tokens import Tokens
 
 
@@ -25,7 +25,7 @@ class Sent:
     trace: Path
     url: str
     version: Version
-    form: Form
+    encoding: Encoding
     way: Way
     speed_up: float = 60.0
     rate: float | None = None
@@ -47,14 +47,14 @@ async def send(asked: Sent) -> Summary:
     speed_up = speed_up_for(records, asked.rate) if asked.rate is not None else asked.speed_up
     pace = Pace(speed_up=speed_up, waiting_max=asked.waiting_max)
     office = Office(
-        asked.url, version=asked.version, form=asked.form, patience=asked.patience, tokens=asked.tokens, authority=asked.authority
+        asked.url, version=asked.version, encoding=asked.encoding, patience=asked.patience, tokens=asked.tokens, authority=asked.authority
     )
-    replay = Replay(office, asked.way, asked.form, pace)
+    replay = Replay(office, asked.way, asked.encoding, pace)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, setattr, replay, "stopping", True)
     await replay.run(records)
     if asked.ledger:
-        kept = {"trace": asked.trace, "version": asked.version, "form": asked.form.name, "way": asked.way, "speed_up": speed_up}
+        kept = {"trace": asked.trace, "version": asked.version, "encoding": asked.encoding.name, "way": asked.way, "speed_up": speed_up}
         office.ledger.write(asked.ledger, **kept)
     return summarise(office.ledger.frame())
 

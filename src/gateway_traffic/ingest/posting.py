@@ -76,8 +76,8 @@ class Posting:
             self._loop.call_later(EXPIRY_S, self._expire)
 
     def _rejected(self, error: RecordError) -> web.Response:
-        self._entrance.tally.rejected[error.fault] += 1
-        return _response(STATUS[error.fault], error.fault, str(error), close=error.fault == "too_large")
+        self._entrance.tally.rejected[error.flaw] += 1
+        return _response(STATUS[error.flaw], error.flaw, str(error), close=error.flaw == "too_large")
 
     def _come_again(self, reason: str, says: str) -> web.Response:
         self._entrance.tally.refused[reason] += 1

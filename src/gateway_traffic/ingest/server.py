@@ -102,8 +102,8 @@ class Server:
         try:
             lane = self._entrance.lane(version, request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, ""))
         except RecordError as error:
-            self._entrance.tally.rejected[error.fault] += 1
-            return _said(STATUS[error.fault], f"Sec-WebSocket-Protocol: {error}")
+            self._entrance.tally.rejected[error.flaw] += 1
+            return _said(STATUS[error.flaw], f"Sec-WebSocket-Protocol: {error}")
         socket = Socket(self._entrance, lane)
         self._sockets.add(socket)
         try:

@@ -19,9 +19,9 @@ class Tally(Collector):
 
     def __init__(self) -> None:
         self.acked: Counter[tuple[str, str]] = Counter()
-        """Records that Kafka acknowledged, by version and form."""
+        """Records that Kafka acknowledged, by version and encoding."""
         self.rejected: Counter[str] = Counter()
-        """Records that were not as they should be, by fault."""
+        """Records that were not as they should be, by flaw."""
         self.refused: Counter[str] = Counter()
         """Records to be sent again, by reason."""
         self.cut_off: Counter[str] = Counter()
@@ -43,12 +43,12 @@ class Tally(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """For prometheus_client."""
-        acked = CounterMetricFamily(f"{PREFIX}acked", "Records acknowledged by Kafka.", labels=["version", "form"])
-        for (version, form), count in self.acked.items():
-            acked.add_metric([version, form], count)
+        acked = CounterMetricFamily(f"{PREFIX}acked", "Records acknowledged by Kafka.", labels=["version", "encoding"])
+        for (version, encoding), count in self.acked.items():
+            acked.add_metric([version, encoding], count)
         yield acked
         for name, says, label, counts in (
-            ("rejected", "Records that were not as their format says.", "fault", self.rejected),
+            ("rejected", "Records that were not as their format says.", "flaw", self.rejected),
             ("refused", "Records that the client was told to send again.", "reason", self.refused),
             ("cut_off", "Connections that were ended.", "reason", self.cut_off),
         ):

@@ -1,6 +1,6 @@
 """Records by WebSocket: one socket for a gateway, one message for a record.
 
-The subprotocol names the form, such as `avro.2`. The server answers with text messages that hold one number: how many records of this
+The subprotocol names the encoding, such as `avro.2`. The server answers with text messages that hold one number: how many records of this
 socket Kafka has acknowledged so far. What has not been acknowledged when a socket closes should be sent again on a new one. Records of a
 gateway keep their order all the way into one topic partition, so the number means the first so many records.
 """
@@ -43,26 +43,26 @@ class Socket:
         self._settled = asyncio.Event()
         self._reading: asyncio.Task[End] | None = None
         self._stopped: End | None = None
-        self._wire = web.WebSocketResponse(
-            protocols=(lane.form.name,), compress=False, max_msg_size=entrance.limits.record_bytes, timeout=CLOSE_S, decode_text=False
+        self._channel = web.WebSocketResponse(
+            protocols=(lane.encoding.name,), compress=False, max_msg_size=entrance.limits.record_bytes, timeout=CLOSE_S, decode_text=False
         )
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """Read until there is nothing more to read; acknowledge everything that was accepted; close."""
-        await self._wire.prepare(request)
+        await self._channel.prepare(request)
         self._reading = self._loop.create_task(self._read(request.headers.get(hdrs.AUTHORIZATION, "")))
         self._reading.add_done_callback(lambda _: self._settled.set())
         acknowledging = self._loop.create_task(self._acknowledge(self._reading))
         try:
             await asyncio.wait({self._reading})
             end = self._stopped or self._reading.result()
-            if not self._wire.closed:
+            if not self._channel.closed:
                 await asyncio.wait({acknowledging}, timeout=self._entrance.limits.delivery_s)
-                await self._wire.close(code=end.code, message=end.says.encode()[:REASON_BYTES_MAX])
+                await self._channel.close(code=end.code, message=end.says.encode()[:REASON_BYTES_MAX])
         finally:
             self._reading.cancel()
             acknowledging.cancel()
-        return self._wire
+        return self._channel
 
     def stop(self, code: int, says: str) -> None:
         """Read no more; what was accepted is still acknowledged before the socket closes."""
@@ -76,7 +76,7 @@ class Socket:
         return self._loop.time() - self._heard if self._acked == self._accepted else 0.0
 
     async def _read(self, authorization: str) -> End:
-        receive, forwarder, in_flight = self._wire.receive, self._entrance.forwarder, self._entrance.limits.in_flight
+        receive, forwarder, in_flight = self._channel.receive, self._entrance.forwarder, self._entrance.limits.in_flight
         while True:
             message = await receive()
             if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
@@ -84,8 +84,8 @@ class Socket:
             try:
                 self._accept(message.data, authorization)
             except RecordError as error:
-                self._entrance.tally.rejected[error.fault] += 1
-                return End(4000 + STATUS[error.fault], f"record {self._accepted + 1}: {error}")
+                self._entrance.tally.rejected[error.flaw] += 1
+                return End(4000 + STATUS[error.flaw], f"record {self._accepted + 1}: {error}")
             if forwarder.full:
                 await forwarder.room()
             while self._accepted - self._acked >= in_flight:
@@ -121,7 +121,7 @@ class Socket:
             if self._acked > told:
                 told = self._acked
                 try:
-                    await self._wire.send_str(str(told))
+                    await self._channel.send_str(str(told))
                 except ConnectionError:
                     return
             if reading.done() and (self._failed or told == self._accepted):

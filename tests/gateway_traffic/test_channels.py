@@ -1,4 +1,4 @@
-"""The clients' wires, fed byte by byte."""
+"""The clients' channels, fed byte by byte."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway_traffic.client.http_wire import HttpWire
+from gateway_traffic.client.http_channel import HttpChannel
 from gateway_traffic.client.office import Patience
-from gateway_traffic.client.websocket_wire import BINARY, TEXT, frame, split
+from gateway_traffic.client.websocket_channel import BINARY, TEXT, frame, split
 
 
 class Transport:
@@ -37,40 +37,40 @@ class Poster:
         self.heard.append("lost")
 
 
-def connected() -> tuple[HttpWire, Poster, Transport]:
+def connected() -> tuple[HttpChannel, Poster, Transport]:
     poster, transport = Poster(), Transport()
-    wire = HttpWire(poster, b"POST / HTTP/1.1\r\nContent-Length: ")
-    wire.connection_made(transport)  # type: ignore[arg-type]
-    return wire, poster, transport
+    channel = HttpChannel(poster, b"POST / HTTP/1.1\r\nContent-Length: ")
+    channel.connection_made(transport)  # type: ignore[arg-type]
+    return channel, poster, transport
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1000])
 def test_answers_are_understood_however_they_are_cut(piece):
-    wire, poster, transport = connected()
-    wire.post(b"abc")
+    channel, poster, transport = connected()
+    channel.post(b"abc")
     assert transport.written == b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
     answers = b"HTTP/1.1 204 No Content\r\n\r\n", b"HTTP/1.1 503 Later\r\nRetry-After: 2\r\nContent-Length: 5\r\n\r\nlater"
     for answer in answers:
         for at in range(0, len(answer), piece):
-            wire.data_received(answer[at : at + piece])
+            channel.data_received(answer[at : at + piece])
     assert poster.heard == ["ready", (204, 0.0), (503, 2.0)]
 
 
 @pytest.mark.parametrize("answer", [b"ICY 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"x" * 70_000])
 def test_an_answer_that_is_not_understood_is_a_lost_connection(answer):
-    wire, poster, transport = connected()
-    wire.data_received(answer)
+    channel, poster, transport = connected()
+    channel.data_received(answer)
     assert poster.heard == ["ready", "lost"]
     assert transport.aborted
-    assert not wire.usable
+    assert not channel.usable
 
 
 def test_a_closing_answer_ends_the_connection_in_order():
-    wire, poster, _ = connected()
-    wire.data_received(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
-    wire.connection_lost(None)
+    channel, poster, _ = connected()
+    channel.data_received(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+    channel.connection_lost(None)
     assert poster.heard == ["ready", (204, 0.0)]
-    assert not wire.usable
+    assert not channel.usable
 
 
 @pytest.mark.parametrize("length", [0, 1, 125, 126, 65_535, 65_536])

@@ -8,7 +8,7 @@ import hashlib
 import os
 from typing import Protocol, cast
 
-from gateway_traffic.client.http_wire import ANSWER_BYTES_MAX, parse_head
+from gateway_traffic.client.http_channel import ANSWER_BYTES_MAX, parse_head
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 TEXT, BINARY, CLOSE, PING, PONG = 0x1, 0x2, 0x8, 0x9, 0xA
@@ -17,7 +17,7 @@ ABNORMAL = 1006
 
 
 class Correspondent(Protocol):
-    """Who sends over a wire."""
+    """Who sends over a channel."""
 
     def ready(self) -> None:
         """The socket is open, or can be written to again."""
@@ -29,7 +29,7 @@ class Correspondent(Protocol):
         """The socket is closed: a close code, or the HTTP status that refused it."""
 
 
-class WebSocketWire(asyncio.Protocol):
+class WebSocketChannel(asyncio.Protocol):
     """One socket."""
 
     def __init__(self, correspondent: Correspondent, head: bytes) -> None:

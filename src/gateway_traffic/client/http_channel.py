@@ -14,7 +14,7 @@ BODILESS = (204, 304)
 
 
 class Poster(Protocol):
-    """Who posts over a wire."""
+    """Who posts over a channel."""
 
     def ready(self) -> None:
         """The connection is open."""
@@ -26,7 +26,7 @@ class Poster(Protocol):
         """The connection is gone; an answer that was awaited will not come."""
 
 
-class HttpWire(asyncio.Protocol):
+class HttpChannel(asyncio.Protocol):
     """One connection. One request at a time."""
 
     def __init__(self, poster: Poster, head: bytes) -> None:
