@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -108,10 +109,12 @@ async def running(
         await server.stop()
 
 
-def replayed(url: str, way: Way, *, tokens: Tokens | None = None, patience: Patience | None = None) -> tuple[Replay, Office]:
+def replayed(
+    url: str, way: Way, *, tokens: Tokens | None = None, patience: Patience | None = None, authority: Path | None = None
+) -> tuple[Replay, Office]:
     """A client as fast as it can be."""
     quick = patience or Patience(backoff_s=0.01, backoff_max_s=0.05)
-    office = Office(url, version=Version.COUNTER, encoding=ENCODING, patience=quick, tokens=tokens, authority=None)
+    office = Office(url, version=Version.COUNTER, encoding=ENCODING, patience=quick, tokens=tokens, authority=authority)
     return Replay(office, way, ENCODING, Pace(speed_up=0)), office
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
+import ssl
+import subprocess
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from conftest import lack
 from serving import ENCODING, Running, load, payload, record, replayed, running
 
 from gateway_traffic.client.office import Patience, Way
@@ -16,6 +21,7 @@ from gateway_traffic.codecs import encode
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.records import ENCODINGS
 from gateway_traffic.tokens import Tokens
+from streambed.lone_broker import free_ports
 
 HEADERS = {"Content-Type": ENCODING.content_type}
 PATH = "/v1/counter"
@@ -353,5 +359,50 @@ def test_every_form_is_taken_by_every_way():
                     0
                 ] == 204
             assert {encoding for _, encoding in at.tally.acked} == set(ENCODINGS)
+
+    run(test)
+
+
+def test_several_servers_share_a_port():
+    async def test() -> None:
+        async with running() as first, running() as second:
+            (port,) = free_ports(1)
+            for each in (first, second):
+                await each.server.open("127.0.0.1", port, share_port=True)
+            replay, office = replayed(f"http://127.0.0.1:{port}", Way.PER_CONNECTION)
+            await replay.run(load(100))
+            assert office.ledger.frame()["acked"].null_count() == 0
+            assert first.forwarder.taken and second.forwarder.taken
+            assert len(first.forwarder.taken) + len(second.forwarder.taken) == 100
+
+    run(test)
+
+
+@pytest.fixture
+def certificate(tmp_path) -> Path:
+    """For 127.0.0.1, signed by itself, with its key in the same file."""
+    if not shutil.which("openssl"):
+        lack("no openssl to make a certificate with")
+    wanted = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=gateways", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = tmp_path / "certificate.pem"
+    subprocess.run(["openssl", "req", *wanted, "-keyout", made, "-out", tmp_path / "public.pem"], check=True, capture_output=True)
+    made.write_text(made.read_text() + (tmp_path / "public.pem").read_text())
+    return made
+
+
+@pytest.mark.parametrize("way", list(Way))
+def test_records_come_by_tls_too(certificate, way):
+    async def test() -> None:
+        async with running() as at:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate)
+            (port,) = free_ports(1)
+            await at.server.open("127.0.0.1", port, tls=context)
+            trusting, office = replayed(f"https://127.0.0.1:{port}", way, authority=certificate)
+            await trusting.run(load(12))
+            assert office.ledger.frame()["acked"].null_count() == 0
+            mistrusting, office = replayed(f"https://127.0.0.1:{port}", way, patience=Patience(record_s=0.05))
+            await mistrusting.run(load(3))
+            assert office.ledger.frame()["acked"].null_count() == 3
 
     run(test)

@@ -14,6 +14,7 @@ from gateway_traffic.client.ledger import Summary, summarise
 from gateway_traffic.client.office import Office, Patience, Way
 from gateway_traffic.client.replay import Pace, Replay, speed_up_for
 from gateway_traffic.errors import UsageError
+from gateway_traffic.machine import allow_many_sockets
 from gateway_traffic.records import Encoding, Version
 from gateway_traffic.tokens import Tokens
 
@@ -43,6 +44,7 @@ class Sent:
 
 async def send(asked: Sent) -> Summary:
     """Send a trace. SIGINT and SIGTERM end it early, and the ledger is kept all the same."""
+    allow_many_sockets()
     records = _records(asked)
     speed_up = speed_up_for(records, asked.rate) if asked.rate is not None else asked.speed_up
     pace = Pace(speed_up=speed_up, waiting_max=asked.waiting_max)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import resource
 import signal
 import ssl
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from gateway_traffic.ingest.forwarder import Discard, Forwarder, KafkaForwarder,
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.ingest.server import Server
 from gateway_traffic.ingest.tally import Tally
+from gateway_traffic.machine import allow_many_sockets
 from gateway_traffic.records import Version, topic_of
 from gateway_traffic.tokens import Tokens
 
@@ -44,7 +44,7 @@ class Serving:
 
 async def serve(serving: Serving, on_open: Callable[[int], None]) -> None:
     """Serve until SIGTERM or SIGINT. Raises ServiceError if Kafka did not take everything that was accepted."""
-    _raise_file_limit()
+    allow_many_sockets()
     tls = _tls(serving)
     await _see_to_topics(serving)
     forwarder: Forwarder = KafkaForwarder(serving.bootstrap, serving.limits) if serving.bootstrap else Discard()
@@ -86,9 +86,3 @@ def _tls(serving: Serving) -> ssl.SSLContext | None:
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"the certificate {serving.certificate} and its key cannot be used: {error}") from None
     return context
-
-
-def _raise_file_limit() -> None:
-    """Thousands of sockets: as many files as this user may have."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
