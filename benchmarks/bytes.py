@@ -34,7 +34,7 @@ def main(records: int) -> None:
                 for version in VERSIONS:
                     sent_as(trace, running.url, "websocket", records, "--serialisation", serialisation, "--version", version)
                     found[f"{serialisation}_{version}"] = round(log_bytes(broker.folder / "log", f"{serialisation}-{version}") / records, 1)
-    means = {way: sum(found[f"{way}_{version}"] for version in VERSIONS) / len(VERSIONS) for way in ("json", "avro")}
+    means = {each: sum(found[f"{each}_{version}"] for version in VERSIONS) / len(VERSIONS) for each in ("json", "avro")}
     print(json.dumps({"bench": "bytes", "records": records, **found, "avro_to_json": round(means["avro"] / means["json"], 3)}))
 
 

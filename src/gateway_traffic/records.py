@@ -90,7 +90,7 @@ class Encoding:
 
 
 ENCODINGS = {
-    encoding.name: encoding for encoding in (Encoding(way, schema) for way in Serialisation for schema in range(1, NEWEST_SCHEMA + 1))
+    encoding.name: encoding for encoding in (Encoding(each, schema) for each in Serialisation for schema in range(1, NEWEST_SCHEMA + 1))
 }
 """Every encoding that is understood, by name."""
 HIGHEST = {Version.CUMULATIVE: MAXIMUM - 1, Version.COUNTER: MAXIMUM - 1, Version.RATE: RATE_MAX}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from gateway_traffic.client.office import Office, Patience, Way
+from gateway_traffic.client.office import ClientProtocol, Office, Patience
 from gateway_traffic.client.replay import Pace, Replay
 from gateway_traffic.codecs import encode
 from gateway_traffic.ingest.entrance import Entrance
@@ -110,12 +110,12 @@ async def running(
 
 
 def replayed(
-    url: str, way: Way, *, tokens: Tokens | None = None, patience: Patience | None = None, authority: Path | None = None
+    url: str, protocol: ClientProtocol, *, tokens: Tokens | None = None, patience: Patience | None = None, authority: Path | None = None
 ) -> tuple[Replay, Office]:
     """A client as fast as it can be."""
     quick = patience or Patience(backoff_s=0.01, backoff_max_s=0.05)
     office = Office(url, version=Version.COUNTER, encoding=ENCODING, patience=quick, tokens=tokens, authority=authority)
-    return Replay(office, way, ENCODING, Pace(speed_up=0)), office
+    return Replay(office, protocol, ENCODING, Pace(speed_up=0)), office
 
 
 def load(count: int, gateways: int = 3) -> pl.DataFrame:

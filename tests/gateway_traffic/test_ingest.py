@@ -16,7 +16,7 @@ import pytest
 from conftest import lack
 from serving import ENCODING, Running, load, payload, record, replayed, running
 
-from gateway_traffic.client.office import Patience, Way
+from gateway_traffic.client.office import ClientProtocol, Patience
 from gateway_traffic.codecs import encode
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.records import ENCODINGS
@@ -109,7 +109,7 @@ def test_a_request_is_not_held_for_ever():
 def test_a_socket_is_not_read_beyond_its_bound():
     async def test() -> None:
         async with running(held=True, limits=Limits(in_flight=8, stop_s=2.0)) as at:
-            replay, office = replayed(at.url, Way.WEBSOCKET)
+            replay, office = replayed(at.url, ClientProtocol.WEBSOCKET)
             sending = asyncio.ensure_future(replay.run(load(100, gateways=1)))
             await at.until(lambda: at.forwarder.outstanding == 8)
             await asyncio.sleep(0.05)
@@ -124,7 +124,7 @@ def test_a_socket_is_not_read_beyond_its_bound():
 def test_sockets_are_not_read_while_too_much_waits_for_kafka():
     async def test() -> None:
         async with running(held=True, capacity=10) as at:
-            replay, office = replayed(at.url, Way.WEBSOCKET)
+            replay, office = replayed(at.url, ClientProtocol.WEBSOCKET)
             sending = asyncio.ensure_future(replay.run(load(300, gateways=3)))
             await at.until(lambda: at.forwarder.full)
             await asyncio.sleep(0.05)
@@ -136,11 +136,11 @@ def test_sockets_are_not_read_while_too_much_waits_for_kafka():
     run(test)
 
 
-@pytest.mark.parametrize("way", list(Way))
-def test_what_kafka_fails_to_take_is_sent_again_and_only_then_acknowledged(way):
+@pytest.mark.parametrize("protocol", list(ClientProtocol))
+def test_what_kafka_fails_to_take_is_sent_again_and_only_then_acknowledged(protocol):
     async def test() -> None:
         async with running(held=True) as at:
-            replay, office = replayed(at.url, way, patience=Patience(backoff_s=0.01, backoff_max_s=0.02))
+            replay, office = replayed(at.url, protocol, patience=Patience(backoff_s=0.01, backoff_max_s=0.02))
             sending = asyncio.ensure_future(replay.run(load(30)))
             await at.until(lambda: at.forwarder.waiting)
             at.forwarder.settle(failed="Kafka did not take the record: timed out")
@@ -219,11 +219,11 @@ def test_a_wrong_record_closes_its_own_socket_after_the_right_ones_are_acknowled
     run(test)
 
 
-@pytest.mark.parametrize("way", list(Way))
-def test_a_client_gives_up_only_the_record_that_is_rejected(way):
+@pytest.mark.parametrize("protocol", list(ClientProtocol))
+def test_a_client_gives_up_only_the_record_that_is_rejected(protocol):
     async def test() -> None:
         async with running() as at:
-            replay, office = replayed(at.url, way)
+            replay, office = replayed(at.url, protocol)
             records = load(30)
             records[7, "ipTx"] = -1.0
             await replay.run(records)
@@ -290,8 +290,8 @@ def test_a_token_admits_its_own_gateway_only_and_never_reaches_a_log(caplog):
             assert (await posted(at, payload(), HEADERS))[0] == 401
             status, _, text = await posted(at, payload(1, "gw-2"), right)
             assert status == 401 and tokens.of("gw-1") not in text
-            for way in Way:
-                replay, office = replayed(at.url, way, tokens=tokens)
+            for protocol in ClientProtocol:
+                replay, office = replayed(at.url, protocol, tokens=tokens)
                 await replay.run(load(6))
                 assert office.ledger.frame()["acked"].null_count() == 0
 
@@ -369,7 +369,7 @@ def test_several_servers_share_a_port():
             (port,) = free_ports(1)
             for each in (first, second):
                 await each.server.open("127.0.0.1", port, share_port=True)
-            replay, office = replayed(f"http://127.0.0.1:{port}", Way.PER_CONNECTION)
+            replay, office = replayed(f"http://127.0.0.1:{port}", ClientProtocol.PER_CONNECTION)
             await replay.run(load(100))
             assert office.ledger.frame()["acked"].null_count() == 0
             assert first.forwarder.taken and second.forwarder.taken
@@ -390,18 +390,18 @@ def certificate(tmp_path) -> Path:
     return made
 
 
-@pytest.mark.parametrize("way", list(Way))
-def test_records_come_by_tls_too(certificate, way):
+@pytest.mark.parametrize("protocol", list(ClientProtocol))
+def test_records_come_by_tls_too(certificate, protocol):
     async def test() -> None:
         async with running() as at:
             context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             context.load_cert_chain(certificate)
             (port,) = free_ports(1)
             await at.server.open("127.0.0.1", port, tls=context)
-            trusting, office = replayed(f"https://127.0.0.1:{port}", way, authority=certificate)
+            trusting, office = replayed(f"https://127.0.0.1:{port}", protocol, authority=certificate)
             await trusting.run(load(12))
             assert office.ledger.frame()["acked"].null_count() == 0
-            mistrusting, office = replayed(f"https://127.0.0.1:{port}", way, patience=Patience(record_s=0.05))
+            mistrusting, office = replayed(f"https://127.0.0.1:{port}", protocol, patience=Patience(record_s=0.05))
             await mistrusting.run(load(3))
             assert office.ledger.frame()["acked"].null_count() == 3
 

@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from gateway_traffic import traces
 from gateway_traffic.client.ledger import Summary
-from gateway_traffic.client.office import Patience, Way
+from gateway_traffic.client.office import ClientProtocol, Patience
 from gateway_traffic.client.send import Sent, send
 from gateway_traffic.codecs import decode
 from gateway_traffic.ingest.forwarder import make_topics
@@ -64,11 +64,18 @@ def ingest(broker: LoneBroker, prefix: str, *, port: int = 0, options: tuple[str
 
 
 def sent(
-    trace: Path, url: str, ledger: Path, *, way: Way, version: Version = Version.COUNTER, encoding: Encoding = ENCODINGS["avro.2"], **asked
+    trace: Path,
+    url: str,
+    ledger: Path,
+    *,
+    protocol: ClientProtocol,
+    version: Version = Version.COUNTER,
+    encoding: Encoding = ENCODINGS["avro.2"],
+    **asked,
 ) -> Summary:
     quick = Patience(backoff_max_s=0.5, answer_s=10.0, record_s=60.0)
     wanted = {"records": ROWS, "speed_up": 0.0, "patience": quick} | asked
-    return asyncio.run(send(Sent(trace=trace, url=url, version=version, encoding=encoding, way=way, ledger=ledger, **wanted)))
+    return asyncio.run(send(Sent(trace=trace, url=url, version=version, encoding=encoding, protocol=protocol, ledger=ledger, **wanted)))
 
 
 def records_in(broker: LoneBroker, topic: str) -> Counter[tuple[str, Record]]:
@@ -108,8 +115,8 @@ def test_every_combination_leaves_in_the_topic_exactly_what_was_acked(broker, tr
         told: dict[Version, Counter[tuple[str, int]]] = {version: Counter() for version in Version}
         for version in Version:
             for encoding in (Encoding(Serialisation.JSON), Encoding(Serialisation.AVRO), Encoding(Serialisation.AVRO, 1)):
-                for way in Way:
-                    summary = sent(trace, url, tmp_path / "ledger", way=way, version=version, encoding=encoding)
+                for protocol in ClientProtocol:
+                    summary = sent(trace, url, tmp_path / "ledger", protocol=protocol, version=version, encoding=encoding)
                     assert (summary.acked, summary.attempts) == (ROWS, ROWS)
                     told[version] += acked(tmp_path / "ledger")
     for version in Version:
@@ -122,9 +129,9 @@ def test_every_combination_leaves_in_the_topic_exactly_what_was_acked(broker, tr
         )
 
 
-@pytest.mark.parametrize("way", [Way.KEEP_ALIVE, Way.WEBSOCKET])
-def test_while_kafka_stands_still_clients_wait_and_nothing_acked_is_lost(broker, trace, tmp_path, way):
-    with ingest(broker, f"paused-{way}", options=("--outstanding", "40", "--hold-s", "0.5")) as (_, url):
+@pytest.mark.parametrize("protocol", [ClientProtocol.KEEP_ALIVE, ClientProtocol.WEBSOCKET])
+def test_while_kafka_stands_still_clients_wait_and_nothing_acked_is_lost(broker, trace, tmp_path, protocol):
+    with ingest(broker, f"paused-{protocol}", options=("--outstanding", "40", "--hold-s", "0.5")) as (_, url):
         broker.pause()
         resuming = threading.Timer(7.0, broker.resume)
         resuming.start()
@@ -132,25 +139,25 @@ def test_while_kafka_stands_still_clients_wait_and_nothing_acked_is_lost(broker,
             unwell: list[bool] = []
             watching = threading.Thread(target=lambda: unwell.append(wait_until(lambda: health(url) == 503, limit_s=20)))
             watching.start()
-            summary = sent(trace, url, tmp_path / "ledger", way=way, records=600)
+            summary = sent(trace, url, tmp_path / "ledger", protocol=protocol, records=600)
             watching.join()
         finally:
             resuming.join()
         assert unwell == [True]
         assert summary.acked == 600
         assert summary.max_ms > 4000, "clients were held back"
-        if way is Way.KEEP_ALIVE:
+        if protocol is ClientProtocol.KEEP_ALIVE:
             assert summary.attempts > 600, "503s were answered by coming again"
         assert health(url) == 200
-    found = identities(records_in(broker, topic_of(Version.COUNTER, f"paused-{way}")))
+    found = identities(records_in(broker, topic_of(Version.COUNTER, f"paused-{protocol}")))
     told = acked(tmp_path / "ledger")
     assert [record for record in told if found[record] < told[record]] == []
 
 
-@pytest.mark.parametrize("way", [Way.PER_CONNECTION, Way.WEBSOCKET])
-def test_a_server_that_is_stopped_under_load_loses_nothing_acked(broker, trace, tmp_path, way):
+@pytest.mark.parametrize("protocol", [ClientProtocol.PER_CONNECTION, ClientProtocol.WEBSOCKET])
+def test_a_server_that_is_stopped_under_load_loses_nothing_acked(broker, trace, tmp_path, protocol):
     (port,) = free_ports(1)
-    prefix = f"stopped-{way}"
+    prefix = f"stopped-{protocol}"
     statuses: list[int] = []
     with ExitStack() as servers:
         first, url = servers.enter_context(ingest(broker, prefix, port=port))
@@ -162,7 +169,7 @@ def test_a_server_that_is_stopped_under_load_loses_nothing_acked(broker, trace, 
 
         replacing = threading.Timer(1.0, replace)
         replacing.start()
-        summary = sent(trace, url, tmp_path / "ledger", way=way, records=2000, rate=800.0)
+        summary = sent(trace, url, tmp_path / "ledger", protocol=protocol, records=2000, rate=800.0)
         replacing.join()
     assert statuses == [0]
     assert summary.acked == 2000
@@ -177,7 +184,7 @@ def test_hostile_clients_do_not_disturb_the_others(broker, trace, tmp_path):
         crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
         for number, hostile in enumerate(crowd):
             hostile.sendall((b"", b"POST /v1/counter HTTP/1.1\r\nX: ", b"\x00" * 5000)[number % 3])
-        summary = sent(trace, url, tmp_path / "ledger", way=Way.WEBSOCKET, records=2000)
+        summary = sent(trace, url, tmp_path / "ledger", protocol=ClientProtocol.WEBSOCKET, records=2000)
         assert (summary.acked, summary.attempts) == (2000, 2000)
         open_files = Path(f"/proc/{server.pid}/fd")
         assert wait_until(lambda: len(os.listdir(open_files)) < 100, limit_s=10), "they are cut off"

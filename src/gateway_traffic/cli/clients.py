@@ -12,7 +12,7 @@ from rich.table import Table
 from typer import Argument, Exit, Option
 
 from gateway_traffic.client.ledger import Summary
-from gateway_traffic.client.office import Patience, Way
+from gateway_traffic.client.office import ClientProtocol, Patience
 from gateway_traffic.client.send import Sent
 from gateway_traffic.client.send import send as send_trace
 from gateway_traffic.errors import UsageError
@@ -29,7 +29,9 @@ def send(
     version: Annotated[Version, Option(help="What the numbers mean.")] = Version.COUNTER,
     serialisation: Annotated[Serialisation, Option(help="How records become bytes.")] = Serialisation.AVRO,
     schema: Annotated[int, Option(help="Version of the schema to write with.", min=1, max=NEWEST_SCHEMA)] = NEWEST_SCHEMA,
-    way: Annotated[Way, Option(help="A connection for each record, one that is kept, or a WebSocket for each gateway.")] = Way.WEBSOCKET,
+    protocol: Annotated[
+        ClientProtocol, Option(help="A connection for each record, one that is kept, or a WebSocket for each gateway.")
+    ] = ClientProtocol.WEBSOCKET,
     speed_up: Annotated[float, Option(help="Seconds of the trace in a second; 0: as fast as acknowledgements come.")] = 60.0,
     rate: Annotated[float | None, Option(help="Records a second on average, instead of a speed-up.")] = None,
     records: Annotated[int | None, Option(help="Send only the first so many.", min=1)] = None,
@@ -51,7 +53,7 @@ def send(
         url=url,
         version=version,
         encoding=Encoding(serialisation, schema),
-        way=way,
+        protocol=protocol,
         speed_up=speed_up,
         rate=rate,
         records=records,

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from gateway_traffic.client.http_channel import HttpChannel
 from gateway_traffic.client.ledger import Sending
-from gateway_traffic.client.office import Office, Way
+from gateway_traffic.client.office import ClientProtocol, Office
 from gateway_traffic.client.websocket_channel import ABNORMAL, WebSocketChannel
 
 WINDOW = 128
@@ -24,6 +24,13 @@ TOO_BIG = 1009
 class Gateway(Protocol):
     """Sends the records that it is offered."""
 
+    def open(self) -> None:
+        """Open a socket, if it is to be kept, before the first record is due."""
+
+    @property
+    def opening(self) -> bool:
+        """Whether a socket is being made."""
+
     def offer(self, sending: Sending) -> None:
         """One more record is due."""
 
@@ -34,11 +41,11 @@ class Gateway(Protocol):
         """End all connections and give up what is left."""
 
 
-def gateway_for(way: Way, office: Office, gateway_id: str) -> Gateway:
-    """A gateway that speaks this way."""
-    if way is Way.WEBSOCKET:
-        return SocketGateway(office, office.head(gateway_id, way))
-    return PostGateway(office, office.head(gateway_id, way), keep=way is Way.KEEP_ALIVE)
+def gateway_for(protocol: ClientProtocol, office: Office, gateway_id: str) -> Gateway:
+    """A gateway that speaks this protocol."""
+    if protocol is ClientProtocol.WEBSOCKET:
+        return SocketGateway(office, office.head(gateway_id, protocol))
+    return PostGateway(office, office.head(gateway_id, protocol), keep=protocol is ClientProtocol.KEEP_ALIVE)
 
 
 class PostGateway:
@@ -53,6 +60,14 @@ class PostGateway:
         self._channel: HttpChannel | None = None
         self._began_ns = 0
         self._failures = 0
+
+    def open(self) -> None:
+        """Nothing yet: a connection without a request would be cut off."""
+
+    @property
+    def opening(self) -> bool:
+        """Never before the load."""
+        return False
 
     def offer(self, sending: Sending) -> None:
         """Queue a record."""
@@ -143,11 +158,22 @@ class SocketGateway:
         self._heard_ns = 0
         self._failures = 0
 
+    def open(self) -> None:
+        """Open the socket; its count of acknowledgements begins anew."""
+        self._acked = 0
+        self._channel = WebSocketChannel(self, self._head)
+        self._office.connect(self._channel)
+
+    @property
+    def opening(self) -> bool:
+        """Whether the socket is being made."""
+        return self._channel is not None and self._channel.opening
+
     def offer(self, sending: Sending) -> None:
         """Send it at once if the socket and the window allow."""
         self._waiting.append(sending)
         if self._channel is None:
-            self._open()
+            self._open_again()
         elif self._channel.usable:
             self.ready()
 
@@ -202,19 +228,23 @@ class SocketGateway:
             self._failures += 1
             while self._waiting and self._office.overdue(self._waiting[0]):
                 self._office.settle(self._waiting.popleft(), status)
-        if self._waiting and not self._pausing:
-            self._pausing = True
-            pause_s = self._office.patience.pause_s(max(1, self._failures), retry_after_s)
-            asyncio.get_running_loop().call_later(pause_s, self._open)
+        if not self._pausing:
+            self._pause(retry_after_s)
 
     def _reject(self, status: int, *, all_of_them: bool) -> None:
         """A closed socket rejects the first record that it had not acknowledged; a refused one rejects all that wait for it."""
         for _ in range(len(self._waiting) if all_of_them else 1):
             self._office.settle(self._waiting.popleft(), status)
 
-    def _open(self) -> None:
+    def _open_again(self) -> None:
+        if self._channel is None and self._waiting and not self._pausing:
+            self.open()
+
+    def _pause(self, retry_after_s: float) -> None:
+        self._pausing = True
+        pause_s = self._office.patience.pause_s(max(1, self._failures), retry_after_s)
+        asyncio.get_running_loop().call_later(pause_s, self._end_of_pause)
+
+    def _end_of_pause(self) -> None:
         self._pausing = False
-        self._acked = 0
-        if self._channel is None and self._waiting:
-            self._channel = WebSocketChannel(self, self._head)
-            self._office.connect(self._channel)
+        self._open_again()

@@ -24,7 +24,7 @@ CONNECTING_MAX = 256
 """Connections that are being made at the same time: a server's queue for them is finite."""
 
 
-class Way(StrEnum):
+class ClientProtocol(StrEnum):
     """How a gateway speaks to the server."""
 
     PER_CONNECTION = "per-connection"
@@ -72,16 +72,16 @@ class Office:
         self._connecting = asyncio.Semaphore(CONNECTING_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def head(self, gateway_id: str, way: Way) -> bytes:
+    def head(self, gateway_id: str, protocol: ClientProtocol) -> bytes:
         """The first part of a request, up to what differs from one to the next."""
-        path = f"/v1/{self._version}" + ("/socket" if way is Way.WEBSOCKET else "")
-        lines = [f"{'GET' if way is Way.WEBSOCKET else 'POST'} {path} HTTP/1.1", f"Host: {self._name}:{self._port}"]
+        path = f"/v1/{self._version}" + ("/socket" if protocol is ClientProtocol.WEBSOCKET else "")
+        lines = [f"{'GET' if protocol is ClientProtocol.WEBSOCKET else 'POST'} {path} HTTP/1.1", f"Host: {self._name}:{self._port}"]
         if self._tokens:
             lines.append(f"Authorization: {SCHEME}{self._tokens.of(gateway_id)}")
-        if way is Way.WEBSOCKET:
+        if protocol is ClientProtocol.WEBSOCKET:
             upgrade = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
             return "\r\n".join([*lines, *upgrade, f"Sec-WebSocket-Protocol: {self._form.name}", ""]).encode()
-        kept = "keep-alive" if way is Way.KEEP_ALIVE else "close"
+        kept = "keep-alive" if protocol is ClientProtocol.KEEP_ALIVE else "close"
         return "\r\n".join([*lines, f"Connection: {kept}", f"Content-Type: {self._form.content_type}", "Content-Length: "]).encode()
 
     def connect(self, channel: Channel) -> None:

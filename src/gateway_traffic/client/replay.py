@@ -15,7 +15,7 @@ import polars as pl
 
 from gateway_traffic.client.gateways import Gateway, gateway_for
 from gateway_traffic.client.ledger import Sending
-from gateway_traffic.client.office import Office, Way
+from gateway_traffic.client.office import ClientProtocol, Office
 from gateway_traffic.codecs import encode
 from gateway_traffic.errors import UsageError
 from gateway_traffic.records import Encoding, Record
@@ -56,9 +56,9 @@ def speed_up_for(records: pl.DataFrame, rate: float) -> float:
 class Replay:
     """Sends records (a frame from `traces.records_of`) by one gateway each."""
 
-    def __init__(self, office: Office, way: Way, encoding: Encoding, pace: Pace) -> None:
+    def __init__(self, office: Office, protocol: ClientProtocol, encoding: Encoding, pace: Pace) -> None:
         self._office = office
-        self._way = way
+        self._protocol = protocol
         self._form = encoding
         self._pace = pace
         self._gateways: dict[str, Gateway] = {}
@@ -70,12 +70,20 @@ class Replay:
         """Send all of them; done when each is acknowledged, rejected or given up."""
         watching = asyncio.get_running_loop().create_task(self._watch())
         try:
+            await self._open(records["gateway_id"].unique())
             await self._offer(records)
             await self._settled()
         finally:
             watching.cancel()
             for gateway in self._gateways.values():
                 gateway.close()
+
+    async def _open(self, gateway_ids: pl.Series) -> None:
+        """Sockets are open before the load begins, as far as the server lets them; bounded by the time that connecting may take."""
+        for gateway_id in gateway_ids:
+            self._gateway(gateway_id).open()
+        while any(gateway.opening for gateway in self._gateways.values()) and not self.stopping:
+            await asyncio.sleep(STEP_S)
 
     async def _settled(self) -> None:
         """Bounded: gateways give up each record in time."""
@@ -108,7 +116,7 @@ class Replay:
     def _gateway(self, gateway_id: str) -> Gateway:
         gateway = self._gateways.get(gateway_id)
         if gateway is None:
-            gateway = self._gateways[gateway_id] = gateway_for(self._way, self._office, gateway_id)
+            gateway = self._gateways[gateway_id] = gateway_for(self._protocol, self._office, gateway_id)
         return gateway
 
     async def _watch(self) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from gateway_traffic import traces
 from gateway_traffic.client.ledger import Summary, summarise
-from gateway_traffic.client.office import Office, Patience, Way
+from gateway_traffic.client.office import ClientProtocol, Office, Patience
 from gateway_traffic.client.replay import Pace, Replay, speed_up_for
 from gateway_traffic.errors import UsageError
 from gateway_traffic.machine import allow_many_sockets
@@ -27,7 +27,7 @@ class Sent:
     url: str
     version: Version
     encoding: Encoding
-    way: Way
+    protocol: ClientProtocol
     speed_up: float = 60.0
     rate: float | None = None
     """Records a second on average, instead of a speed-up."""
@@ -51,12 +51,18 @@ async def send(asked: Sent) -> Summary:
     office = Office(
         asked.url, version=asked.version, encoding=asked.encoding, patience=asked.patience, tokens=asked.tokens, authority=asked.authority
     )
-    replay = Replay(office, asked.way, asked.encoding, pace)
+    replay = Replay(office, asked.protocol, asked.encoding, pace)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, setattr, replay, "stopping", True)
     await replay.run(records)
     if asked.ledger:
-        kept = {"trace": asked.trace, "version": asked.version, "encoding": asked.encoding.name, "way": asked.way, "speed_up": speed_up}
+        kept = {
+            "trace": asked.trace,
+            "version": asked.version,
+            "encoding": asked.encoding.name,
+            "protocol": asked.protocol,
+            "speed_up": speed_up,
+        }
         office.ledger.write(asked.ledger, **kept)
     return summarise(office.ledger.frame())
 

@@ -43,6 +43,11 @@ class WebSocketChannel(asyncio.Protocol):
         self._closed = False
 
     @property
+    def opening(self) -> bool:
+        """Whether it is neither open yet nor closed."""
+        return not self._open and not self._closed
+
+    @property
     def usable(self) -> bool:
         """Whether a record can be sent."""
         return self._open and not self._closed and not self._paused

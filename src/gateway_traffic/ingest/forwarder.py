@@ -7,7 +7,6 @@ so that callbacks run in the loop and no thread of Python's is needed.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -19,8 +18,6 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from gateway_traffic.errors import ServiceError
 from gateway_traffic.ingest.limits import Limits
 
-log = logging.getLogger(__name__)
-
 Settled = Callable[[str], None]
 """Called once for a record: with nothing when Kafka has acknowledged it, else with why it has not."""
 Headers = list[tuple[str, str | bytes | None]]
@@ -28,8 +25,6 @@ Headers = list[tuple[str, str | bytes | None]]
 POLL_S = 0.001
 STALLED_S = 5.0
 """Records that wait longer than this for Kafka mean that it is slow or away."""
-QUIET_LOG = 3
-"""Errors only: librdkafka would report each attempt to connect."""
 
 
 class Forwarder(Protocol):
@@ -67,7 +62,8 @@ class KafkaForwarder:
         self._room = asyncio.Event()
         self._room.set()
         self._loop = asyncio.get_running_loop()
-        self._producer = Producer(_producer_settings(bootstrap, limits) | (settings or {}))
+        self._error = ""
+        self._producer = Producer(_producer_settings(bootstrap, limits) | {"error_cb": self._failed} | (settings or {}))
 
     def forward(self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled) -> None:
         """Hand a record to librdkafka."""
@@ -101,8 +97,11 @@ class KafkaForwarder:
         """Whether Kafka has settled nothing for long, though records wait."""
         waited_s = time.monotonic() - self._settled_at
         if self.outstanding and waited_s > STALLED_S:
-            return f"Kafka has acknowledged none of {self.outstanding} records for {waited_s:.0f} s"
+            return f"Kafka has acknowledged none of {self.outstanding} records for {waited_s:.0f} s. {self._error}".strip()
         return ""
+
+    def _failed(self, error: KafkaError) -> None:
+        self._error = f"Its client says: {error.str()}"
 
     async def close(self, within_s: float) -> int:
         """Wait for Kafka, then give up on the rest."""
@@ -214,6 +213,5 @@ def _producer_settings(bootstrap: str, limits: Limits) -> dict[str, Any]:
         "queue.buffering.max.messages": limits.outstanding_records * 2,
         "queue.buffering.max.kbytes": max(1024, limits.outstanding_bytes * 2 // 1024),
         "reconnect.backoff.max.ms": 1000,
-        "log_level": QUIET_LOG,
-        "logger": log,
+        "log_level": 0,  # It would report each attempt to connect; `trouble` says what there is to know.
     }

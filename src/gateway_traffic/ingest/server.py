@@ -117,9 +117,15 @@ class Server:
         return web.Response(status=503 if trouble else 200, body=orjson.dumps(state), content_type="application/json")
 
     async def _watch(self) -> None:
-        """Cut off who keeps a connection without using it."""
+        """Cut off who keeps a connection without using it; log when trouble with Kafka begins and ends."""
+        troubled = False
         while True:
             await asyncio.sleep(WATCH_S)
+            if (trouble := self._entrance.forwarder.trouble) and not troubled:
+                log.warning("%s", trouble)
+            elif troubled and not trouble:
+                log.warning("Kafka acknowledges again")
+            troubled = bool(trouble)
             self._door.cut_off_silent()
             for socket in [socket for socket in self._sockets if socket.silent_s > self._entrance.limits.idle_s]:
                 self._entrance.tally.cut_off["idle"] += 1
