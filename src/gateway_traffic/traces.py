@@ -1,0 +1,196 @@
+"""Traces: what a number of gateways measured and sent, made from a seed, kept as Parquet.
+
+A trace has one row for each record that is sent, ordered by `due`:
+
+| column | |
+|---|---|
+| gateway_id, date | the record's identity; date in milliseconds since 1970, UTC |
+| due | when it is sent, in the same milliseconds: mostly within two seconds of date, for late records minutes later |
+| since | date of the gateway's record before this one; its own date for the first |
+| tx, rx | the truth: bytes that the gateway measured since its last record, whole numbers; 0 for the first |
+| counter_tx, counter_rx | the gateway's counters at date, as *cumulative* has them |
+| restarts | how often the gateway has started again |
+| copy | this row repeats an earlier one |
+
+What passes between a gateway's last record and a restart is measured by nobody, and is no part of the truth.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from gateway_traffic.errors import UsageError
+from gateway_traffic.records import DAY_MS, MAXIMUM, Version
+
+Floats = NDArray[np.float64]
+
+LINE_RX, LINE_TX = 1.25e8, 6.25e7
+"""The most that a home's line carries, bytes per second: 1 Gbit/s down, half of it up."""
+GAP_MAX_S = 3600.0
+"""With the line's rate this keeps every interval below half of MAXIMUM, so that even schema 1 tells wraps from restarts."""
+HOURS = (
+    *(0.6, 0.4, 0.25, 0.18, 0.15, 0.18, 0.3, 0.5, 0.7, 0.75, 0.8, 0.85),
+    *(0.95, 0.95, 0.9, 0.95, 1.1, 1.3, 1.6, 1.9, 2.1, 2.2, 1.8, 1.1),
+)
+"""How busy homes are at each hour of the day."""
+COLUMNS = ("gateway_id", "date", "due", "since", "tx", "rx", "counter_tx", "counter_rx", "restarts", "copy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Homes:
+    """What is asked of a trace. The same values give the same trace; a gateway's rows do not depend on how many others there are."""
+
+    gateways: int = 200
+    days: float = 1.0
+    seed: int = 1
+    start: str = "2024-01-01"
+    """First day, UTC. It is a Monday."""
+    interval_s: float = 60.0
+    """Usual time between two records of a gateway."""
+    gaps_per_day: float = 1.0
+    """Times at which a gateway says nothing for up to an hour, while its home goes on."""
+    restarts_per_day: float = 0.2
+    late: float = 0.01
+    """Share of records that are sent minutes after they were made, behind younger ones."""
+    duplicates: float = 0.005
+    """Share of records that are sent twice."""
+    wraps: float = 0.1
+    """Share of gateways whose counter is placed so that it wraps within the trace, unless a restart comes first."""
+
+    def __post_init__(self) -> None:
+        if self.gateways < 1 or self.days <= 0 or self.interval_s < 1 or self.seed < 0:
+            raise UsageError(f"a trace needs a gateway, some time, intervals of a second or more and a seed from 0 on; asked for: {self}")
+        for name in ("late", "duplicates", "wraps"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"{name} is a share, between 0 and 1; asked for: {getattr(self, name)}")
+        if min(self.gaps_per_day, self.restarts_per_day) < 0:
+            raise UsageError("gaps_per_day and restarts_per_day cannot be below 0")
+        _midnight_ms(self.start)
+
+
+def generate(homes: Homes) -> pl.DataFrame:
+    """The trace of these homes."""
+    start_ms = _midnight_ms(homes.start)
+    frames = [_gateway(homes, number, start_ms) for number in range(homes.gateways)]
+    return pl.concat(frames).sort("due", "gateway_id", "date", "copy").select(COLUMNS)
+
+
+def write(trace: pl.DataFrame, path: Path, homes: Homes) -> None:
+    """Keep a trace, and what was asked of it."""
+    trace.write_parquet(path, metadata={"homes": json.dumps(asdict(homes))})
+
+
+def read(path: Path) -> pl.DataFrame:
+    """A trace that was kept."""
+    try:
+        trace = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UsageError(f"{path} cannot be read as a trace: {error}") from None
+    if missing := [name for name in COLUMNS if name not in trace.columns]:
+        raise UsageError(f"{path} is no trace: it has no column {', '.join(missing)}. Make one: gateway-traffic trace FILE")
+    return trace.select(COLUMNS)
+
+
+def records_of(trace: pl.DataFrame, version: Version) -> pl.DataFrame:
+    """What the gateways send in this version, in the order of the trace: the record's fields, and due."""
+    seconds = (pl.col("date") - pl.col("since")) / 1000
+    values = {
+        Version.CUMULATIVE: (pl.col("counter_tx"), pl.col("counter_rx")),
+        Version.COUNTER: (pl.col("tx"), pl.col("rx")),
+        Version.RATE: tuple(pl.when(seconds > 0).then(pl.col(name) / seconds).otherwise(0.0) for name in ("tx", "rx")),
+    }
+    sent, received = values[version]
+    return trace.select("gateway_id", "date", sent.alias("ipTx"), received.alias("ipRx"), "restarts", "due")
+
+
+def _midnight_ms(day: str) -> int:
+    try:
+        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError:
+        raise UsageError(f"start is a day such as 2024-01-01; asked for: {day!r}") from None
+
+
+def _gateway(homes: Homes, number: int, start_ms: int) -> pl.DataFrame:
+    random = np.random.default_rng([homes.seed, number])
+    dates_s = _dates(homes, random)
+    since_s = np.concatenate([dates_s[:1], dates_s[:-1]])
+    boots = random.random(len(dates_s)) < homes.restarts_per_day * (dates_s - since_s) / 86_400
+    boots[0] = False
+    seconds = np.where(boots, random.random(len(dates_s)), 1.0) * (dates_s - since_s)
+    rx, tx = _traffic(random, start_ms / 1000 + dates_s, seconds)
+    wraps = random.random() < homes.wraps
+    rows = {
+        "date": start_ms + np.round(dates_s * 1000).astype(np.int64),
+        "since": start_ms + np.round(since_s * 1000).astype(np.int64),
+        "tx": tx,
+        "rx": rx,
+        "counter_tx": _counter(random, tx, boots, wraps),
+        "counter_rx": _counter(random, rx, boots, wraps),
+        "restarts": np.cumsum(boots).astype(np.int32) + random.integers(0, 20, dtype=np.int32),
+    }
+    frame = pl.DataFrame(rows).with_columns(gateway_id=pl.lit(f"gw-{number:06d}"))
+    return _sent(homes, random, frame)
+
+
+def _dates(homes: Homes, random: np.random.Generator) -> Floats:
+    """Seconds since the start at which a gateway makes a record: nearly a minute apart, now and then with a gap."""
+    count = int(homes.days * 86_400 / homes.interval_s * 1.2) + 10
+    steps = homes.interval_s * np.maximum(0.05, random.normal(1.0, 0.05, count))
+    gaps = random.random(count) < homes.gaps_per_day * homes.interval_s / 86_400
+    steps += np.where(gaps, np.minimum(random.exponential(900.0, count), GAP_MAX_S - homes.interval_s), 0.0)
+    dates = random.uniform(0, homes.interval_s) + np.cumsum(steps)
+    inside = dates[dates < homes.days * 86_400]
+    return inside if len(inside) else dates[:1]
+
+
+def _traffic(random: np.random.Generator, times_s: Floats, seconds: Floats) -> tuple[Floats, Floats]:
+    """Bytes received and sent in each interval: homes differ by orders of magnitude, evenings are busy, downloads are large."""
+    count = len(times_s)
+    usual = random.lognormal(np.log(8e9 / 86_400), 1.2)
+    noise = random.lognormal(-0.5, 1.0, count)
+    downloads = np.where(random.random(count) < 0.03, 10 * (1 + random.pareto(1.3, count)), 0.0)
+    rate = usual * busyness(times_s) * (noise + downloads)
+    upward = random.lognormal(np.log(0.1), 0.6, count)
+    return np.floor(np.minimum(rate, LINE_RX) * seconds), np.floor(np.minimum(rate * upward, LINE_TX) * seconds)
+
+
+def busyness(times_s: Floats) -> Floats:
+    """How busy homes are at these times (seconds since 1970, UTC): about 1 on average, 2 in the evening, a sixth at night."""
+    weekday = times_s // 86_400 % 7  # 0 is Thursday, the day of 1970-01-01.
+    daily = np.interp(times_s / 3600 % 24, np.arange(24), HOURS, period=24)
+    weekend = np.where((weekday == 2) | (weekday == 3), 1.3, 0.9)
+    return np.asarray(daily * weekend, dtype=np.float64)
+
+
+def _counter(random: np.random.Generator, traffic: Floats, boots: NDArray[np.bool_], wraps: bool) -> Floats:
+    """The cumulative counter: from a base that an unknown past has left, from zero at each boot, wrapping at MAXIMUM."""
+    total = np.cumsum(traffic)
+    base = np.floor(MAXIMUM - random.random() * total[-1]) if wraps else np.floor(random.uniform(0, MAXIMUM))
+    began = np.where(boots, total - traffic, -base)  # What to subtract from here on.
+    latest = np.maximum.accumulate(np.where(boots, np.arange(len(boots)), 0))
+    return np.asarray((total - began[latest]) % MAXIMUM, dtype=np.float64)
+
+
+def _sent(homes: Homes, random: np.random.Generator, frame: pl.DataFrame) -> pl.DataFrame:
+    """Add when each record is sent, and the copies."""
+    count = len(frame)
+    late_ms = np.where(random.random(count) < homes.late, 1000 * (homes.interval_s * 1.5 + random.exponential(300.0, count)), 0.0)
+    due = frame["date"].to_numpy() + (random.uniform(0, 2000, count) + late_ms).astype(np.int64)
+    first = frame.with_columns(due=pl.Series(due), copy=pl.lit(False))
+    again = random.random(count) < homes.duplicates
+    delay = (1000 + random.exponential(30_000.0, count)).astype(np.int64)
+    copies = first.with_columns(due=pl.col("due") + pl.Series(delay), copy=pl.lit(True)).filter(pl.Series(again))
+    return pl.concat([first, copies])
+
+
+def span_days(trace: pl.DataFrame) -> float:
+    """How much time of the trace's own passes while it is sent."""
+    last, first = trace["due"].max(), trace["due"].min()
+    return (int(last) - int(first)) / DAY_MS if len(trace) else 0.0  # type: ignore[arg-type]
