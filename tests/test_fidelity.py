@@ -4,7 +4,8 @@ import polars as pl
 from histories import event, ns
 
 from streambed import tables
-from streambed.fidelity import Calibrated, fidelity
+from streambed.calibrated import Calibrated
+from streambed.fidelity import fidelity
 from streambed.history import History, empty
 
 MS = 1_000_000

@@ -16,6 +16,8 @@ Starts = Literal["start", "ready", "load", "drain"]
 Means = Literal["netem", "delay_line", "none"]
 Distribution = Literal["uniform", "normal", "pareto", "samples"]
 
+CAPTURE = "capture"
+"""The processes that write what passes links belong to it; no component may be called so."""
 SHORTEST_DELAY_NS = 100_000
 """The delay line itself takes about as long."""
 LONGEST_NETEM_JITTER_NS = (1 << 31) - 1

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from streambed.fidelity import Calibrated
+from streambed.calibrated import Calibrated
 from streambed.reports import fidelity
 from streambed.reports.figure import Absent, Figure
 from tests.reports.synthetic import event, history_of

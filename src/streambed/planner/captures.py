@@ -9,10 +9,7 @@ from collections.abc import Iterator
 from streambed.experiment.capture import Capture
 from streambed.kinds.components.component import Site
 from streambed.kinds.faults.of_links import meant
-from streambed.plan import PlannedLink, ProcessSpec
-
-CAPTURE = "capture"
-"""No component may be called so."""
+from streambed.plan import CAPTURE, PlannedLink, ProcessSpec
 
 
 def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: Site) -> Iterator[ProcessSpec]:

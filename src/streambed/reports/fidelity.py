@@ -5,7 +5,8 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from streambed.fidelity import Calibrated, bound_ns, calibrations, least_delay_ns
+from streambed.calibrated import Calibrated, bound_ns
+from streambed.fidelity import calibrations, least_delay_ns
 from streambed.history import History
 from streambed.reports import series
 from streambed.reports.figure import Absent, Chart, Figure, lines, rows

@@ -10,7 +10,7 @@ import math
 from dataclasses import asdict, replace
 from statistics import fmean, median
 
-from streambed.fidelity import Calibrated
+from streambed.calibrated import Calibrated
 from streambed.plan import Plan, Shape
 from streambed.record import now_ns
 from streambed.runner.live_world import LiveWorld

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streambed.kinds.components.component import when_gauge_is_ready
-from streambed.planner.captures import CAPTURE
+from streambed.plan import CAPTURE
 from streambed.runner.live_world import LiveWorld
 from streambed.world import Missing
 

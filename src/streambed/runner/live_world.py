@@ -16,7 +16,7 @@ from streambed.plan import Plan, ProcessSpec
 from streambed.record import Events, now_ns, read_json, wait_for_an_end, wait_until
 from streambed.runner.cast import cast_of
 from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
-from streambed.runner.visiting import note_namespaces
+from streambed.runner.whereabouts import note_namespaces
 from streambed.units import Size
 from streambed.world import Heal, Wire
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from streambed import runs
 from streambed.errors import UsageError, WorldError, suggestion
 from streambed.net import entering
-from streambed.net.hosts import Host
-from streambed.record import read_json, write_whole
+from streambed.record import read_json
+from streambed.runner.whereabouts import NAMESPACES
 from streambed.runs import Run
-
-NAMESPACES = "namespaces.json"
-"""The inode of each node's network namespace: by it the threads and processes of a node are found from outside."""
-
-
-def note_namespaces(directory: Path, hosts: dict[str, Host]) -> None:
-    """Let visitors find the nodes of a run."""
-    write_whole(directory / NAMESPACES, json.dumps({name: os.fstat(host.namespace).st_ino for name, host in hosts.items()}))
 
 
 def choose(words: Sequence[str], into: Path) -> tuple[Run, str, list[str]]:
