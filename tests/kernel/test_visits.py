@@ -25,7 +25,7 @@ from tests.system.running import ROOT, STREAMBED, end_now, family, lives, only_r
 
 pytestmark = pytest.mark.kernel
 
-LOAD_S = 4
+LOAD_S = 8
 RATE_BYTES_PER_S = 1_000_000
 PAGE = "the page of b"
 NOBODY = 65534
@@ -102,10 +102,10 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, ob
 
     try:
         saw: dict[str, object] = {
+            "page": urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode(),
             "host": shell("a", "--", "sh", "-c", "touch /tmp/mine; ls /tmp/mine; hostname; getent hosts b; exit 7"),
             "switch": shell("visits", "core", "cat", "/proc/net/dev"),
             "wrong": shell("latest", "bb"),
-            "page": urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode(),
         }
         said, _ = launcher.communicate(timeout=30)
     finally:
