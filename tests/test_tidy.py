@@ -28,7 +28,7 @@ HOMES = {
     "ruamel": ("experiment/",),
     "vl_convert": ("reports/",),
 }
-NETLINK_HOMES = ("net/", "agents/delay_line.py")
+NETLINK_HOMES = ("net/", "agents/delay_line/")
 SLEEPERS = ("record.py", "agents/")
 SPEAKERS = ("cli/", "agents/")
 # Joined here, so that this file does not itself hold what it looks for.

@@ -16,7 +16,7 @@ DELAY = Shape(delay_ns=10 * MS)
 def test_the_delay_line_says_how_late_it_was(measure: Measure) -> None:
     found = measure(pair(DELAY), "segments")
 
-    assert set(found) == {"packets", "dropped", "late_mean_ns", "late_max_ns"}
+    assert set(found) == {"packets", "dropped", "late_mean_ns", "late_max_ns", "late_packets"}
 
 
 def test_where_packets_are_lost_they_are_lost_one_by_one(measure: Measure) -> None:

@@ -120,7 +120,7 @@ def _probe() -> Findings:
         return Findings(refusals=[str(error)])
     findings.tbf = _tries(findings, lambda: netlink.send([rtnetlink.tbf(_ENDS[0], shaping.bucket(10_000_000))]))
     findings.netem = _tries(findings, lambda: netlink.send([rtnetlink.netem(_ENDS[1], Shape(delay_ns=1_000_000))]))
-    rule = nfnetlink.QueueRule(node="probe", hook="forward", interface="probe0", number=1)
+    rule = nfnetlink.QueueRule(node="probe", hook="postrouting", interface="probe0", number=1)
     findings.queue = _tries(findings, lambda: nfnetlink.add_rules([rule]))
     findings.filter = _tries(findings, lambda: netlink.send(nfnetlink.wall("probe", ["10.0.0.1"]), netlink.NETFILTER))
     return findings

@@ -12,14 +12,14 @@ from typing import Literal
 from streambed.net import netlink
 from streambed.net.netlink import APPEND, CREATE, Request, attribute, nested, text
 
-Hook = Literal["prerouting", "forward"]
+Hook = Literal["prerouting", "postrouting"]
 Means = Literal["nft queue", "xt NFQUEUE"]
 
 TABLE = "streambed"
 _BATCH_BEGIN, _BATCH_END, _NEWTABLE, _DELTABLE, _NEWCHAIN, _NEWRULE = 0x10, 0x11, 0xA00, 0xA02, 0xA03, 0xA06
 _SUBSYSTEM_NFTABLES = 10
-_HOOK_NUMBERS = {"prerouting": 0, "input": 1, "forward": 2}
-_META_KEYS: dict[Hook, int] = {"prerouting": 6, "forward": 7}  # By the name of the incoming or the outgoing interface.
+_HOOK_NUMBERS = {"prerouting": 0, "input": 1, "postrouting": 4}
+_META_KEYS: dict[Hook, int] = {"prerouting": 6, "postrouting": 7}  # By the name of the incoming or the outgoing interface.
 _PRIORITY_MANGLE = -150
 _DROP, _ACCEPT = 0, 1
 _VERDICT_REGISTER, _REGISTER = 0, 1

@@ -4,7 +4,7 @@
     rate:  tbf ──────────────── veth ───────────────▶
     delay, jitter, loss, cuts, by the machine's means:
       netem       on the sender, with the tbf beneath it
-      delay line  in the sender if that is a switch (forward, by outgoing interface),
+      delay line  in the sender if that is a switch (postrouting, by outgoing interface),
                   else in the receiver (prerouting, by incoming interface)
 
 With netem the rate comes after the delay in the kernel's order. A link carries as much either way, because a constant delay
@@ -51,7 +51,7 @@ class Direction:
     def rule(self) -> QueueRule:
         """Where the delay line takes its packets."""
         if self.from_switch:
-            return QueueRule(node=self.sender.node, hook="forward", interface=self.sender.interface, number=self.number)
+            return QueueRule(node=self.sender.node, hook="postrouting", interface=self.sender.interface, number=self.number)
         return QueueRule(node=self.receiver.node, hook="prerouting", interface=self.receiver.interface, number=self.number)
 
 

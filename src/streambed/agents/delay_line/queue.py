@@ -1,0 +1,154 @@
+"""One direction of a link: the packets on their way, and when each is due."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from streambed.agents.delay_line.chance import Chance
+from streambed.agents.delay_line.channel import Verdicts
+from streambed.agents.delay_line.copies import COPIER, Outlet
+from streambed.agents.delay_line.gauge import Gauge
+
+NEVER_NS = 1 << 62
+PLAIN: dict[str, Any] = {
+    "delay_ns": 0,
+    "jitter_ns": 0,
+    "table": [],
+    "in_order": False,
+    "loss": 0.0,
+    "enter": 0.0,
+    "leave": 0.0,
+    "bad": 1.0,
+    "good": 0.0,
+    "reorder": 0.0,
+    "duplicate": 0.0,
+    "corrupt": 0.0,
+}
+"""What a queue does if it is not told."""
+
+Held = tuple[int, int, int, bytes, bytes]
+"""When a packet is due, its id, how many came together with it (all up to it go), its mangled content, the copy that goes with it."""
+Content = Callable[[], tuple[bytes, bytes]]
+"""Tells the hardware address that sent a packet, and the packet."""
+
+
+class Judge(Protocol):
+    """What a queue asks of its channel."""
+
+    def send(self, messages: list[bytes]) -> None:
+        """Give verdicts."""
+
+    def treat(self, number: int, whole: bool, single: bool) -> None:
+        """Let packets come up in another way."""
+
+
+def needs_single(shape: dict[str, Any]) -> bool:
+    """Segments of one send come as one packet, which is fast; but not where some fare otherwise than the rest."""
+    return 0 < shape["loss"] < 1 or any(shape[key] for key in ("enter", "reorder", "duplicate", "corrupt"))
+
+
+def needs_whole(shape: dict[str, Any]) -> bool:
+    """Whoever changes or doubles a packet must have all of it."""
+    return bool(shape["corrupt"] or shape["duplicate"])
+
+
+class Queue:
+    """Packets wait here in one of two ways.
+
+    In a row, if none can overtake another: then those that came together are one entry, and one verdict lets go all up to the last.
+    In a heap otherwise: then each is an entry of its own and gets its own verdict.
+    """
+
+    def __init__(self, channel: Judge, declared: dict[str, Any], seed: int, gauge: Gauge) -> None:
+        self.number: int = declared["number"]
+        self.next_ns = NEVER_NS
+        """When its first packet is due, as far as the engine knows."""
+        self._channel = channel
+        self._gauge = gauge
+        self._verdicts = Verdicts(self.number)
+        self._chance = Chance(f"{seed} {self.number}")
+        self._port = declared.get("sender_namespace", -1), declared.get("sender_index", 0)
+        self._outlet: Outlet | None = None
+        self._row: deque[Held] = deque()
+        self._heap: list[Held] = []
+        self._last_due_ns = 0
+        self._set({**PLAIN, **declared})
+
+    def _set(self, shape: dict[str, Any]) -> None:
+        self._shape = shape
+        self._delay_ns: int = shape["delay_ns"]
+        self._is_plain = not any(shape[key] for key in ("loss", "enter", "jitter_ns", "reorder", "duplicate", "corrupt"))
+        self._forms_a_row = (shape["in_order"] or not shape["jitter_ns"]) and not (shape["reorder"] or needs_whole(shape))
+
+    def change(self, wanted: dict[str, Any]) -> None:
+        """Treat packets so from now on; those that wait keep their time, so that one yet to come may overtake them."""
+        self._set({**PLAIN, **wanted})
+        self._heap.extend(self._row)  # One of the two is empty, and a row is sorted: so this is a heap.
+        self._row.clear()
+        self._channel.treat(self.number, needs_whole(self._shape), needs_single(self._shape))
+
+    def take(self, packet: int, arrived_ns: int, content: Content) -> int:
+        """Judge a packet that has come: when it is due, or NEVER_NS if it need not wait."""
+        if self._is_plain:
+            return self._hold(arrived_ns + self._delay_ns, packet, b"", b"")
+        shape, chance = self._shape, self._chance
+        if needs_whole(shape) and content()[0] == COPIER:
+            self._channel.send([self._verdicts.accept(packet)])  # It has waited already, as what it is a copy of.
+            return NEVER_NS
+        if chance.loses(shape):
+            self._gauge.dropped += 1
+            self._channel.send([self._verdicts.drop(packet)])
+            return NEVER_NS
+        copy = content()[1] if chance.happens(shape["duplicate"]) else b""
+        mangled = chance.turn_over_a_bit(content()[1]) if chance.happens(shape["corrupt"]) else b""
+        if chance.happens(shape["reorder"]):
+            return self._hold(arrived_ns, packet, mangled, copy)
+        due_ns = arrived_ns + chance.delay_ns(shape)
+        return self._hold(max(due_ns, self._last_due_ns) if shape["in_order"] else due_ns, packet, mangled, copy)
+
+    def _hold(self, due_ns: int, packet: int, mangled: bytes, copy: bytes) -> int:
+        if not self._forms_a_row or self._heap:
+            heapq.heappush(self._heap, (due_ns, packet, 0, mangled, copy))
+        elif self._row and due_ns <= self._last_due_ns:
+            due_ns, _, others, _, _ = self._row[-1]
+            self._row[-1] = (due_ns, packet, others + 1, b"", b"")
+        else:
+            self._row.append((due_ns, packet, 0, b"", b""))
+        self._last_due_ns = due_ns
+        return due_ns
+
+    def release(self, now_ns: int) -> int:
+        """Let go whatever is due; when the next one will be."""
+        return self._release_row(now_ns) if self._row else self._release_heap(now_ns)
+
+    def _release_row(self, now_ns: int) -> int:
+        row, last = self._row, -1
+        while row and row[0][0] <= now_ns:
+            due_ns, last, others, _, _ = row.popleft()
+            self._gauge.add(now_ns - due_ns, others + 1)
+        if last >= 0:
+            self._channel.send([self._verdicts.accept_up_to(last)])
+        return row[0][0] if row else NEVER_NS
+
+    def _release_heap(self, now_ns: int) -> int:
+        heap, messages, copies = self._heap, [], []
+        while heap and heap[0][0] <= now_ns:
+            due_ns, packet, others, mangled, copy = heapq.heappop(heap)
+            self._gauge.add(now_ns - due_ns, others + 1)
+            messages.append(self._verdicts.accept_up_to(packet) if others else self._verdicts.accept(packet, mangled))
+            if copy:
+                copies.append(copy)
+        if messages:
+            self._channel.send(messages)
+        self._send_copies(copies)
+        return heap[0][0] if heap else NEVER_NS
+
+    def _send_copies(self, copies: list[bytes]) -> None:
+        if copies and not self._outlet:
+            self._outlet = Outlet(*self._port)
+        for copy in copies:
+            assert self._outlet
+            self._outlet.send(copy)
