@@ -69,7 +69,14 @@ def test_a_queue_tells_the_delay_line_its_shape_and_namespace() -> None:
 
     first, _ = shaping.delay_line_queues(ways, {"a": 3, "b": 4})
 
-    assert first == {"number": 1, "namespace": 4, "delay_ns": MS, "jitter_ns": 5, "loss": 0.1}
+    assert {key: first[key] for key in ("number", "delay_ns", "jitter_ns", "table", "loss")} == {
+        "number": 1,
+        "delay_ns": MS,
+        "jitter_ns": 5,
+        "table": [],
+        "loss": 0.1,
+    }
+    assert (first["namespace"], first["sender_namespace"], first["sender_index"]) == (4, 3, 10)
 
 
 def test_hosts_send_single_packets_where_netem_loses_some() -> None:

@@ -40,7 +40,7 @@ class DelayLine:
             said = self._log.read_text().strip().splitlines()[-3:]
             raise MachineError(f"the delay line did not start: {' / '.join(said) or 'it said nothing'} (see {self._log})")
 
-    def tell(self, queue: dict[str, float]) -> None:
+    def tell(self, queue: dict[str, Any]) -> None:
         """Treat the packets of one queue so from now on; returns when it does."""
         assert self.process.stdin and self.process.stdout
         try:
@@ -70,7 +70,7 @@ class DelayLine:
 
 
 @contextmanager
-def delay_line(queues: list[dict[str, float]], *, seed: int, directory: Path) -> Iterator[DelayLine]:
+def delay_line(queues: list[dict[str, Any]], *, seed: int, directory: Path) -> Iterator[DelayLine]:
     """Start the process for these queues (see shaping.delay_line_queues); it ends with the block. Not ready yet: wait for it.
 
     It is run as a folder by an isolated Python: it needs the standard library alone, and starts in half the time. Where real time was

@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from streambed.errors import MachineError
 from streambed.net import rtnetlink
@@ -25,6 +26,7 @@ from streambed.net.netlink import Request
 from streambed.net.nfnetlink import QueueRule
 from streambed.net.rtnetlink import Bucket
 from streambed.plan import LONGEST_NETEM_JITTER_NS, Means, Plan, PlannedLink, Port, Shape
+from streambed.spread import Spread, spread
 
 BURST_LEAST_BYTES = 3_200
 BURST_PER_S = 250
@@ -123,14 +125,53 @@ def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> lis
     return asked
 
 
-def queue(direction: Direction, shape: Shape) -> dict[str, float]:
-    """What a queue of the delay line does to packets."""
-    return {"number": direction.number, "delay_ns": shape.delay_ns, "jitter_ns": shape.jitter_ns, "loss": shape.loss}
+def queue(direction: Direction, shape: Shape) -> dict[str, Any]:
+    """What a queue of the delay line does to packets, with the meaning that netem gives it.
+
+    A delay is drawn as delay_ns + jitter_ns * entry / 8192 for an entry of "table", or evenly up to jitter_ns to both sides if that
+    is empty; "in_order": no packet is due before the one that came before it. If "enter" is above zero, packets are lost in bursts:
+    each by "bad" or "good" of the state that holds, after which "leave" or "enter" may change the state; "loss" is then of no account.
+    A packet of the share "reorder" is not delayed, one of the share "corrupt" has one bit turned over, and one of the share "duplicate"
+    is sent twice: its copy is delayed, lost or corrupted by draws of its own, and goes on if the packet itself is lost.
+    """
+    drawn = delays(shape)
+    return {
+        "number": direction.number,
+        "delay_ns": shape.delay_ns,
+        "jitter_ns": drawn.width_ns,
+        "table": list(drawn.table),
+        "in_order": shape.in_order,
+        "loss": shape.loss,
+        "enter": shape.loss_enter,
+        "leave": shape.loss_leave,
+        "bad": shape.loss_bad,
+        "good": shape.loss_good,
+        "reorder": shape.reorder,
+        "duplicate": shape.duplicate,
+        "corrupt": shape.corrupt,
+    }
 
 
-def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> list[dict[str, float]]:
-    """What the delay line must know of each of its queues; `namespaces` are descriptors by node."""
-    return [{**queue(way, way.shape), "namespace": namespaces[way.rule.node]} for way in ways if way.means == "delay_line"]
+def delays(shape: Shape) -> Spread:
+    """How the delays of a shape spread around `delay_ns`."""
+    return spread(shape.distribution, shape.jitter_ns, shape.samples_ns)
+
+
+def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> list[dict[str, Any]]:
+    """What the delay line must know of each of its queues; `namespaces` are descriptors by node.
+
+    "namespace" is where its rule is; duplicates are sent from "sender_namespace", through the interface "sender_index".
+    """
+    return [
+        queue(way, way.shape)
+        | {
+            "namespace": namespaces[way.rule.node],
+            "sender_namespace": namespaces[way.sender.node],
+            "sender_index": way.sender.index,
+        }
+        for way in ways
+        if way.means == "delay_line"
+    ]
 
 
 def ports_without_offload(plan: Plan) -> list[Port]:
