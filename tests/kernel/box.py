@@ -18,6 +18,7 @@ def main(plan_path: str, folder: str, name: str) -> None:
     box_entry.enter_namespaces()
     first = os.fork()
     if first:
+        realtime.give_up()
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))
     box_entry.settle_as_first()
     realtime.keep()

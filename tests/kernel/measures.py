@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import packet_measures
 from streambed import plan as plans
 from streambed import record
 from streambed.net.network import Network, network
@@ -344,6 +345,9 @@ MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
         narrowed,
     )
 }
+
+
+MEASURES |= packet_measures.MEASURES
 
 
 def measure(plan_path: str, folder: str, name: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def test_a_switch_queues_what_it_sends_and_what_hosts_send_it() -> None:
     from_host, from_switch, *_ = [way.rule for way in shaping.directions(star(DELAY))]
 
     assert (from_host.node, from_host.hook, from_host.interface) == ("switch1", "prerouting", "eth0")
-    assert (from_switch.node, from_switch.hook, from_switch.interface) == ("switch1", "forward", "eth0")
+    assert (from_switch.node, from_switch.hook, from_switch.interface) == ("switch1", "postrouting", "eth0")
 
 
 def test_a_host_linked_directly_queues_what_arrives() -> None:

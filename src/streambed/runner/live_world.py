@@ -162,6 +162,8 @@ def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
     with network(plan, Path(plan.directory)) as made:
         world = LiveWorld(plan, made, events)
         events.record("timers", timers=timers(world))
+        if made.delay_line_runs:
+            events.record("delay_line", runs=made.delay_line_runs)
         try:
             yield world
         finally:

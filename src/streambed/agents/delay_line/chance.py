@@ -20,13 +20,13 @@ class Chance:
         return share > 0 and self._draw() < share
 
     def loses(self, shape: dict[str, Any]) -> bool:
-        """Whether this packet is lost: by itself, or in a burst. The state moves at each packet, also while all are lost."""
-        burst = False
-        if shape["enter"]:
-            if self.happens(shape["leave"] if self._is_bad else shape["enter"]):
-                self._is_bad = not self._is_bad
-            burst = self.happens(shape["bad"] if self._is_bad else shape["good"])
-        return self.happens(shape["loss"]) or burst
+        """Whether this packet is lost: in a burst, as netem does it, or by itself. Whoever loses all has been cut."""
+        if not shape["enter"] or shape["loss"] == 1:
+            return self.happens(shape["loss"])
+        lost = self.happens(shape["bad"] if self._is_bad else shape["good"])
+        if self.happens(shape["leave"] if self._is_bad else shape["enter"]):
+            self._is_bad = not self._is_bad
+        return lost
 
     def delay_ns(self, shape: dict[str, Any]) -> int:
         """How long this packet takes."""

@@ -28,10 +28,11 @@ class Outlet:
         with open("/proc/thread-self/net/arp") as file:
             self._head = neighbour(file.read(), interface) + COPIER + struct.pack("!H", ETHERTYPE_IP)
 
-    def send(self, packet: bytes) -> None:
-        """Send a copy."""
-        with suppress(OSError):  # The port is gone or full: it would have lost a packet too.
-            self._socket.send(self._head + packet)
+    def send(self, copies: list[bytes]) -> None:
+        """Send copies."""
+        with suppress(OSError):  # The port is gone or full: it would have lost packets too.
+            for copy in copies:
+                self._socket.send(self._head + copy)
 
 
 def neighbour(table: str, interface: str) -> bytes:

@@ -18,13 +18,13 @@ from functools import partial
 
 from streambed.agents.delay_line.channel import IS_PACKET, Channel, Slots, libc
 from streambed.agents.delay_line.queue import NEVER_NS, Queue
+from streambed.agents.delay_line.wakes import Wakes
 
 STDIN, STDOUT = 0, 1
-FIRST_WAKE_NS, LONGEST_WAKE_NS, LEARN_SHARE = 50_000, 200_000, 16
 READ_NS = 20_000
 """What a pass costs beside wakes and the declared delay: the way into the queue, and out of it."""
-SLEPT_NS = 20_000
-"""A wait that was longer than this was a sleep."""
+SHORTEST_SLEEP_NS = 20_000
+"""A wait that was shorter was none."""
 
 
 class Engine:
@@ -36,7 +36,7 @@ class Engine:
         self._slots = Slots()
         self._due: list[tuple[int, int]] = []  # A heap of (when, queue): the head of every queue that holds packets.
         self._orders = b""
-        self._wake_ns = FIRST_WAKE_NS
+        self._wakes = Wakes()
         self._read_ns = 0
         self._poll = select.epoll()
         for descriptor in (STDIN, *self._channels):
@@ -47,10 +47,10 @@ class Engine:
         """Until the input closes."""
         while True:
             self._release()
-            slept = self._wait()
+            slept_ns = self._wait()
             for descriptor, _ in self._poll.poll(0):
                 if descriptor != STDIN:
-                    self._receive(descriptor, slept)
+                    self._receive(descriptor, slept_ns)
                 elif not self._obey(os.read(STDIN, 65536)):
                     return
 
@@ -68,27 +68,26 @@ class Engine:
         if due_ns != NEVER_NS:
             heapq.heappush(self._due, (due_ns, queue.number))
 
-    def _wait(self) -> bool:
-        """Sleep until a packet comes or the next one is nearly due; whether it was a sleep. Timers teach how long a wake takes."""
+    def _wait(self) -> int:
+        """Sleep until a packet comes or the next one is nearly due; how long that was, zero if it was no sleep."""
         begun_ns = time.monotonic_ns()
-        if not self._due:
-            libc.ppoll(self._asked, 1, None, None)
-            return time.monotonic_ns() - begun_ns > SLEPT_NS
-        left_ns = self._due[0][0] - self._wake_ns - begun_ns
-        if left_ns <= 0:
-            return False
-        limit = (ctypes.c_long * 2)(*divmod(left_ns, 1_000_000_000))
-        timed_out = not libc.ppoll(self._asked, 1, limit, None)
-        waited_ns = time.monotonic_ns() - begun_ns
-        if timed_out:
-            late_ns = min(LONGEST_WAKE_NS, waited_ns - left_ns)
-            self._wake_ns += (late_ns - self._wake_ns) // LEARN_SHARE
-        return waited_ns > SLEPT_NS
+        limit, left_ns = None, 0
+        if self._due:
+            left_ns = self._due[0][0] - begun_ns
+            left_ns -= self._wakes.usual_ns(max(0, left_ns))
+            if left_ns <= 0:
+                return 0
+            limit = (ctypes.c_long * 2)(*divmod(left_ns, 1_000_000_000))
+        came = libc.ppoll(self._asked, 1, limit, None)
+        slept_ns = time.monotonic_ns() - begun_ns
+        if not came:
+            self._wakes.learn(slept_ns, slept_ns - left_ns)
+        return slept_ns if slept_ns > SHORTEST_SLEEP_NS else 0
 
-    def _receive(self, descriptor: int, slept: bool) -> None:
+    def _receive(self, descriptor: int, slept_ns: int) -> None:
         """Take what came. It came after the last look, and after a sleep about as long ago as a wake takes."""
-        now_ns = time.monotonic_ns()
-        arrived_ns = max(self._read_ns, now_ns - READ_NS - (self._wake_ns if slept else 0))
+        wake_ns = self._wakes.usual_ns(slept_ns) if slept_ns else 0
+        arrived_ns = max(self._read_ns, time.monotonic_ns() - READ_NS - wake_ns)
         queues, slots = self._queues, self._slots
         count = slots.fill(descriptor)
         for slot, (kind, number, packet) in enumerate(slots.packets(count)):

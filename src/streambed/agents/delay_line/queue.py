@@ -29,8 +29,9 @@ PLAIN: dict[str, Any] = {
 }
 """What a queue does if it is not told."""
 
-Held = tuple[int, int, int, bytes, bytes]
-"""When a packet is due, its id, how many came together with it (all up to it go), its mangled content, the copy that goes with it."""
+Held = tuple[int, int, int, bytes]
+"""When a packet is due, its id, how many go with it (all up to it) or A_COPY, and the content that it is sent with if not its own."""
+A_COPY = -1
 Content = Callable[[], tuple[bytes, bytes]]
 """Tells the hardware address that sent a packet, and the packet."""
 
@@ -80,43 +81,52 @@ class Queue:
     def _set(self, shape: dict[str, Any]) -> None:
         self._shape = shape
         self._delay_ns: int = shape["delay_ns"]
-        self._is_plain = not any(shape[key] for key in ("loss", "enter", "jitter_ns", "reorder", "duplicate", "corrupt"))
-        self._forms_a_row = (shape["in_order"] or not shape["jitter_ns"]) and not (shape["reorder"] or needs_whole(shape))
+        self._is_plain = not any(shape[key] for key in ("loss", "enter", "jitter_ns", "in_order", "reorder", "duplicate", "corrupt"))
+        self._is_whole = needs_whole(shape)
+        self._forms_a_row = (shape["in_order"] or not shape["jitter_ns"]) and not (shape["reorder"] or self._is_whole)
 
     def change(self, wanted: dict[str, Any]) -> None:
         """Treat packets so from now on; those that wait keep their time, so that one yet to come may overtake them."""
         self._set({**PLAIN, **wanted})
         self._heap.extend(self._row)  # One of the two is empty, and a row is sorted: so this is a heap.
         self._row.clear()
-        self._channel.treat(self.number, needs_whole(self._shape), needs_single(self._shape))
+        self._channel.treat(self.number, self._is_whole, needs_single(self._shape))
 
     def take(self, packet: int, arrived_ns: int, content: Content) -> int:
-        """Judge a packet that has come: when it is due, or NEVER_NS if it need not wait."""
+        """Judge a packet that has come: when it is due, or NEVER_NS if it need not wait. A copy of it is judged by draws of its own."""
         if self._is_plain:
-            return self._hold(arrived_ns + self._delay_ns, packet, b"", b"")
-        shape, chance = self._shape, self._chance
-        if needs_whole(shape) and content()[0] == COPIER:
-            self._channel.send([self._verdicts.accept(packet)])  # It has waited already, as what it is a copy of.
+            return self._hold(arrived_ns + self._delay_ns, packet)
+        if self._is_whole and content()[0] == COPIER:
+            self._channel.send([self._verdicts.accept(packet)])  # It has waited already, before it was sent.
             return NEVER_NS
-        if chance.loses(shape):
+        copy_due_ns = NEVER_NS
+        if self._chance.happens(self._shape["duplicate"]) and not self._chance.loses(self._shape):
+            copy_due_ns = self._hold(self._due_ns(arrived_ns), packet, A_COPY, self._mangled(content) or content()[1])
+        if self._chance.loses(self._shape):
             self._gauge.dropped += 1
             self._channel.send([self._verdicts.drop(packet)])
-            return NEVER_NS
-        copy = content()[1] if chance.happens(shape["duplicate"]) else b""
-        mangled = chance.turn_over_a_bit(content()[1]) if chance.happens(shape["corrupt"]) else b""
-        if chance.happens(shape["reorder"]):
-            return self._hold(arrived_ns, packet, mangled, copy)
-        due_ns = arrived_ns + chance.delay_ns(shape)
-        return self._hold(max(due_ns, self._last_due_ns) if shape["in_order"] else due_ns, packet, mangled, copy)
+            return copy_due_ns
+        return min(copy_due_ns, self._hold(self._due_ns(arrived_ns), packet, 0, self._mangled(content)))
 
-    def _hold(self, due_ns: int, packet: int, mangled: bytes, copy: bytes) -> int:
+    def _due_ns(self, arrived_ns: int) -> int:
+        shape, chance = self._shape, self._chance
+        if chance.happens(shape["reorder"]):
+            return arrived_ns
+        due_ns = arrived_ns + chance.delay_ns(shape)
+        return max(due_ns, self._last_due_ns) if shape["in_order"] else due_ns
+
+    def _mangled(self, content: Content) -> bytes:
+        """What a packet is changed to; empty if it is not."""
+        return self._chance.turn_over_a_bit(content()[1]) if self._chance.happens(self._shape["corrupt"]) else b""
+
+    def _hold(self, due_ns: int, packet: int, kind: int = 0, content: bytes = b"") -> int:
         if not self._forms_a_row or self._heap:
-            heapq.heappush(self._heap, (due_ns, packet, 0, mangled, copy))
+            heapq.heappush(self._heap, (due_ns, packet, kind, content))
         elif self._row and due_ns <= self._last_due_ns:
-            due_ns, _, others, _, _ = self._row[-1]
-            self._row[-1] = (due_ns, packet, others + 1, b"", b"")
+            due_ns, _, others, _ = self._row[-1]
+            self._row[-1] = (due_ns, packet, others + 1, b"")
         else:
-            self._row.append((due_ns, packet, 0, b"", b""))
+            self._row.append((due_ns, packet, 0, b""))
         self._last_due_ns = due_ns
         return due_ns
 
@@ -127,7 +137,7 @@ class Queue:
     def _release_row(self, now_ns: int) -> int:
         row, last = self._row, -1
         while row and row[0][0] <= now_ns:
-            due_ns, last, others, _, _ = row.popleft()
+            due_ns, last, others, _ = row.popleft()
             self._gauge.add(now_ns - due_ns, others + 1)
         if last >= 0:
             self._channel.send([self._verdicts.accept_up_to(last)])
@@ -136,19 +146,15 @@ class Queue:
     def _release_heap(self, now_ns: int) -> int:
         heap, messages, copies = self._heap, [], []
         while heap and heap[0][0] <= now_ns:
-            due_ns, packet, others, mangled, copy = heapq.heappop(heap)
-            self._gauge.add(now_ns - due_ns, others + 1)
-            messages.append(self._verdicts.accept_up_to(packet) if others else self._verdicts.accept(packet, mangled))
-            if copy:
-                copies.append(copy)
+            due_ns, packet, others, content = heapq.heappop(heap)
+            if others == A_COPY:
+                copies.append(content)
+            else:
+                messages.append(self._verdicts.accept_up_to(packet) if others else self._verdicts.accept(packet, content))
+            self._gauge.add(now_ns - due_ns, max(1, others + 1))
         if messages:
             self._channel.send(messages)
-        self._send_copies(copies)
+        if copies:
+            self._outlet = self._outlet or Outlet(*self._port)
+            self._outlet.send(copies)
         return heap[0][0] if heap else NEVER_NS
-
-    def _send_copies(self, copies: list[bytes]) -> None:
-        if copies and not self._outlet:
-            self._outlet = Outlet(*self._port)
-        for copy in copies:
-            assert self._outlet
-            self._outlet.send(copy)
