@@ -13,8 +13,8 @@ from streambed.agents.delay_line.chance import Chance
 from streambed.agents.delay_line.channel import Verdicts
 from streambed.agents.delay_line.copies import COPIER, neighbour
 from streambed.agents.delay_line.gauge import Gauge
+from streambed.agents.delay_line.habits import LONGEST_NS, Habit
 from streambed.agents.delay_line.queue import NEVER_NS, PLAIN, Queue, needs_single, needs_whole
-from streambed.agents.delay_line.wakes import FIRST_NS, LONGEST_NS, Wakes
 
 MS = 1_000_000
 VERDICT, VERDICT_UP_TO = 0x301, 0x303
@@ -66,7 +66,8 @@ def test_one_verdict_lets_go_all_that_are_due() -> None:
     queue = queue_of(channel, gauge, delay_ns=MS)
     due = [take(queue, packet, arrived) for packet, arrived in ((1, 1), (2, 2), (3, 2), (4, 9))]
 
-    assert queue.release(due[2]) == due[3]
+    assert queue.release(due[2]) == 3
+    assert queue.head_ns == due[3]
     assert channel == [(VERDICT_UP_TO, ACCEPT, 3)]
     assert gauge.packets == 3
 
@@ -77,7 +78,7 @@ def test_jitter_lets_packets_overtake_each_other() -> None:
     for packet in range(20):
         take(queue, packet)
 
-    assert queue.release(20 * MS) == NEVER_NS
+    assert queue.release(20 * MS) == 20
     assert sorted(let_go(channel)) == list(range(20)) != let_go(channel)
     assert {kind for kind, _, _ in channel} == {VERDICT}
 
@@ -125,7 +126,8 @@ def test_after_a_change_packets_that_wait_keep_their_time_and_may_be_overtaken()
     queue.change({"delay_ns": 5 * MS})
     quick = take(queue, 3)
 
-    assert queue.release(quick) == slow
+    assert queue.release(quick) == 1
+    assert queue.head_ns == slow
     assert channel[-1] == (VERDICT, ACCEPT, 3)
     queue.release(slow)
     queue.release(take(queue, 4, slow))
@@ -208,7 +210,7 @@ def test_a_doubled_packet_is_let_go_and_its_copy_sent() -> None:
     queue._outlet = outlet  # type: ignore[assignment]
     due = take(queue, 1)
 
-    assert queue.release(due) == NEVER_NS
+    assert queue.release(due) == 2
     assert channel == [(VERDICT, ACCEPT, 1)]
     assert outlet.sent == [PACKET]
 
@@ -246,8 +248,8 @@ def test_lateness_begins_anew_when_it_was_read_but_packets_add_up() -> None:
     assert gauge.read() == expected | {"late_mean_ns": 0, "late_max_ns": 0, "late_packets": 0}
 
 
-def test_timers_teach_how_long_a_wake_takes_after_a_sleep_of_that_length_or_longer() -> None:
-    wakes = Wakes()
+def test_what_usually_passes_is_learned_for_a_rest_of_that_length_and_for_longer_ones() -> None:
+    wakes = Habit(50_000)
     for _ in range(100):
         wakes.learn(MS, 20_000)
         wakes.learn(100 * MS, 10 * LONGEST_NS)
@@ -255,4 +257,4 @@ def test_timers_teach_how_long_a_wake_takes_after_a_sleep_of_that_length_or_long
     assert abs(wakes.usual_ns(MS) - 20_000) < 100
     assert abs(wakes.usual_ns(10 * MS) - 20_000) < 100
     assert abs(wakes.usual_ns(1000 * MS) - LONGEST_NS) < 100
-    assert wakes.usual_ns(1000) == FIRST_NS
+    assert wakes.usual_ns(1000) == 50_000

@@ -130,31 +130,40 @@ class Queue:
         self._last_due_ns = due_ns
         return due_ns
 
+    @property
+    def head_ns(self) -> int:
+        """When the next packet is due; NEVER_NS if none waits."""
+        held = self._row or self._heap
+        return held[0][0] if held else NEVER_NS
+
     def release(self, now_ns: int) -> int:
-        """Let go whatever is due; when the next one will be."""
+        """Let go whatever is due; how many packets that were."""
         return self._release_row(now_ns) if self._row else self._release_heap(now_ns)
 
     def _release_row(self, now_ns: int) -> int:
-        row, last = self._row, -1
+        row, last, count = self._row, 0, 0
         while row and row[0][0] <= now_ns:
             due_ns, last, others, _ = row.popleft()
             self._gauge.add(now_ns - due_ns, others + 1)
-        if last >= 0:
+            count += others + 1
+        if count:
             self._channel.send([self._verdicts.accept_up_to(last)])
-        return row[0][0] if row else NEVER_NS
+        return count
 
     def _release_heap(self, now_ns: int) -> int:
-        heap, messages, copies = self._heap, [], []
+        heap, messages, copies, count = self._heap, [], [], 0
         while heap and heap[0][0] <= now_ns:
             due_ns, packet, others, content = heapq.heappop(heap)
             if others == A_COPY:
                 copies.append(content)
             else:
                 messages.append(self._verdicts.accept_up_to(packet) if others else self._verdicts.accept(packet, content))
-            self._gauge.add(now_ns - due_ns, max(1, others + 1))
+            packets = max(1, others + 1)
+            self._gauge.add(now_ns - due_ns, packets)
+            count += packets
         if messages:
             self._channel.send(messages)
         if copies:
             self._outlet = self._outlet or Outlet(*self._port)
             self._outlet.send(copies)
-        return heap[0][0] if heap else NEVER_NS
+        return count
