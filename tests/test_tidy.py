@@ -33,7 +33,7 @@ HOMES = {
     "uvloop": ("gateway_traffic/cli/",),
     "vl_convert": ("reports/",),
 }
-NETLINK_HOMES = ("net/", "agents/delay_line.py")
+NETLINK_HOMES = ("net/", "agents/delay_line/")
 SLEEPERS = ("record.py", "agents/")
 SPEAKERS = ("cli/", "agents/", "gateway_traffic/cli/")
 # Joined here, so that this file does not itself hold what it looks for.

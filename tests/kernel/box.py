@@ -9,16 +9,19 @@ import json
 import os
 import sys
 
-from streambed.net import box_entry
+from streambed.net import box_entry, realtime
 
 
 def main(plan_path: str, folder: str, name: str) -> None:
     """Process 1 of the box builds, measures and writes; this one waits for it."""
+    realtime.claim()
     box_entry.enter_namespaces()
     first = os.fork()
     if first:
+        realtime.give_up()
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))
     box_entry.settle_as_first()
+    realtime.keep()
     from measures import measure  # Only now: some of what it imports starts threads.
 
     sys.stdout.write(json.dumps(measure(plan_path, folder, name)))

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import packet_measures
 from streams import STREAMS
 
 from streambed import plan as plans
@@ -479,6 +480,9 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
         capped_by_v2,
     )
 }
+
+
+MEASURES |= packet_measures.MEASURES
 
 
 def measure(plan_path: str, folder: str, name: str) -> dict[str, Any]:

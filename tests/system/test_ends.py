@@ -43,7 +43,7 @@ def victims(launcher: int) -> dict[str, int]:
             return found
         chain.append(below[0])
         found[name] = below[0]
-    line = [child for child in children(chain[-1]) if "delay_line.py" in command_of(child)]
+    line = [child for child in children(chain[-1]) if "delay_line" in command_of(child)]
     return {**found, **({"delay line": line[0]} if line else {})}
 
 

@@ -8,13 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from streambed import record
 from streambed.errors import MachineError
+from streambed.net import realtime
 
-PROGRAM = Path(__file__).parents[1] / "agents" / "delay_line.py"
+PROGRAM = Path(__file__).parents[1] / "agents" / "delay_line"
 NAME = "delay_line"
 END_LIMIT_S = 2.0
 ANSWER_LIMIT_S = 5.0
@@ -25,13 +27,16 @@ class DelayLine:
 
     def __init__(self, process: subprocess.Popen[bytes], gauge: Path, log: Path) -> None:
         self.process = process
+        self.scheduled = ""
+        """How the kernel lets it run, once it is ready: "in real time", "with short slices" or "as any process"."""
         self._gauge = gauge
         self._log = log
 
     def wait_until_ready(self) -> None:
         """Return when every queue is being read; until then links are dead."""
         assert self.process.stdout
-        if self.process.stdout.readline() != b"ready\n":
+        answer, _, self.scheduled = self.process.stdout.readline().decode().strip().partition(" ")
+        if answer != "ready":
             said = self._log.read_text().strip().splitlines()[-3:]
             raise MachineError(f"the delay line did not start: {' / '.join(said) or 'it said nothing'} (see {self._log})")
 
@@ -48,7 +53,7 @@ class DelayLine:
             raise MachineError(f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})")
 
     def statistics(self) -> dict[str, Any]:
-        """Its newest gauge: when it was written, packets and dropped so far, late_mean_ns and late_max_ns of a second; empty before."""
+        """Its newest gauge, empty before the first: written_ns; packets and dropped so far; late_mean_ns, late_max_ns, late_packets since."""
         return record.read_json(self._gauge)
 
     def end(self) -> None:
@@ -68,16 +73,18 @@ class DelayLine:
 def delay_line(queues: list[dict[str, Any]], *, seed: int, directory: Path) -> Iterator[DelayLine]:
     """Start the process for these queues (see shaping.delay_line_queues); it ends with the block. Not ready yet: wait for it.
 
-    It is run as a plain file by an isolated Python: it needs the standard library alone, and starts in half the time.
+    It is run as a folder by an isolated Python: it needs the standard library alone, and starts in half the time. Where real time was
+    kept for it (see realtime.keep), it is started in that.
     """
     gauge, log, declared = directory / "gauges" / f"{NAME}.json", directory / "logs" / f"{NAME}.log", directory / f"{NAME}.json"
     for folder in (gauge.parent, log.parent):
         folder.mkdir(parents=True, exist_ok=True)
     record.write_whole(declared, json.dumps({"gauge": str(gauge), "seed": seed, "queues": queues}))
-    descriptors = sorted({int(queue["namespace"]) for queue in queues})
+    descriptors = sorted({int(queue[key]) for queue in queues for key in ("namespace", "sender_namespace") if key in queue})
     argv = [sys.executable, "-I", "-S", str(PROGRAM), str(declared)]
     with log.open("wb") as errors:
-        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, pass_fds=descriptors)
+        start = partial(subprocess.Popen, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, pass_fds=descriptors)
+        process = realtime.call(start)
     line = DelayLine(process, gauge, log)
     try:
         yield line

@@ -49,6 +49,11 @@ class Network:
         """The process that holds packets back; None where netem does it, or nothing has to."""
         return self._line.process if self._line else None
 
+    @property
+    def delay_line_runs(self) -> str:
+        """How the kernel lets the delay line run: "in real time", "with short slices", "as any process"; empty without one."""
+        return self._line.scheduled if self._line else ""
+
     def delay_line_statistics(self) -> dict[str, Any]:
         """The newest gauge of the delay line; empty before its first, or without one."""
         return self._line.statistics() if self._line else {}

@@ -16,6 +16,7 @@ import traceback
 from pathlib import Path
 from types import FrameType
 
+from streambed.net import realtime
 from streambed.net.box_entry import enter_namespaces, settle_as_first
 from streambed.runner import caps
 from streambed.status import conclude, describe_failure
@@ -24,6 +25,7 @@ from streambed.status import conclude, describe_failure
 def main(plan_path: Path, groups: list[str]) -> int:
     """Run the plan in a box of its own; the exit status of the conductor. The control groups of caps go when all has ended."""
     directory = plan_path.parent
+    realtime.claim()  # For the delay line, which could not have it any more once inside; everybody else gives it up.
     try:
         enter_namespaces()
     except Exception as error:
@@ -32,6 +34,7 @@ def main(plan_path: Path, groups: list[str]) -> int:
     first = os.fork()
     if first == 0:
         _as_first(plan_path)
+    realtime.give_up()
     reason = _watch(first)
     status = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
     caps.remove(groups)
@@ -61,6 +64,7 @@ def _as_first(plan_path: Path) -> None:
     conductor = os.fork()
     if conductor == 0:
         _as_conductor(plan_path)
+    realtime.give_up()
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         os.kill(conductor, number)
@@ -75,6 +79,7 @@ def _as_first(plan_path: Path) -> None:
 def _as_conductor(plan_path: Path) -> None:
     """Import what conducting needs only now: the box itself stays small."""
     os.setsid()
+    realtime.keep()
     status = 3
     try:
         from streambed import plan

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streambed import artifacts
 from streambed.errors import StreambedError
-from streambed.net import machine
+from streambed.net import machine, realtime
 from streambed.plan import Machine
 from streambed.planner.limits import DELEGATE
 from streambed.runner import hierarchies
@@ -32,7 +32,8 @@ class Finding:
 def examine() -> list[Finding]:
     """Look at everything that a run needs."""
     found = machine.examine()
-    return [*_network(found), _size(found), _disk(), _java(), *(_jars(kind) for kind in artifacts.LOCKS), *_caps(), _browser()]
+    network = [*_network(found), *_delay_line(found), _size(found)]
+    return [*network, _disk(), _java(), *(_jars(kind) for kind in artifacts.LOCKS), *_caps(), _browser()]
 
 
 def _network(found: Machine) -> list[Finding]:
@@ -49,6 +50,15 @@ def _network(found: Machine) -> list[Finding]:
         Finding(what="delay, loss", good=found.means != "none", says=ways[found.means], mend=why if found.means == "none" else ""),
         Finding(what="rate", good=found.shaping, says="by tbf" if found.shaping else "cannot be had", mend="" if found.shaping else why),
     ]
+
+
+def _delay_line(found: Machine) -> list[Finding]:
+    """How punctual delays are where the delay line makes them."""
+    if found.means != "delay_line":
+        return []
+    good = realtime.can_be_had()
+    says = "runs in real time" if good else "runs with short slices: on a busy machine it may be some milliseconds late"
+    return [Finding(what="delay line", good=good, says=says, mend="" if good else realtime.ALLOW, optional=True)]
 
 
 def _size(found: Machine) -> Finding:

@@ -183,6 +183,8 @@ def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
         world = LiveWorld(plan, made, events)
         note_namespaces(world.directory, made.hosts)
         events.record("timers", timers=timers(world))
+        if made.delay_line_runs:
+            events.record("delay_line", runs=made.delay_line_runs)
         try:
             yield world
         finally:

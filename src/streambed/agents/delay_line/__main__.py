@@ -1,0 +1,12 @@
+"""Started as a folder by an isolated Python, which finds nothing but the standard library; so this says where the package is."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if __name__ == "__main__":
+    sys.path[0] = os.path.abspath(os.path.join(__file__, "..", "..", "..", ".."))
+    from streambed.agents.delay_line.program import main
+
+    main(sys.argv[1])

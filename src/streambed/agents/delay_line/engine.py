@@ -1,0 +1,135 @@
+"""The loop of the delay line: sleep until a packet comes or is due, take the ones that came, let go the ones that are due.
+
+    it comes ─▶ wake ─▶ taken, dated back by the wake ─▶ sleep ─▶ wake, early by a wake ─▶ spin ─▶ let go, early by what that takes
+
+Neither a wake nor a verdict is free, and neither is late if it is begun early enough: see habits. A verdict is measured by the time
+that we worked: whoever waits for the packet may run before we do again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import heapq
+import json
+import os
+import select
+import struct
+import time
+from functools import partial
+
+from streambed.agents.delay_line.channel import IS_PACKET, Channel, Slots, libc
+from streambed.agents.delay_line.habits import Habit
+from streambed.agents.delay_line.queue import NEVER_NS, Queue
+
+STDIN, STDOUT = 0, 1
+FIRST_WAKE_NS, FIRST_RELEASE_NS = 50_000, 30_000
+READ_NS = 10_000
+"""How long a packet has been there when one is not asleep."""
+SHORTEST_SLEEP_NS = 20_000
+"""A wait that was shorter was none."""
+FEW = 2
+"""To let go of more packets takes longer, and teaches nothing about one."""
+
+
+class Engine:
+    """Serves all queues."""
+
+    def __init__(self, channels: list[Channel], queues: list[Queue]) -> None:
+        self._channels = {channel.fileno(): channel for channel in channels}
+        self._queues = {queue.number: queue for queue in queues}
+        self._slots = Slots()
+        self._due: list[tuple[int, int]] = []  # A heap of (when, queue): the head of every queue that holds packets.
+        self._orders = b""
+        self._wakes, self._alarms = Habit(FIRST_WAKE_NS), Habit(FIRST_WAKE_NS, cautious=True)
+        self._releases = Habit(FIRST_RELEASE_NS)
+        self._rest_ns = 0  # How long nothing was done before now.
+        self._wake_ns = 0  # How long the last wake took, as far as is known.
+        self._woken_ns = 0  # When a timer should have woken us, if it just did.
+        self._read_ns = 0
+        self._poll = select.epoll()
+        for descriptor in (STDIN, *self._channels):
+            self._poll.register(descriptor, select.EPOLLIN)
+        self._asked = ctypes.create_string_buffer(struct.pack("=ihh", self._poll.fileno(), select.POLLIN, 0))
+
+    def run(self) -> None:
+        """Until the input closes."""
+        while True:
+            self._release()
+            if self._wait() and not self._serve():
+                return
+
+    def _release(self) -> None:
+        """Let go what will be due when that is done."""
+        due, queues = self._due, self._queues
+        now_ns, worked_ns = time.monotonic_ns(), time.thread_time_ns()
+        if self._woken_ns:
+            self._wakes.learn(self._rest_ns, now_ns - self._woken_ns)
+            self._alarms.learn(self._rest_ns, now_ns - self._woken_ns)
+            self._woken_ns = 0
+        soon_ns, released = now_ns + self._releases.usual_ns(self._rest_ns), 0
+        while due and due[0][0] <= soon_ns:
+            when_ns, number = heapq.heappop(due)
+            queue = queues[number]
+            if queue.next_ns == when_ns:  # Else an earlier packet came after this entry was made: it has been dealt with.
+                released += queue.release(soon_ns)
+                self._expect(queue, queue.head_ns)
+        if released:
+            if released <= FEW:
+                self._releases.learn(self._rest_ns, time.thread_time_ns() - worked_ns)
+            self._rest_ns = 0
+
+    def _expect(self, queue: Queue, due_ns: int) -> None:
+        queue.next_ns = due_ns
+        if due_ns != NEVER_NS:
+            heapq.heappush(self._due, (due_ns, queue.number))
+
+    def _wait(self) -> bool:
+        """Sleep until a packet comes or the next one is nearly due; whether something may have come."""
+        begun_ns = time.monotonic_ns()
+        limit, left_ns = None, 0
+        if self._due:
+            left_ns = self._due[0][0] - begun_ns
+            rest_ns = max(0, left_ns)
+            left_ns -= self._alarms.usual_ns(rest_ns) + self._releases.usual_ns(rest_ns)
+            if left_ns <= 0:
+                self._wake_ns = 0
+                return True
+            limit = (ctypes.c_long * 2)(*divmod(left_ns, 1_000_000_000))
+        came = libc.ppoll(self._asked, 1, limit, None)
+        slept_ns = time.monotonic_ns() - begun_ns
+        self._rest_ns = slept_ns if slept_ns > SHORTEST_SLEEP_NS else 0
+        self._wake_ns = self._wakes.usual_ns(slept_ns) if self._rest_ns else 0
+        if not came:
+            self._woken_ns = begun_ns + left_ns
+        return bool(came)
+
+    def _serve(self) -> bool:
+        """Do what is asked of us; False at the end of the input."""
+        for descriptor, _ in self._poll.poll(0):
+            if descriptor != STDIN:
+                self._receive(descriptor)
+            elif not self._obey(os.read(STDIN, 65536)):
+                return False
+        return True
+
+    def _receive(self, descriptor: int) -> None:
+        """Take what came. It came after the last look, and if we slept, about as long ago as a wake takes."""
+        arrived_ns = max(self._read_ns, time.monotonic_ns() - READ_NS - self._wake_ns)
+        queues, slots = self._queues, self._slots
+        count = slots.fill(descriptor)
+        for slot, (kind, number, packet) in enumerate(slots.packets(count)):
+            if kind != IS_PACKET:
+                continue  # An error about a verdict: an interface went, and its packets with it.
+            queue = queues[number]
+            due_ns = queue.take(packet, arrived_ns, partial(slots.content, slot))
+            if due_ns < queue.next_ns:
+                self._expect(queue, due_ns)
+        self._read_ns = arrived_ns
+
+    def _obey(self, read: bytes) -> bool:
+        """Carry out every whole line; False at the end of the input."""
+        *lines, self._orders = (self._orders + read).split(b"\n")
+        for order in map(json.loads, lines):
+            self._queues[order["number"]].change(order)
+            os.write(STDOUT, b"done\n")
+        return bool(read)

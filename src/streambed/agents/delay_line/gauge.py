@@ -1,0 +1,51 @@
+"""The gauge: how many packets passed, and how late they were let go."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+EVERY_S = 1.0
+LATE_NS = 1_000_000
+"""A packet let go later than this counts as late."""
+
+
+class Gauge:
+    """What the engine did, so far and since somebody last looked."""
+
+    def __init__(self) -> None:
+        self.packets = 0
+        self.dropped = 0
+        self._count = self._sum_ns = self._max_ns = self._late = 0
+
+    def add(self, late_ns: int, packets: int = 1) -> None:
+        """So many packets were let go, so long after they were due."""
+        self.packets += packets
+        self._count += packets
+        self._sum_ns += late_ns * packets
+        if late_ns > self._max_ns:
+            self._max_ns = late_ns
+        if late_ns > LATE_NS:
+            self._late += packets
+
+    def read(self) -> dict[str, int]:
+        """The gauge as it is written; lateness begins anew."""
+        count, sum_ns, max_ns, late = self._count, self._sum_ns, self._max_ns, self._late
+        self._count = self._sum_ns = self._max_ns = self._late = 0
+        mean_ns = sum_ns // count if count else 0
+        return {
+            "packets": self.packets,
+            "dropped": self.dropped,
+            "late_mean_ns": mean_ns,
+            "late_max_ns": max_ns,
+            "late_packets": late,
+        }
+
+    def keep(self, path: str) -> None:
+        """Write it for ever; in a thread of its own, because a disk may take its time."""
+        while True:
+            time.sleep(EVERY_S)
+            with open(f"{path}.part", "w") as file:
+                json.dump({"written_ns": time.monotonic_ns(), **self.read()}, file)
+            os.replace(f"{path}.part", path)
