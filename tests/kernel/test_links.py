@@ -60,6 +60,12 @@ def test_tcp_fills_a_link_to_its_rate_and_no_further(measure_both: Measure, mean
     assert least <= found <= 11
 
 
+def test_tcp_passes_a_queue_that_is_shorter_than_a_bundle(measure_both: Measure, means: str) -> None:
+    found = measure_both(star(Shape(rate_bps=100_000_000, queue_bytes=30_000)), "throughput")["mbit_per_s"]
+
+    assert found > {"delay_line": 40, "netem": 2}[means]  # In bundles, nearly all of which the queue drops, it were 0.2.
+
+
 def test_a_tenth_of_the_packets_is_lost_where_a_tenth_is_declared(measure_both: Measure) -> None:
     found = measure_both(star(Shape(loss=0.1)), "loss")
 
