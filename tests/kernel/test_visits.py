@@ -11,6 +11,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -41,7 +42,7 @@ topology:
 capture: {{snap: 128B}}
 expose: {{{port}: "b:8000"}}
 components:
-  web:  {{kind: command, node: b, argv: [python3, -m, http.server, "8000", --bind, 127.0.0.1], cwd: pages}}
+  web:  {{kind: command, node: b, argv: [python3, -m, http.server, "8000", --bind, 127.0.0.1], cwd: pages, ready: {{log: Serving HTTP}}}}
   hum:  {{kind: traffic, sources: a, to: b, rate: 8Mbit}}
   dice: {{kind: traffic, sources: [a, b], to: [a, b], rate: 4Mbit, pattern: poisson, flows: 2, size: 500B}}
   bulk: {{kind: traffic, sources: b, to: a, pattern: tcp, after: 1s, lasts: 2s}}
@@ -100,13 +101,15 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, ob
         done = streambed("shell", *words, cwd=folder)
         return done.returncode, done.stdout + done.stderr
 
+    visits = {
+        "host": ("a", "--", "sh", "-c", "touch /tmp/mine; ls /tmp/mine; hostname; getent hosts b; exit 7"),
+        "switch": ("visits", "core", "cat", "/proc/net/dev"),
+        "wrong": ("latest", "bb"),
+    }
     try:
-        saw: dict[str, object] = {
-            "page": urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode(),
-            "host": shell("a", "--", "sh", "-c", "touch /tmp/mine; ls /tmp/mine; hostname; getent hosts b; exit 7"),
-            "switch": shell("visits", "core", "cat", "/proc/net/dev"),
-            "wrong": shell("latest", "bb"),
-        }
+        saw: dict[str, object] = {"page": urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode()}
+        with ThreadPoolExecutor() as visitors:
+            saw |= dict(zip(visits, visitors.map(lambda words: shell(*words), visits.values()), strict=True))
         said, _ = launcher.communicate(timeout=30)
     finally:
         end_now(launcher)

@@ -100,8 +100,8 @@ class _Doorman:
             inner_reader, inner_writer = await self._connect()
             await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
             await _close(inner_writer)
-        except OSError:
-            pass
+        except (OSError, asyncio.CancelledError):
+            pass  # Nobody listens, one of them went away, or the run ends: asyncio would log a conversation that was cancelled.
         finally:
             await _close(writer)
 
