@@ -44,6 +44,7 @@ class Engine:
         self._releases = Habit(FIRST_RELEASE_NS)
         self._rest_ns = 0  # How long nothing was done before now.
         self._wake_ns = 0  # How long the last wake took, as far as is known.
+        self._worked_ns = self._release_rest_ns = 0
         self._woken_ns = 0  # When a timer should have woken us, if it just did.
         self._read_ns = 0
         self._poll = select.epoll()
@@ -74,9 +75,8 @@ class Engine:
                 released += queue.release(soon_ns)
                 self._expect(queue, queue.head_ns)
         if released:
-            if released <= FEW:
-                self._releases.learn(self._rest_ns, time.thread_time_ns() - worked_ns)
-            self._rest_ns = 0
+            self._worked_ns = worked_ns if released <= FEW else 0
+            self._release_rest_ns, self._rest_ns = self._rest_ns, 0
 
     def _expect(self, queue: Queue, due_ns: int) -> None:
         queue.next_ns = due_ns
@@ -95,6 +95,9 @@ class Engine:
                 self._wake_ns = 0
                 return True
             limit = (ctypes.c_long * 2)(*divmod(left_ns, 1_000_000_000))
+        if self._worked_ns:
+            self._releases.learn(self._release_rest_ns, time.thread_time_ns() - self._worked_ns)
+            self._worked_ns = 0
         came = libc.ppoll(self._asked, 1, limit, None)
         slept_ns = time.monotonic_ns() - begun_ns
         self._rest_ns = slept_ns if slept_ns > SHORTEST_SLEEP_NS else 0
