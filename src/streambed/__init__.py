@@ -25,17 +25,33 @@ if TYPE_CHECKING:
     from streambed.experiment.model import Experiment
     from streambed.experiment.topology import Topology
     from streambed.kinds.checks import Latency, NoLoss
-    from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob, Traffic
+    from streambed.kinds.components import (
+        Cassandra,
+        Command,
+        Consumer,
+        Embedded,
+        Kafka,
+        MariaDB,
+        MongoDB,
+        PostgreSQL,
+        Producer,
+        Redis,
+        Sink,
+        SparkJob,
+        Traffic,
+    )
     from streambed.kinds.components.kafka_topic import Topic
     from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition, Pause
     from streambed.runs import Run
 
 _HOMES = {
+    "Cassandra": "streambed.kinds.components",
     "Cities": "streambed.experiment.generators",
     "Command": "streambed.kinds.components",
     "Consumer": "streambed.kinds.components",
     "Cut": "streambed.kinds.faults",
     "Degrade": "streambed.kinds.faults",
+    "Embedded": "streambed.kinds.components",
     "Experiment": "streambed.experiment.model",
     "FatTree": "streambed.experiment.generators",
     "GraphmlNetwork": "streambed.experiment.generators",
@@ -45,14 +61,19 @@ _HOMES = {
     "Latency": "streambed.kinds.checks",
     "Line": "streambed.experiment.generators",
     "Link": "streambed.experiment.link",
+    "MariaDB": "streambed.kinds.components",
     "Mesh": "streambed.experiment.generators",
+    "MongoDB": "streambed.kinds.components",
     "NoLoss": "streambed.kinds.checks",
     "Partition": "streambed.kinds.faults",
     "Pause": "streambed.kinds.faults",
+    "PostgreSQL": "streambed.kinds.components",
     "Producer": "streambed.kinds.components",
     "Random": "streambed.experiment.generators",
+    "Redis": "streambed.kinds.components",
     "Ring": "streambed.experiment.generators",
     "Run": "streambed.runs",
+    "Sink": "streambed.kinds.components",
     "SparkJob": "streambed.kinds.components",
     "Star": "streambed.experiment.generators",
     "Topic": "streambed.kinds.components.kafka",
@@ -67,11 +88,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "Cassandra",
     "Cities",
     "Command",
     "Consumer",
     "Cut",
     "Degrade",
+    "Embedded",
     "Experiment",
     "FatTree",
     "GraphmlNetwork",
@@ -81,14 +104,19 @@ __all__ = [
     "Latency",
     "Line",
     "Link",
+    "MariaDB",
     "Mesh",
+    "MongoDB",
     "NoLoss",
     "Partition",
     "Pause",
+    "PostgreSQL",
     "Producer",
     "Random",
+    "Redis",
     "Ring",
     "Run",
+    "Sink",
     "SparkJob",
     "Star",
     "Topic",

@@ -40,6 +40,24 @@ _SPARK_OPTIONS = (
     "-Dio.netty.tryReflectionSetAccessible=true",
 )
 SPARK_MAIN = "org.apache.spark.deploy.SparkSubmit"
+CASSANDRA_FLAGS = (
+    *("-Xmx192m", "-Xss512k", "-XX:-UsePerfData", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError"),
+    *(f"--add-exports=java.base/{package}=ALL-UNNAMED" for package in ("java.lang.ref", "jdk.internal.misc", "sun.nio.ch")),
+    "--add-exports=java.management.rmi/com.sun.jmx.remote.internal.rmi=ALL-UNNAMED",
+    *(f"--add-exports=java.rmi/sun.rmi.{package}=ALL-UNNAMED" for package in ("registry", "server", "transport.tcp")),
+    *("--add-exports=java.sql/java.sql=ALL-UNNAMED", "--add-exports=jdk.unsupported/sun.misc=ALL-UNNAMED"),
+    *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("io", "lang", "lang.module", "math", "net", "nio", "util")),
+    *(f"--add-opens=java.base/java.util.{package}=ALL-UNNAMED" for package in ("concurrent", "concurrent.atomic")),
+    *(
+        f"--add-opens=java.base/jdk.internal.{package}=ALL-UNNAMED"
+        for package in ("loader", "math", "module", "ref", "reflect", "util.jar")
+    ),
+    *("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED", "--add-opens=jdk.management/com.sun.management.internal=ALL-UNNAMED"),
+    *("-Djdk.attach.allowAttachSelf=true", "-Djava.security.manager=allow", "-Dcassandra-foreground=yes"),
+    # Nobody is there before the run: there is nothing to wait for.
+    *("-Dcassandra.ring_delay_ms=0", "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.superuser_setup_delay_ms=0"),
+)
+CASSANDRA_MAIN = "org.apache.cassandra.service.CassandraDaemon"
 
 
 def kafka_command(java: Java, *, flags: Sequence[str] = KAFKA_FLAGS, archive: bool = True) -> list[str]:
@@ -59,6 +77,18 @@ def spark_command(
     class_path = spark_class_path(pyspark_home)
     share = sharing(java, archive_path("spark", java, class_path)) if archive else []
     return [str(java.path), *flags, *share, *_SPARK_OPTIONS, "-cp", joined([*class_path, *extra_jars]), SPARK_MAIN]
+
+
+def cassandra_command(java: Java, *, archive: bool = True) -> list[str]:
+    """Java with Cassandra's flags and class path; add options and CASSANDRA_MAIN. Checks nothing: `jars("cassandra")` does."""
+    class_path = cassandra_class_path()
+    share = sharing(java, archive_path("cassandra", java, class_path)) if archive else []
+    return [str(java.path), *CASSANDRA_FLAGS, *share, "-cp", joined(class_path)]
+
+
+def cassandra_class_path() -> list[Path]:
+    """Cassandra's jars, sorted."""
+    return sorted(jar.path for jar in locked("cassandra"))
 
 
 def kafka_class_path() -> list[Path]:

@@ -90,7 +90,7 @@ def common_measures(a: History, b: History) -> Iterator[tuple[str, Measure]]:
     for of in _both(_readers(a), _readers(b)):
         yield f"median latency of {of}", Measure(latency=of, statistic="p50")
         yield f"p99 latency of {of}", Measure(latency=of, statistic="p99")
-    for of in _both(a.components("consumer"), b.components("consumer")):
+    for of in _both(a.components("consumer", "sink"), b.components("consumer", "sink")):
         yield f"throughput of {of}", Measure(throughput=of)
     for topic in _both(_topics(a), _topics(b)):
         yield f"number of lost records of {topic}", Measure(lost=topic)
@@ -106,7 +106,7 @@ def _both(a: Any, b: Any) -> list[str]:
 def _readers(history: History) -> list[str]:
     """Consumers of what producers wrote, and Spark jobs that say what they read and write."""
     written = {found["writes"] for found in history.components("producer").values()}
-    consumers = [name for name, found in history.components("consumer").items() if written & {*topics_in(found["reads"])}]
+    consumers = [name for name, found in history.components("consumer", "sink").items() if written & {*topics_in(found["reads"])}]
     jobs = [name for name, found in history.components("spark_job").items() if found.get("reads") and found.get("writes")]
     return [*consumers, *jobs]
 

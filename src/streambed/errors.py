@@ -2,11 +2,13 @@
 
 StreambedError
 ├── UsageError               you asked for something that cannot be (exit 64)
-│   └── DeclarationError     a file or an Experiment says something wrong; lists every Problem
+│   ├── DeclarationError     a file or an Experiment says something wrong; lists every Problem
+│   └── QueryError           a store refused what it was asked
 └── WorldError               the world failed you: the run could not be made (exit 3)
     ├── MissingError         something that set-up provides is not there; names the command
     ├── MachineError         this machine cannot emulate what was declared
-    └── ProcessError         a process died or never became ready; carries its last lines
+    ├── ProcessError         a process died or never became ready; carries its last lines
+    └── StoreError           a store does not answer
 """
 
 from __future__ import annotations
@@ -45,6 +47,14 @@ class MachineError(WorldError):
 
 class ProcessError(WorldError):
     """A process died, or did not become ready in time."""
+
+
+class QueryError(UsageError):
+    """A store answered, and refused what it was asked."""
+
+
+class StoreError(WorldError):
+    """A store does not answer; it may a moment later."""
 
 
 @dataclass(frozen=True, kw_only=True)

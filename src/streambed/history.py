@@ -66,9 +66,9 @@ class History:
         """A time as seconds since the run began."""
         return (time_ns - self.start_ns) / 1e9
 
-    def components(self, kind: str) -> dict[str, dict[str, Any]]:
-        """The declared components of a kind, by name."""
-        return {name: found for name, found in self.declaration.get("components", {}).items() if found["kind"] == kind}
+    def components(self, *kinds: str) -> dict[str, dict[str, Any]]:
+        """The declared components of some kinds, by name."""
+        return {name: found for name, found in self.declaration.get("components", {}).items() if found["kind"] in kinds}
 
 
 @dataclass(frozen=True, kw_only=True)

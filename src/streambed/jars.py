@@ -16,7 +16,7 @@ from pathlib import Path
 from streambed.errors import MissingError
 from streambed.record import wait_until
 
-LOCKS = {"kafka": "kafka", "spark_job": "spark"}
+LOCKS = {"kafka": "kafka", "spark_job": "spark", "postgresql": "postgresql", "mariadb": "mariadb", "cassandra": "cassandra"}
 """Which lock each kind needs; other kinds need nothing."""
 THREADS = 8
 TRIES = 4

@@ -108,12 +108,12 @@ def _problems(kind: str, of: str, components: Mapping[str, Any]) -> list[Problem
         return Latency(of=of, max=Duration(1)).problems(components)
     if kind == "lost":
         return NoLoss(topic=of).problems(components)
-    able = ("consumer", "spark_job", "producer") if kind == "throughput" else ()
+    able = ("consumer", "sink", "spark_job", "producer") if kind == "throughput" else ()
     names = [name for name, found in components.items() if not able or found.kind in able]
     extra = {"ready": ("all",), "cpu": OURS}.get(kind, ())
     if (of.partition("/")[0] if kind == "cpu" else of) in (*names, *extra):
         return []
-    noun = "consumer, Spark job or producer" if able else "component"
+    noun = "consumer, sink, Spark job or producer" if able else "component"
     return [Problem(key=kind, says=f"no {noun} is called '{of}'. {suggestion(of, [*names, *extra])}")]
 
 

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from streambed.stores.store import Address
+
 OnExit = Literal["fail", "record", "restart"]
 Starts = Literal["start", "ready", "load", "drain"]
 Means = Literal["netem", "delay_line", "none"]
@@ -163,7 +165,7 @@ class PlannedNode:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFile:
-    """A file to be there before a process first starts: given text, or a copy of `source`."""
+    """A file to be there before a process first starts: given text, or a copy of `source`, which may be a folder."""
 
     path: str
     text: str = ""
@@ -220,6 +222,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The delays in the files of samples that faults name."""
+    stores: dict[str, Address] = field(default_factory=dict)
+    """Where clients find each store that can be asked."""
 
     def node(self, name: str) -> PlannedNode:
         """The node of that name."""

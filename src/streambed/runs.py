@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +14,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from streambed import history, plan
-from streambed.errors import UsageError, suggestion
+from streambed.errors import QueryError, UsageError, WorldError, suggestion
 from streambed.fidelity import Fidelity, Span, fidelity
 from streambed.history import History, Ledger, Verdict
 from streambed.kinds.checks import CHECKS
@@ -68,6 +70,20 @@ class Run:
     def records(self) -> pl.DataFrame:
         """Keys and values of what consumers with `keep: true` saw."""
         return history.read_table(self.directory, "kept")
+
+    def query(self, store: str, text: str) -> pl.DataFrame:
+        """What a store of the run answers to one statement or command, while the run lasts or afterwards.
+
+        Of a run that is over a copy is asked: what a statement changes there is gone with the answer.
+        """
+        asked = subprocess.run(
+            [sys.executable, "-m", "streambed.runner.questions", str(self.directory.absolute()), store, text],
+            capture_output=True,
+            check=False,
+        )
+        if asked.returncode:
+            raise (QueryError if asked.returncode == QueryError.exit_status else WorldError)(asked.stderr.decode().strip())
+        return pl.read_ipc(asked.stdout)
 
     def verdicts(self) -> list[Verdict]:
         """What was judged last; empty if it never was."""

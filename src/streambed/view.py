@@ -117,7 +117,7 @@ class Flow:
 
     def __init__(self, run: Run, plan: Plan) -> None:
         self._run = run
-        self._names = [name for name, found in plan.declaration["components"].items() if found["kind"] in ("producer", "consumer")]
+        self._names = [name for name, found in plan.declaration["components"].items() if found["kind"] in ("producer", "consumer", "sink")]
         self._before: dict[str, tuple[int, int]] = {}
         self._rates: dict[str, float] = {}
 

@@ -328,12 +328,8 @@ def test_the_share_of_a_host_caps_it(tmp_path: Path) -> None:
         ({"nodes": {"s1": {"zookeeper": "1"}}}, "zookeeper has no effect on a switch (s1)"),
         ({"nodes": {"h1": {"streamProcType": "Spark"}}}, "streamProcType without streamProcConfig has no effect (h1)"),
         (
-            {
-                "nodes": {"h1": {"storeType": "MySQL", "storeConfig": "s.properties"}},
-                "files": {"s.properties": "name=a\n#b=c\npassword=secret"},
-            },
-            "stores are not supported yet: storeType MySQL, storeConfig s.properties with name, password has no effect, "
-            "nothing is written there (h1)",
+            {"nodes": {"h1": {"storeType": "RocksDB"}}},
+            "storeType RocksDB: RocksDB runs on the host itself, inside the network; {h1-store.path} is where (h1)",
         ),
         (
             {"files": {"cfg/cons.yaml": "topicName: lines\nconsumerInstance: 2"}},
@@ -348,6 +344,39 @@ def test_what_is_ignored_is_noted(tmp_path: Path, changes: dict[str, object], no
     declared = read(tmp_path, **changes)
 
     assert [said.replace(f"{tmp_path}/", "") for said in told(declared)] == [note]
+
+
+def test_a_mysql_store_becomes_mariadb_with_a_sink_for_each_topic_and_no_secret_is_told(tmp_path: Path) -> None:
+    declared = read(
+        tmp_path,
+        nodes={"h4": {"storeType": "MySQL", "storeConfig": "s.properties"}},
+        files={"s.properties": "name=a\n#b=c\nconnection.password=secret\ntopics.regex=li.*"},
+    )
+
+    components = declared.experiment.components
+    store, sink = components["h4-store"], components["h4-sink-1"]
+    assert (store.kind, store.node) == ("mariadb", "h4")
+    assert (sink.reads, sink.store, sink.table, sink.node) == (("lines",), "h4-store", "lines", "h4")
+    assert told(declared) == [
+        "storeType MySQL: MariaDB, in MySQL's protocol, runs on the host itself, inside the network; {h4-store.address} is where (h4)",
+        "storeConfig s.properties: name, connection.password have no effect: the store is the host's own (h4)",
+        "a sink writes each record as a row: topic, partition, offset, timestamp, key and value, which is not taken apart (h4)",
+    ]
+    assert "secret" not in declared.text
+
+
+@pytest.mark.parametrize(
+    ("attributes", "problem"),
+    [
+        ({"storeType": "Oracle"}, "h4: storeType: there is no store 'Oracle'."),
+        ({"storeType": "MySQL", "storeConfig": "gone.properties"}, "h4: storeConfig: there is no file 'gone.properties'"),
+        ({"storeConfig": "s.properties"}, "h4: storeConfig: topics: there is no topic 'lime'. Did you mean 'lines'?"),
+    ],
+)
+def test_a_store_that_cannot_be_is_refused(tmp_path: Path, attributes: dict[str, str], problem: str) -> None:
+    (said,) = wrong(tmp_path, nodes={"h4": attributes}, files={"s.properties": "topics=lime"})
+
+    assert problem in said
 
 
 def test_a_note_is_told_once_for_all_its_nodes(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_more_repetitions_leave_the_first_as_they_were(tmp_path: Path) -> None:
         (
             "throughput: reader",
             "throughput: raeder",
-            "s.yaml:13:23: measures.speed.throughput: no consumer, Spark job or producer is called 'raeder'. Did you mean 'reader'?",
+            "s.yaml:13:23: measures.speed.throughput: no consumer, sink, Spark job or producer is called 'raeder'. Did you mean 'reader'?",
         ),
         (
             "25ms",

@@ -15,6 +15,7 @@ from streambed.experiment.topology import Topology
 from streambed.plan import Machine
 from streambed.planner import plan_for
 from streambed.runner import visiting
+from streambed.runner.whereabouts import command_on
 from streambed.status import begin, conclude
 
 
@@ -79,4 +80,4 @@ def test_a_run_whose_network_is_not_built_yet_asks_for_a_moment(tmp_path: Path) 
     run, node, _ = visiting.choose(["edge"], tmp_path)
 
     with pytest.raises(WorldError, match="still being built: try again in a moment"):
-        visiting.command_in(run, node, ["ls"])
+        command_on(run.directory, node, ["ls"])

@@ -20,6 +20,8 @@ from streambed import artifacts
 pytestmark = pytest.mark.system
 README = (ROOT / "README.md").read_text()
 NOBODY = 65534
+STATE_STORE = "spark.sql.streaming.stateStore.providerClass=org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+"""As docs/stores.md has it."""
 
 
 def blocks(comment: str) -> list[tuple[str, str]]:
@@ -37,7 +39,7 @@ def home() -> Iterator[Path]:
     """A folder of the ordinary user's, with the jars in a cache of their own but no class archive."""
     with tempfile.TemporaryDirectory(prefix="ordinary-") as name:
         folder = Path(name)
-        for kind in artifacts.LOCKS:
+        for kind in ("kafka", "spark_job"):
             for jar in artifacts.jars(kind):
                 (folder / "cache" / "jars").mkdir(parents=True, exist_ok=True)
                 shutil.copy2(jar, folder / "cache" / "jars")
@@ -83,11 +85,14 @@ def test_every_command_of_the_readme_works_for_an_ordinary_user_with_the_wheels_
 def test_the_example_runs_for_an_ordinary_user_with_the_wheels_java(home):
     """Without class archives it starts slowly, so the latency that it promises is not asked for here; its results are elsewhere."""
     changes = "--set duration=8s --set checks.1.p99=120s --set checks.2.p99=120s --no-report"
+    changes += f" --set components.averager.settings.{STATE_STORE}"
 
     done = as_ordinary_user(f"streambed run {ROOT}/examples/word_count/experiment.yaml {changes}", home)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("HOLDS") == 3
+    states = home / "runs" / "word-count" / "latest" / "data" / "averager" / "checkpoint"
+    assert list(states.glob("**/state/*/*/*.zip")), "Spark's states are not kept by RocksDB, as docs/stores.md says"
 
 
 def test_the_story_of_the_readme_runs_what_the_other_tests_run():

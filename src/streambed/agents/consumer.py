@@ -78,10 +78,18 @@ class Reading:
 
     def take(self) -> None:
         """Read what has come and note it."""
-        for message in self.client.consume(BATCH, POLL_S):
-            if message.error():
-                print(message.error(), file=sys.stderr)  # librdkafka goes on by itself; what was missed shows as lag.
-                continue
+        self.note(self.receive())
+
+    def receive(self, wait_s: float = POLL_S) -> list[Message]:
+        """The records that come within a moment."""
+        received = self.client.consume(BATCH, wait_s)
+        for error in filter(None, (message.error() for message in received)):
+            print(error, file=sys.stderr)  # librdkafka goes on by itself; what was missed shows as lag.
+        return [message for message in received if not message.error()]
+
+    def note(self, messages: list[Message]) -> None:
+        """Keep when each was seen, and how far this has come."""
+        for message in messages:
             topic, partition, offset = where(message)
             self.table.append(
                 self.order["consumer"], self.order["group"], topic, partition, offset, *identity(message), now_ns(), message.timestamp()[1]
@@ -112,6 +120,23 @@ class Reading:
                 lag_s = max(lag_s, time.time() - self.written_ms.get((topic, partition), time.time() * 1e3) / 1e3)
         self.agent.report(ready=self.ready, done=done, seen=self.seen, lag=lag, lag_s=round(lag_s, 3), positions=positions)
 
+    def follow(self) -> None:
+        """A member of a group: read until told to stop."""
+        self.client.subscribe(self.order["topics"], on_assign=self.assigned, on_revoke=self.revoked)
+        while not self.agent.stopping:
+            self.take()
+        self.finish()
+
+    def finish(self) -> None:
+        """Keep what was noted and leave the group."""
+        for table in self.tables():
+            table.close()
+        self.report(done=True)
+        try:
+            self.client.close()
+        except KafkaException as error:
+            print(f"leaving the group: {error}", file=sys.stderr)
+
     def read_all(self) -> None:
         """The witness: from the beginning of each partition to its present end."""
         parts = [
@@ -124,6 +149,7 @@ class Reading:
         wanted = {part: high for part, (low, high) in ends.items() if high > low}
         while any(self._position(part) < high for part, high in wanted.items()) and not self.agent.stopping:
             self.take()
+        self.finish()
 
     def _position(self, part: tuple[str, int]) -> int:
         """Where the client stands, which moves past transaction markers and compacted records as well."""
@@ -137,18 +163,9 @@ def main(order: dict[str, Any]) -> None:
     agent.gate("servers")
     reading = Reading(agent, order)
     if order["group"]:
-        reading.client.subscribe(order["topics"], on_assign=reading.assigned, on_revoke=reading.revoked)
-        while not agent.stopping:
-            reading.take()
+        reading.follow()
     else:
         reading.read_all()
-    for table in reading.tables():
-        table.close()
-    reading.report(done=True)
-    try:
-        reading.client.close()
-    except KafkaException as error:
-        print(f"leaving the group: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

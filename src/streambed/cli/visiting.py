@@ -10,6 +10,7 @@ import typer
 
 from streambed.cli.screen import IntoOption
 from streambed.runner import visiting
+from streambed.runner.whereabouts import command_on
 from streambed.runs import RUNS
 
 WHOLE = {"allow_interspersed_args": False}
@@ -27,6 +28,6 @@ def shell(
     Exit status: that of the command.
     """
     run, node, command = visiting.choose(words, into)
-    argv = visiting.command_in(run, node, command or [os.environ.get("SHELL", "/bin/sh")])
+    argv = command_on(run.directory, node, command or [os.environ.get("SHELL", "/bin/sh")])
     sys.stdout.flush()
     os.execve(argv[0], argv, {**os.environ, "TMPDIR": "/tmp", "STREAMBED_RUN": str(run.directory), "STREAMBED_NODE": node})

@@ -194,13 +194,14 @@ def _of_ways(experiment: Experiment) -> list[Problem]:
 
 
 def _of_ports(experiment: Experiment) -> list[Problem]:
-    """Two brokers on one host would want the same port."""
-    taken: dict[str, str] = {}
+    """Two servers on one host cannot have the same port."""
+    taken: dict[tuple[str, int], str] = {}
     found = []
     for name, component in experiment.components.items():
-        for key, node in component.places.items() if component.kind == "kafka" else ():
-            other = taken.setdefault(node, name)
-            if other != name:
-                says = f"'{node}' runs a broker of '{other}' already, and both would want the same port"
-                found.append(Problem(key=f"components.{name}.{key}", says=says))
+        for key, node in ((key, node) for key, node in component.places.items() if node):
+            for other, port in [(taken.setdefault((node, port), name), port) for port in component.ports]:
+                if other != name:
+                    says = f"'{node}' runs '{other}' already, and both would want port {port}"
+                    found.append(Problem(key=f"components.{name}.{key}", says=says))
+                    break
     return found

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streambed.errors import Problem, UsageError, suggestion
+from streambed.kinds.components.embedded import Embedded
 
 if TYPE_CHECKING:
     from streambed.experiment.model import Experiment
@@ -32,6 +33,8 @@ def answers(experiment: Experiment, *, addresses: Mapping[str, str], directory: 
         found |= {f"{node}.address": address, f"{node}.name": node}
     for name, component in experiment.components.items():
         found |= {f"{name}.{key}": text for key, text in component.answers().items()}
+        if isinstance(component, Embedded):
+            found[f"{name}.path"] = str(directory / "data" / name / component.file)
     return found
 
 

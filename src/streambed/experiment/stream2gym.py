@@ -13,10 +13,11 @@ from streambed.experiment.form import Form
 from streambed.experiment.graphml_file import Graph
 from streambed.experiment.model import Experiment
 from streambed.experiment.source import Place
-from streambed.experiment.stream2gym_files import ATTRIBUTES, attributes_of, properties_of
+from streambed.experiment.stream2gym_files import ATTRIBUTES, attributes_of
 from streambed.experiment.stream2gym_kafka import NAME, put_kafka
 from streambed.experiment.stream2gym_network import put_faults, put_topology
 from streambed.experiment.stream2gym_programs import put_consumers, put_job, put_producers
+from streambed.experiment.stream2gym_stores import put_store
 from streambed.experiment.yaml_file import VERSION, understood
 from streambed.experiment.yaml_text import yaml_text
 from streambed.units import Duration, Share
@@ -103,11 +104,7 @@ def _put_host(draft: Draft, host: Form) -> None:
     put_producers(draft, host)
     put_job(draft, host)
     put_consumers(draft, host)
-    store = [f"{key} {host.text(key)}" for key in ("storeType", "storeConfig", "mysqlConfig") if key in host]
-    if store:
-        keys = ", ".join(properties_of(draft, host.text("storeConfig")))
-        held = f" with {keys}" if keys else ""
-        draft.note(f"stores are not supported yet: {', '.join(store)}{held} has no effect, nothing is written there", host.node)
+    put_store(draft, host)
     if "cpuPercentage" in host:
         share = Share(host.real("cpuPercentage", 1, most=1))
         draft.put(("topology", "cpu", host.node), str(share), host.at("cpuPercentage"))

@@ -147,11 +147,12 @@ def _topic_lines(text: str) -> list[Document]:
     return documents
 
 
-def properties_of(draft: Draft, named: str) -> list[str]:
-    """The keys of a properties file, never its values: they may be secret. None if there is no such file."""
-    path = next((path for path in (draft.path.parent / named, Path(named)) if named and path.is_file()), None)
+def properties_of(draft: Draft, attributes: Form, key: str) -> dict[str, str]:
+    """The properties file that an attribute names. Values may be secret: tell no more of them than must be."""
+    path = draft.find(f"{attributes.node}: {key}", attributes.text(key), attributes.at(key))
     lines = path.read_text(errors="replace").splitlines() if path else []
-    return [line.partition("=")[0].strip() for line in lines if "=" in line and not line.lstrip().startswith(("#", "!"))]
+    pairs = [line.partition("=")[::2] for line in lines if "=" in line and not line.lstrip().startswith(("#", "!"))]
+    return {name.strip(): value.strip() for name, value in pairs}
 
 
 def first_of(form: Form, keys: Sequence[str]) -> str:

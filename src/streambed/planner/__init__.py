@@ -14,6 +14,7 @@ from streambed.experiment.shapes import read_samples, with_mean_delays
 from streambed.kinds.components.component import Site
 from streambed.kinds.components.consumer import reader
 from streambed.kinds.components.kafka import Kafka
+from streambed.kinds.components.store import Store
 from streambed.kinds.faults.degrade import Degrade
 from streambed.plan import Exposure, Machine, Plan, ProcessSpec
 from streambed.planner.captures import captures_of
@@ -22,6 +23,7 @@ from streambed.planner.limits import limited, refuse_limits
 from streambed.planner.links import links_of
 from streambed.planner.nodes import nodes_of
 from streambed.planner.refusals import refuse_too_much_memory, refuse_what_cannot_be
+from streambed.stores.store import Address
 
 __all__ = ["describe", "plan_for"]
 
@@ -55,6 +57,7 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
         declaration=declaration,
         samples_ns={fault.samples: samples[fault.samples] for fault in experiment.faults if isinstance(fault, Degrade) and fault.samples},
         exposures=tuple(_exposures(experiment)),
+        stores=dict(site.stores),
     )
 
 
@@ -77,11 +80,17 @@ def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *
         topics={topic: kafka.name for kafka in clusters for topic in kafka.topics},
         bootstraps={kafka.name: kafka.bootstrap for kafka in clusters},
         resolve=resolver(experiment, addresses=addresses, directory=directory),
+        stores=_stores(experiment, directory),
     )
 
 
 def _clusters(experiment: Experiment) -> list[Kafka]:
     return [component for component in experiment.components.values() if isinstance(component, Kafka)]
+
+
+def _stores(experiment: Experiment, directory: Path) -> dict[str, Address]:
+    stores = [component for component in experiment.components.values() if isinstance(component, Store)]
+    return {store.name: address for store in stores if (address := store.store_address(directory / "data" / store.name))}
 
 
 def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) -> Iterator[ProcessSpec]:

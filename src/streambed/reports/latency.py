@@ -45,7 +45,7 @@ def subscribers(history: History) -> dict[str, set[str]]:
     for topic, group in seen.select("topic", "group").unique().iter_rows():
         found.setdefault(topic, set()).add(group)
     group_of = dict(seen.select("consumer", "group").unique().iter_rows())
-    for name, consumer in history.components("consumer").items():
+    for name, consumer in history.components("consumer", "sink").items():
         reads = consumer.get("reads") or []
         for topic in [reads] if isinstance(reads, str) else reads:
             found.setdefault(topic, set()).add(group_of.get(name) or consumer.get("group") or name)

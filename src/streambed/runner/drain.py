@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from streambed.errors import ProcessError
-from streambed.kinds.components import Command, Consumer, Kafka, Producer, SparkJob
+from streambed.kinds.components import Command, Consumer, Kafka, Producer, Sink, SparkJob
 from streambed.kinds.components.component import Component
 from streambed.record import now_ns
 from streambed.runner.live_world import LiveWorld
@@ -84,7 +84,7 @@ class Drain:
     def _groups(self) -> dict[str, tuple[list[str], set[str]]]:
         groups: dict[str, tuple[list[str], set[str]]] = {}
         for consumer in self._components:
-            if isinstance(consumer, Consumer) and self._world.find(consumer.name).alive:
+            if isinstance(consumer, Consumer | Sink) and self._world.find(consumer.name).alive:
                 members, topics = groups.setdefault(consumer.group or consumer.name, ([], set()))
                 members.append(consumer.name)
                 topics.update(consumer.reads)

@@ -62,8 +62,8 @@ def prepare(experiment: Experiment, *, base: Path, into: Path = RUNS, notes: tup
 
 def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None) -> Run:
     """Carry out a plan and wait for its end; `on_look` is called ten times a second meanwhile. Ctrl-C stops the run in order."""
-    for kind in sorted({need for need in _needs(decided)}):
-        artifacts.jars(kind)
+    for kind in sorted({component["kind"] for component in decided.declaration["components"].values()}):
+        artifacts.demand(kind)
     directory = Path(decided.directory)
     with caps.applied(decided) as capped, listening(capped) as listened, _active(decided.name) as others:
         _make_folder(directory)
@@ -83,12 +83,6 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
         with contextlib.suppress(OSError):  # A full disk: the Arrow files stay and are just as readable.
             history.keep_as_parquet(directory)
     return run
-
-
-def _needs(decided: Plan) -> Iterator[str]:
-    for component in decided.declaration["components"].values():
-        if component["kind"] in artifacts.LOCKS:
-            yield component["kind"]
 
 
 def _make_folder(directory: Path) -> None:

@@ -44,6 +44,8 @@ class LiveWorld:
         self.links_changed: Callable[[], None] = lambda: None
         """Called after faults come or go, by whoever wants to know."""
         self.components: dict[str, Component] = {component.name: component for component in cast_of(plan.declaration).components}
+        for name in self.components:  # Also of those that start no process: a store may be a file there.
+            (self.directory / "data" / name).mkdir(parents=True, exist_ok=True)
         self._kept: dict[str, Any] = {}
         self._holders: dict[str, tuple[int, str]] = {}
 

@@ -237,7 +237,9 @@ def session_members(session: int) -> list[int]:
 def _lay_down(file: PlannedFile) -> None:
     path = Path(file.path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if file.source:
+    if Path(file.source or "/dev/null").is_dir():
+        shutil.copytree(file.source, path, dirs_exist_ok=True, symlinks=True)
+    elif file.source:
         shutil.copyfile(file.source, path)
     else:
         path.write_text(file.text)

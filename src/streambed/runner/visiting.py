@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streambed import runs
-from streambed.errors import UsageError, WorldError, suggestion
-from streambed.net import entering
-from streambed.record import read_json
-from streambed.runner.whereabouts import NAMESPACES
+from streambed.errors import UsageError, suggestion
 from streambed.runs import Run
 
 
@@ -47,19 +44,3 @@ def _named(word: str, into: Path, nodes: list[str]) -> Run:
             ) from None
         said = f"there is neither a run '{word}' in {into}/ nor a host of that name in the newest that goes on"
         raise UsageError(f"{said}. {suggestion(word, nodes)}") from None
-
-
-def command_in(run: Run, node: str, argv: Sequence[str]) -> list[str]:
-    """What to run outside to run `argv` on a node of a run."""
-    inodes = read_json(run.directory / NAMESPACES)
-    if node not in inodes:
-        raise WorldError(f"the network of {run.name}/{run.directory.name} is still being built: try again in a moment")
-    try:
-        task = entering.task_in(entering.family(read_json(run.directory / "status.json")["pid"]), inodes[node])
-    except PermissionError:
-        raise WorldError(f"{run.name}/{run.directory.name} is run by another user: only that one, or root, may enter its hosts") from None
-    except (FileNotFoundError, ProcessLookupError):
-        task = None
-    if task is None:
-        raise WorldError(f"{run.name}/{run.directory.name} has just ended")
-    return entering.command(task, argv)

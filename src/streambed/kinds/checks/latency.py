@@ -52,10 +52,10 @@ class Latency:
         return {name: limit for name, limit in given.items() if limit is not None}
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
-        """It must be of a consumer, or of a Spark job that says what it reads and writes."""
-        known = {name: found for name, found in components.items() if found.kind in ("consumer", "spark_job")}
+        """It must be of a consumer, a sink, or a Spark job that says what it reads and writes."""
+        known = {name: found for name, found in components.items() if found.kind in ("consumer", "sink", "spark_job")}
         if self.of not in known:
-            return [Problem(key="of", says=f"no consumer or Spark job is called '{self.of}'. {suggestion(self.of, known)}")]
+            return [Problem(key="of", says=f"no consumer, sink or Spark job is called '{self.of}'. {suggestion(self.of, known)}")]
         found = known[self.of]
         if found.kind == "spark_job" and not (found.reads and found.writes):
             return [Problem(key="of", says=f"'{self.of}' must declare the topics that it reads and writes")]
@@ -118,7 +118,7 @@ def journeys(history: History, component: str) -> pl.DataFrame:
     if batches or component in history.components("spark_job"):
         return inputs_and_sights(history, component)
     own = history.ledger.seen.filter((pl.col("consumer") == component) & pl.col("producer").is_not_null())
-    reads = topics_in(history.components("consumer").get(component, {}).get("reads"))
+    reads = topics_in(history.components("consumer", "sink").get(component, {}).get("reads"))
     first = own.group_by(IDENTITY).agg(pl.col("seen").min())
     # A job may give a record on to another topic, header and all: it is still the record that its producer sent.
     awaited = pl.col("topic").is_in(list(reads)) | pl.col("producer").is_in(own["producer"].unique().to_list())

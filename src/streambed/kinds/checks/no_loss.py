@@ -30,14 +30,13 @@ class NoLoss:
     kind: Literal["no_loss"] = "no_loss"
     topic: str
     by: tuple[str, ...] = ()
-    """Names of the groups, consumers or jobs that must see everything; default: all that read the topic."""
+    """Names of the groups, consumers, sinks or jobs that must see everything; default: all that read the topic."""
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
         """The topic must be declared, and those named in `by` must read it."""
         topics = {topic for found in components.values() if found.kind == "kafka" for topic in found.topics}
-        readers = {
-            name: found for name, found in components.items() if found.kind in ("consumer", "spark_job") and self.topic in found.reads
-        }
+        able = ("consumer", "sink", "spark_job")
+        readers = {name: found for name, found in components.items() if found.kind in able and self.topic in found.reads}
         names = {*readers, *(found.group for found in readers.values() if found.kind == "consumer" and found.group)}
         wrong = [] if self.topic in topics else [Problem(key="topic", says=f"no topic '{self.topic}'. {suggestion(self.topic, topics)}")]
         unread = [name for name in self.by if name not in names]

@@ -36,7 +36,7 @@ def topics_in(declared: object) -> tuple[str, ...]:
 def readers_of(history: History, topic: str) -> list[Reader]:
     """All who were declared to read a topic, and all who did."""
     groups: dict[str, dict[str, Any]] = {}
-    for name, declared in history.components("consumer").items():
+    for name, declared in history.components("consumer", "sink").items():
         if topic in topics_in(declared.get("reads")):
             groups.setdefault(declared.get("group") or name, {})[name] = declared
     seen = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") != WITNESS))

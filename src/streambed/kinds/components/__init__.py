@@ -1,9 +1,16 @@
 """Components: what can run on the nodes."""
 
+from streambed.kinds.components.cassandra import Cassandra
 from streambed.kinds.components.command import Command
 from streambed.kinds.components.consumer import Consumer
+from streambed.kinds.components.embedded import Embedded
 from streambed.kinds.components.kafka import Kafka
+from streambed.kinds.components.mariadb import MariaDB
+from streambed.kinds.components.mongodb import MongoDB
+from streambed.kinds.components.postgresql import PostgreSQL
 from streambed.kinds.components.producer import Producer
+from streambed.kinds.components.redis import Redis
+from streambed.kinds.components.sink import Sink
 from streambed.kinds.components.spark_job import SparkJob
 from streambed.kinds.components.traffic import Traffic
 
@@ -14,6 +21,28 @@ COMPONENTS = {
     "consumer": Consumer,
     "traffic": Traffic,
     "command": Command,
+    "postgresql": PostgreSQL,
+    "mariadb": MariaDB,
+    "cassandra": Cassandra,
+    "redis": Redis,
+    "mongodb": MongoDB,
+    "embedded": Embedded,
+    "sink": Sink,
 }
 
-__all__ = ["COMPONENTS", "Command", "Consumer", "Kafka", "Producer", "SparkJob", "Traffic"]
+__all__ = [
+    "COMPONENTS",
+    "Cassandra",
+    "Command",
+    "Consumer",
+    "Embedded",
+    "Kafka",
+    "MariaDB",
+    "MongoDB",
+    "PostgreSQL",
+    "Producer",
+    "Redis",
+    "Sink",
+    "SparkJob",
+    "Traffic",
+]

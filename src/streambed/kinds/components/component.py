@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from streambed.artifacts import Java
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.limits import Limits
 from streambed.plan import Machine, ProcessSpec
+from streambed.stores.store import Address
 from streambed.world import Missing, World
 
 
@@ -35,6 +36,8 @@ class Site:
     """Bootstrap servers of each Kafka component."""
     resolve: Callable[[str, str], str]
     """`resolve(text, component)` replaces references such as {kafka.bootstrap} and {self.checkpoint}."""
+    stores: Mapping[str, Address] = field(default_factory=dict)
+    """Where clients find each store."""
 
     def data(self, component: str) -> Path:
         """Where a component keeps what must last as long as the run."""
@@ -88,6 +91,10 @@ class Component(Protocol):
     def limits(self) -> Limits | None:
         """What its processes may use of the machine."""
 
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The ports that it takes on each of its hosts, as far as they are known."""
+
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """What is wrong with it beside the others; keys relative to the component."""
 
@@ -119,6 +126,11 @@ class OnOneNode:
     @property
     def needs(self) -> tuple[str, ...]:
         """Nothing."""
+        return ()
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """None that are known."""
         return ()
 
     def answers(self) -> dict[str, str]:

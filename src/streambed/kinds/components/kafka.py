@@ -89,6 +89,11 @@ class Kafka:
         return ("kafka",)
 
     @property
+    def ports(self) -> tuple[int, ...]:
+        """What a broker takes, and what it would take as a controller."""
+        return (BROKER_PORT, CONTROLLER_PORT)
+
+    @property
     def bootstrap(self) -> str:
         """What clients are given to find the cluster."""
         return ",".join(f"{node}:{BROKER_PORT}" for node in self.nodes)

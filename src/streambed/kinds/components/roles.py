@@ -83,7 +83,7 @@ def _coordinator(wanted: Role, clusters: Mapping[str, Any], components: Mapping[
 
 def groups_of(components: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The groups of all consumers, and topics that each reads."""
-    consumers = [component for component in components.values() if component.kind == "consumer"]
+    consumers = [component for component in components.values() if component.kind in ("consumer", "sink")]
     return {consumer.group or consumer.name: consumer.reads for consumer in consumers}
 
 

@@ -85,6 +85,11 @@ class Traffic:
         return False
 
     @property
+    def ports(self) -> tuple[int, ...]:
+        """Those that it takes differ for each component by themselves."""
+        return ()
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """Nothing."""
         return ()

@@ -1,0 +1,86 @@
+"""The stores of a stream2gym file: a server or a file on the host itself, and a sink for each topic that was to be written there."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from streambed.errors import suggestion
+from streambed.experiment.draft import Draft
+from streambed.experiment.form import Form
+from streambed.experiment.stream2gym_files import first_of, properties_of
+from streambed.experiment.stream2gym_kafka import NAME as KAFKA
+
+STORES: dict[str, dict[str, Any]] = {
+    "mysql": {"kind": "mariadb"},
+    "mariadb": {"kind": "mariadb"},
+    "postgresql": {"kind": "postgresql"},
+    "mongodb": {"kind": "mongodb"},
+    "cassandra": {"kind": "cassandra"},
+    "redis": {"kind": "redis"},
+    "rocksdb": {"kind": "embedded", "engine": "rocksdb"},
+    "sqlite": {"kind": "embedded", "engine": "sqlite"},
+    "duckdb": {"kind": "embedded", "engine": "duckdb"},
+}
+"""What each type becomes; stream2gym documents MySQL, MongoDB and RocksDB."""
+USUAL = "MySQL"
+"""What a configuration without a type is for."""
+
+
+def put_store(draft: Draft, host: Form) -> None:
+    """The store of a host, if it has one."""
+    key = first_of(host, ("storeConfig", "mysqlConfig"))
+    asked = host.text("storeType", USUAL if key in host else "")
+    if not asked:
+        return
+    body = STORES.get(asked.lower())
+    if body is None:
+        host.wrong("storeType", f"there is no store '{asked}'. {suggestion(asked.lower(), STORES)}")
+        return
+    name = f"{host.node}-store"
+    place = {"nodes": [host.node]} if body["kind"] == "cassandra" else {"node": host.node}
+    draft.put(("components", name), {**body, **place}, host.at("storeType" if "storeType" in host else key))
+    noun = "MariaDB, in MySQL's protocol," if asked.lower() == "mysql" else asked
+    draft.note(f"storeType {asked}: {noun} runs on the host itself, inside the network; {{{name}.{_reference(body)}}} is where", host.node)
+    if key in host:
+        _put_sinks(draft, host, key, name, body)
+
+
+def _reference(body: dict[str, Any]) -> str:
+    return "path" if body["kind"] == "embedded" else "address"
+
+
+def _put_sinks(draft: Draft, host: Form, key: str, store: str, body: dict[str, Any]) -> None:
+    """What Kafka Connect was to write: a table for each topic that its properties name."""
+    properties = properties_of(draft, host, key)
+    ignored = ", ".join(name for name in properties if name not in ("topics", "topics.regex"))
+    if ignored:
+        draft.note(
+            f"{key} {host.text(key)}: {ignored} {'have' if ',' in ignored else 'has'} no effect: the store is the host's own", host.node
+        )
+    topics = _topics(draft, host, key, properties)
+    if topics and body["kind"] == "mongodb":
+        draft.note(f"{', '.join(topics)} {'are' if topics[1:] else 'is'} not written to MongoDB: no sink can", host.node)
+        return
+    for number, topic in enumerate(topics, 1):
+        table = re.sub(r"[^A-Za-z0-9_]", "_", topic)
+        table = table if table[0].isalpha() else f"t{table}"
+        sink = {"kind": "sink", "node": host.node, "reads": topic, "store": store, "table": table[:48]}
+        draft.put(("components", f"{host.node}-sink-{number}"), sink, host.at(key))
+        draft.note(
+            "a sink writes each record as a row: topic, partition, offset, timestamp, key and value, which is not taken apart", host.node
+        )
+
+
+def _topics(draft: Draft, host: Form, key: str, properties: dict[str, str]) -> list[str]:
+    known = list(draft.document.content["components"].get(KAFKA, {}).get("topics", {}))
+    listed = [topic.strip() for topic in properties.get("topics", "").split(",") if topic.strip()]
+    for topic in listed:
+        if topic not in known:
+            host.wrong(key, f"topics: there is no topic '{topic}'. {suggestion(topic, known)}")
+    try:
+        wanted = re.compile(properties.get("topics.regex", "(?!)"))
+    except re.error as error:
+        host.wrong(key, f"topics.regex: '{properties['topics.regex']}' is no regular expression: {error}")
+        return []
+    return [topic for topic in known if topic in listed or wanted.fullmatch(topic)]

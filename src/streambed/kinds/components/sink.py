@@ -1,0 +1,121 @@
+"""Sink: what topics hold, written into a table of a store, without any code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from streambed.errors import Problem, suggestion
+from streambed.kinds.components.component import OnOneNode, Site, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.place import Placed
+from streambed.kinds.components.store import Store
+from streambed.kinds.components.topics import Topics
+from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.plan import OnExit, ProcessSpec
+from streambed.stores.store import COLUMNS
+from streambed.world import Missing, World
+
+Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,47}$")]
+"""What tables and columns may be called in every store."""
+
+
+@declared
+class Sink(OnOneNode):
+    """Writes each record of `reads` into a table of `store`, once, however often it is read."""
+
+    kind: Literal["sink"] = "sink"
+    name: Name
+    node: str = ""
+    """The host."""
+    place: Placed = None
+    """How the host is chosen if `node` does not name it."""
+    reads: Annotated[Topics, Field(min_length=1)]
+    """A topic or several."""
+    store: str
+    """The component that keeps the table."""
+    table: Word
+    """It is made unless it is there."""
+    format: Literal["text", "bytes", "json"] = "text"
+    """What keys and values are: text in UTF-8, any bytes, or JSON, of which `columns` are taken."""
+    columns: dict[Word, Literal["text", "integer", "real", "boolean"]] = Field(default_factory=dict)
+    """More columns of the table with their types, each filled from the key of that name in a JSON value; empty where there is none."""
+    settings: dict[str, Setting] = Field(default_factory=dict)
+    """Any of librdkafka's settings."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
+    on_exit: OnExit = "fail"
+
+    @property
+    def group(self) -> str:
+        """It reads as a consumer group of its own."""
+        return self.name
+
+    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+        """Its topics and its store must be declared."""
+        return [*unknown_topics(self.reads, others, "reads"), *self._of_store(others), *self._of_columns()]
+
+    def _of_store(self, others: Mapping[str, Any]) -> list[Problem]:
+        stores = {name: other for name, other in others.items() if isinstance(other, Store)}
+        store = stores.get(self.store)
+        if store is None:
+            return [Problem(key="store", says=f"there is no store '{self.store}'. {suggestion(self.store, stores)}")]
+        address = store.store_address(Path())
+        if address is None:
+            return [Problem(key="store", says=f"'{self.store}' is a {others[self.store].kind}, which no sink can write: bring a command")]
+        if address.path and self.node and others[self.store].node != self.node:
+            return [Problem(key="node", says=f"'{self.store}' is a file on '{others[self.store].node}': its sink must be there too")]
+        return []
+
+    def _of_columns(self) -> list[Problem]:
+        taken = [
+            Problem(key=f"columns.{name}", says="every sink's table has such a column already") for name in COLUMNS if name in self.columns
+        ]
+        if self.columns and self.format != "json":
+            taken.append(Problem(key="columns", says=f"columns are taken from JSON, but `format` is {self.format}: give `format: json`"))
+        return taken
+
+    def answers(self) -> dict[str, str]:
+        """References to it."""
+        return {"group": self.group, "table": self.table}
+
+    def processes(self, site: Site) -> list[ProcessSpec]:
+        """One agent."""
+        bootstrap = site.bootstrap_for(self.reads)
+        kept = "bytes" if self.format == "bytes" else "text"
+        order = {
+            "consumer": self.name,
+            "group": self.group,
+            "topics": list(self.reads),
+            "keep": False,
+            "client": {
+                "bootstrap.servers": bootstrap,
+                "group.id": self.group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": "false",
+                **{key: setting_text(value) for key, value in self.settings.items()},
+            },
+            "store": site.stores[self.store].plain(),
+            "table": {"name": self.table, "columns": {**COLUMNS, "key": kept, "value": kept, **self.columns}},
+            "format": self.format,
+            "taken": list(self.columns),
+        }
+        return [
+            ProcessSpec(
+                name=self.name,
+                component=self.name,
+                node=self.node,
+                argv=(site.machine.python, "-m", "streambed.agents.sink", json.dumps(order)),
+                env=site.variables(self.name, self.node, bootstrap),
+                on_exit=self.on_exit,
+                starts="ready",
+            )
+        ]
+
+    def readiness(self, world: World) -> Missing:
+        """Ready when its table is there and it has been given its partitions."""
+        return when_gauge_is_ready(world, self.name)

@@ -1,0 +1,56 @@
+"""DuckDB: a file, which one program at a time may open for writing, and only while it does none may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import duckdb
+
+from streambed.errors import StoreError
+from streambed.stores.sql import Dialect, SqlStore
+from streambed.stores.store import Address, Answer, SinkTable
+
+DIALECT = Dialect(errors=(duckdb.Error,), lost=lambda error: False)
+
+
+class DuckDB:
+    """Opens the file for each thing that is asked and lets go of it again, so that others have their turn."""
+
+    def __init__(self, address: Address, read_only: bool) -> None:
+        self._path = address.path
+        self._read_only = read_only
+
+    def _open(self) -> SqlStore:
+        try:
+            return SqlStore(duckdb.connect(self._path, read_only=self._read_only), DIALECT)
+        except duckdb.IOException as error:
+            raise StoreError(f"the file cannot be opened, another program may be writing it: {error}") from error
+
+    def ask(self, text: str) -> Answer:
+        """Carry out one statement."""
+        store = self._open()
+        try:
+            return store.ask(text)
+        finally:
+            store.close()
+
+    def make_table(self, table: SinkTable) -> None:
+        """Make a table unless it is there."""
+        self.ask(DIALECT.creation(table))
+
+    def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
+        """All rows or none."""
+        store = self._open()
+        try:
+            store.write(table, rows)
+        finally:
+            store.close()
+
+    def close(self) -> None:
+        """It is closed already."""
+
+
+def connect(address: Address, read_only: bool) -> DuckDB:
+    """The file is opened when something is asked."""
+    return DuckDB(address, read_only)

@@ -1,0 +1,37 @@
+"""MariaDB, in the protocol of MySQL, through PyMySQL."""
+
+from __future__ import annotations
+
+import pymysql
+
+from streambed.stores.sql import Dialect, SqlStore, said
+from streambed.stores.store import CONNECT_S, Address
+
+USER = "streambed"
+CLIENT_ERRORS = range(2000, 3000)
+"""Numbers of errors that the client finds by itself: no server, a lost connection."""
+
+
+def lost(error: Exception) -> bool:
+    """PyMySQL's classes do not tell a lost connection from an unknown column; the numbers do."""
+    number = error.args[0] if error.args else 0
+    return isinstance(error, OSError | pymysql.err.InterfaceError) or number in CLIENT_ERRORS
+
+
+DIALECT = Dialect(
+    errors=(pymysql.err.MySQLError, OSError),
+    lost=lost,
+    quote="`",
+    placeholder="%s",
+    types={"text": "longtext", "bytes": "longblob"},
+    insert="replace into",
+)
+
+
+def connect(address: Address, read_only: bool) -> SqlStore:
+    """Open a connection."""
+    with said(DIALECT):
+        connection = pymysql.connect(
+            host=address.hosts[0], port=address.port, user=USER, database=address.database, connect_timeout=CONNECT_S, autocommit=True
+        )
+    return SqlStore(connection, DIALECT)

@@ -1,0 +1,97 @@
+"""What all SQL stores share: they are asked and written through Python's database interface, each in its own dialect."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from streambed.errors import QueryError, StoreError
+from streambed.stores.store import KEY, Answer, SinkTable
+
+TYPES = {
+    "name": "varchar(249)",  # The longest name of a topic; MariaDB cannot have text without a limit in a key.
+    "text": "text",
+    "bytes": "blob",
+    "integer": "bigint",
+    "real": "double precision",
+    "boolean": "boolean",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How a database differs from others; `lost` tells those of its driver's errors that mean that it does not answer."""
+
+    errors: tuple[type[Exception], ...]
+    lost: Callable[[Exception], bool]
+    quote: str = '"'
+    placeholder: str = "?"
+    types: dict[str, str] = field(default_factory=dict)
+    insert: str = "insert or replace into"
+    conflict: bool = False
+    """Whether taking another row's place is said at the end, as `on conflict … do update`."""
+
+    def quoted(self, name: str) -> str:
+        """A name that may be a word of the language too, as `offset` is."""
+        return f"{self.quote}{name}{self.quote}"
+
+    def creation(self, table: SinkTable) -> str:
+        """The statement that makes a sink's table."""
+        types = {**TYPES, **self.types}
+        columns = [f"{self.quoted(name)} {types[kind]}" for name, kind in table.columns.items()]
+        key = ", ".join(map(self.quoted, KEY))
+        return f"create table if not exists {self.quoted(table.name)} ({', '.join(columns)}, primary key ({key}))"
+
+    def upsert(self, table: SinkTable) -> str:
+        """The statement that writes one row, whether or not it is there already."""
+        names = ", ".join(map(self.quoted, table.columns))
+        marks = ", ".join([self.placeholder] * len(table.columns))
+        others = [self.quoted(name) for name in table.columns if name not in KEY]
+        changed = ", ".join(f"{name} = excluded.{name}" for name in others)
+        end = f" on conflict ({', '.join(map(self.quoted, KEY))}) do update set {changed}" if self.conflict else ""
+        return f"{self.insert} {self.quoted(table.name)} ({names}) values ({marks}){end}"
+
+
+class SqlStore:
+    """An open database whose connection commits each statement by itself."""
+
+    def __init__(self, connection: Any, dialect: Dialect) -> None:
+        self._connection = connection
+        self._dialect = dialect
+
+    def ask(self, text: str) -> Answer:
+        """Carry out one statement."""
+        with said(self._dialect):
+            cursor = self._connection.cursor()
+            cursor.execute(text)
+            if not cursor.description:
+                return Answer()
+            return Answer(columns=tuple(column[0] for column in cursor.description), rows=[tuple(row) for row in cursor.fetchall()])
+
+    def make_table(self, table: SinkTable) -> None:
+        """Make a table unless it is there."""
+        self.ask(self._dialect.creation(table))
+
+    def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
+        """All rows or none."""
+        with said(self._dialect):
+            cursor = self._connection.cursor()
+            cursor.execute("begin")
+            cursor.executemany(self._dialect.upsert(table), list(rows))
+            cursor.execute("commit")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with contextlib.suppress(*self._dialect.errors):
+            self._connection.close()
+
+
+@contextlib.contextmanager
+def said(dialect: Dialect) -> Iterator[None]:
+    """A driver's errors in our words."""
+    try:
+        yield
+    except dialect.errors as error:
+        raise (StoreError if dialect.lost(error) else QueryError)(str(error).strip()) from error

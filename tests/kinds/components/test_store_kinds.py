@@ -1,0 +1,137 @@
+"""Stores as declared: their commands, what refers to them, and what cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes import FakeWorld
+
+from streambed.errors import DeclarationError
+from streambed.experiment.yaml_file import read
+from streambed.kinds.components import Cassandra, Embedded, PostgreSQL, Redis
+from streambed.plan import Machine, Plan, ProcessSpec
+from streambed.planner import plan_for
+
+FILE = """\
+version: 1
+name: stores
+duration: 5s
+topology:
+  links: [{ends: [one, two]}]
+components:
+  kafka: {kind: kafka, nodes: [one], topics: {lines: {}}}
+  pg: {kind: postgresql, node: two, settings: {fsync: true}}
+  maria: {kind: mariadb, node: two}
+  cache: {kind: redis, node: two}
+  ring: {kind: cassandra, nodes: [one, two], replicas: 2, heap: 256MiB}
+  file: {kind: embedded, node: two, engine: sqlite}
+  to-pg: {kind: sink, node: one, reads: lines, store: pg, table: lines, format: json, columns: {n: integer}}
+  to-file: {kind: sink, node: two, reads: lines, store: file, table: lines, format: bytes}
+  all: {kind: command, node: one, argv: [echo, "{pg.url}", "{maria.jdbc}", "{cache.address}",
+        "{ring.hosts}", "{file.path}", "{to-pg.table}"]}
+"""
+
+
+def plan_of(folder: Path, text: str = FILE) -> Plan:
+    (folder / "a.yaml").write_text(text)
+    machine = Machine(java="/opt/java", java_version=21, python="/opt/python", means="netem")
+    return plan_for(read(folder / "a.yaml"), machine, base=folder, directory=Path("/run"))
+
+
+def process(plan: Plan, name: str) -> ProcessSpec:
+    return next(spec for spec in plan.processes if spec.name == name)
+
+
+def complaint(folder: Path, old: str, new: str) -> str:
+    assert FILE.count(old) == 1
+    (folder / "a.yaml").write_text(FILE.replace(old, new))
+    with pytest.raises(DeclarationError) as refused:
+        read(folder / "a.yaml")
+    (problem,) = refused.value.problems
+    return f"{problem.key}: {problem.says}"
+
+
+def test_programs_learn_where_stores_are(tmp_path: Path) -> None:
+    assert process(plan_of(tmp_path), "all").argv[1:] == (
+        "postgresql://postgres@two:5432/postgres",
+        "jdbc:mariadb://two:3306/streambed?user=streambed",
+        "two:6379",
+        "one,two",
+        "/run/data/file/store.sqlite",
+        "lines",
+    )
+
+
+def test_postgresql_is_not_root_and_takes_its_settings(tmp_path: Path) -> None:
+    spec = process(plan_of(tmp_path), "pg")
+
+    assert spec.argv[:2] == ("unshare", "--user")
+    order = json.loads(spec.argv[-1])
+    assert order["argv"][0].endswith("/bin/postgres")
+    assert "fsync=true" in order["argv"]
+    assert order["stale"] == ["/run/data/pg/cluster/postmaster.pid"]
+
+
+def test_a_ring_shares_its_tokens_equally_and_each_node_is_a_seed(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    one, two = (json.loads(process(plan, f"ring/{node}").files[0].text) for node in ("one", "two"))
+
+    assert (one["initial_token"], two["initial_token"]) == (str(-(2**63)), "0")
+    assert one["seed_provider"] == two["seed_provider"]
+    assert two["listen_address"] == plan.node("two").address
+    assert "-Xmx256m" in process(plan, "ring/one").argv
+
+
+def test_a_sink_is_told_its_store_and_its_columns(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    order = json.loads(process(plan, "to-pg").argv[-1])
+    other = json.loads(process(plan, "to-file").argv[-1])
+
+    assert order["store"] == {"engine": "postgresql", "hosts": ["two"], "port": 5432, "database": "postgres", "path": ""}
+    assert order["table"]["columns"]["n"] == "integer"
+    assert other["store"]["path"] == "/run/data/file/store.sqlite"
+    assert other["table"]["columns"]["value"] == "bytes"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("store: file", "store: fil", "components.to-file.store: there is no store 'fil'. Did you mean 'file'?"),
+        ("store: pg,", "store: kafka,", "components.to-pg.store: there is no store 'kafka'. There is cache, file, maria, pg, ring."),
+        ("to-file: {kind: sink, node: two", "to-file: {kind: sink, node: one", "components.to-file.node: 'file' is a file on 'two'"),
+        ("format: json, ", "", "components.to-pg.columns: columns are taken from JSON, but `format` is text"),
+        ("{n: integer}", "{offset: integer}", "components.to-pg.columns.offset: every sink's table has such a column already"),
+        ("kind: mariadb, node: two", "kind: mariadb, node: two, port: 5432", "components.maria.node: 'two' runs 'pg' already, and both"),
+        ("replicas: 2", "replicas: 3", "components.ring.replicas: 3 replicas need as many nodes, but there are 2"),
+        ("nodes: [one, two], rep", "nodes: [two, two], rep", "components.ring.nodes: a node is named twice"),
+        ("engine: sqlite", "engine: oracle", "components.file.engine"),
+        ("{pg.url}", "{pg.uri}", "components.all.argv.1: nothing answers to {pg.uri}. Did you mean 'pg.url'?"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert complaint(tmp_path, old, new).startswith(says)
+
+
+def test_no_sink_writes_mongodb(tmp_path: Path) -> None:
+    more = "kind: mongodb, node: two}\n  x: {kind: sink, node: one, reads: lines, store: cache, table: t}"
+
+    assert "which no sink can write" in complaint(tmp_path, "kind: redis, node: two}", more)
+
+
+@pytest.mark.parametrize("store", [PostgreSQL(name="s", node="localhost", port=1), Redis(name="s", node="localhost", port=1)])
+def test_a_server_that_does_not_answer_is_not_ready(store: PostgreSQL | Redis) -> None:
+    assert store.readiness(FakeWorld())().startswith("it does not answer: ")
+
+
+def test_a_ring_that_does_not_answer_is_not_ready() -> None:
+    assert Cassandra(name="r", nodes=("localhost",), port=1).readiness(FakeWorld())().startswith("it does not answer")
+
+
+def test_an_embedded_store_is_set_up_before_others_start(tmp_path: Path) -> None:
+    (tmp_path / "data" / "file").mkdir(parents=True)
+    store = Embedded(name="file", node="a", engine="sqlite", setup=("create table t (a int)",))
+
+    assert store.readiness(FakeWorld(tmp_path))() == ""
+    assert (tmp_path / "data" / "file" / "store.sqlite").exists()
