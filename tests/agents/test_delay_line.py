@@ -122,7 +122,7 @@ def test_a_cut_queue_drops_every_packet_until_it_is_mended() -> None:
 def test_after_a_change_packets_that_wait_keep_their_time_and_may_be_overtaken() -> None:
     channel = Channel()
     queue = queue_of(channel, delay_ns=30 * MS)
-    slow = [take(queue, packet) for packet in (1, 2)][0]
+    slow, _ = (take(queue, packet) for packet in (1, 2))
     queue.change({"delay_ns": 5 * MS})
     quick = take(queue, 3)
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ class DelayLine:
             raise MachineError(f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})")
 
     def statistics(self) -> dict[str, Any]:
-        """Its newest gauge, empty before the first: written_ns; packets and dropped so far; late_mean_ns, late_max_ns, late_packets since."""
+        """Its newest gauge, empty before the first: written_ns; packets and dropped so far; lateness since the one before."""
         return record.read_json(self._gauge)
 
     def end(self) -> None:
@@ -83,7 +82,10 @@ def delay_line(queues: list[dict[str, Any]], *, seed: int, directory: Path) -> I
     descriptors = sorted({int(queue[key]) for queue in queues for key in ("namespace", "sender_namespace") if key in queue})
     argv = [sys.executable, "-I", "-S", str(PROGRAM), str(declared)]
     with log.open("wb") as errors:
-        start = partial(subprocess.Popen, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, pass_fds=descriptors)
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, pass_fds=descriptors)
+
         process = realtime.call(start)
     line = DelayLine(process, gauge, log)
     try:

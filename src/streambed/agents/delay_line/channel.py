@@ -95,7 +95,8 @@ class Slots:
 
     def fill(self, descriptor: int) -> int:
         """Take what waits, as much as there is room for; how many messages came."""
-        return max(0, self._receive(descriptor, self._headers, SLOTS, socket.MSG_DONTWAIT, None))
+        came: int = self._receive(descriptor, self._headers, SLOTS, socket.MSG_DONTWAIT, None)
+        return max(0, came)
 
     def packets(self, count: int) -> Iterable[tuple[int, int, int]]:
         """Of the first so many messages: the kind, which is IS_PACKET or tells of an error; the queue's number, the packet's id."""
