@@ -13,7 +13,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from conftest import lack
 from serving import ENCODING, Running, load, payload, record, replayed, running
 
 from gateway_traffic.client.office import ClientProtocol, Patience
@@ -22,6 +21,7 @@ from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.records import ENCODINGS
 from gateway_traffic.tokens import Tokens
 from streambed.lone_broker import free_ports
+from tests.conftest import lack
 
 HEADERS = {"Content-Type": ENCODING.content_type}
 PATH = "/v1/counter"

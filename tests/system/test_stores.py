@@ -13,11 +13,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import lack
 from running import ROOT, STREAMBED, end_now, only_run, phases, start, streambed, wait_for
 
 from streambed import Run, artifacts
 from streambed.errors import QueryError, StreambedError
+from tests.conftest import lack
 
 pytestmark = pytest.mark.system
 NOBODY = 65534
