@@ -17,6 +17,7 @@ from streambed.agents.delay_line.queue import PLAIN, Queue, needs_single, needs_
 
 REALTIME_PRIORITY = 10
 SLICE_NS = 100_000
+IN_REAL_TIME = "in real time"
 PR_SET_TIMERSLACK = 29
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 
@@ -40,10 +41,10 @@ def be_punctual() -> str:
     libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     gc.disable()
     if os.sched_getscheduler(0) == os.SCHED_FIFO:  # Whoever started us had it before the box was entered: inside it is refused.
-        return "in real time"
+        return IN_REAL_TIME
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REALTIME_PRIORITY))
-        return "in real time"
+        return IN_REAL_TIME
     except PermissionError:
         wish = ctypes.create_string_buffer(struct.pack("=IIQiIQQQ", 48, 0, 0, 0, 0, SLICE_NS, 0, 0))
         refused = libc.syscall(SCHED_SETATTR.get(os.uname().machine, -1), 0, wish, 0)
@@ -58,6 +59,6 @@ def main(path: str) -> None:
     channels, queues = open_queues(declared, gauge)
     scheduled = be_punctual()  # Before the thread, which inherits it: a slow one would make us wait for Python's lock.
     threading.Thread(target=gauge.keep, args=(declared["gauge"],), daemon=True).start()
-    engine = Engine(channels, queues)
+    engine = Engine(channels, queues, in_real_time=scheduled == IN_REAL_TIME)
     os.write(STDOUT, f"ready {scheduled}\n".encode())
     engine.run()
