@@ -82,3 +82,13 @@ def cpu_groups() -> str:
 def browser() -> str:
     """Path of the browser; the test also carries the marker of that name."""
     return find_browser() or lack(lacks_browser())
+
+
+@pytest.fixture(scope="session")
+def store_servers() -> None:
+    """The servers of stores have been fetched."""
+    for kind in ("postgresql", "mariadb", "cassandra", "redis"):
+        try:
+            artifacts.demand(kind)
+        except StreambedError as error:
+            lack(str(error))

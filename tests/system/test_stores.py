@@ -16,10 +16,9 @@ import pytest
 from running import ROOT, STREAMBED, end_now, only_run, phases, start, streambed, wait_for
 
 from streambed import Run, artifacts
-from streambed.errors import QueryError, StreambedError
-from tests.conftest import lack
+from streambed.errors import QueryError
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("store_servers")]
 NOBODY = 65534
 RECORDS = 200 * 15
 EXPERIMENT = """
@@ -74,15 +73,6 @@ components:
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def servers() -> None:
-    for kind in ("postgresql", "mariadb", "cassandra", "redis"):
-        try:
-            artifacts.demand(kind)
-        except StreambedError as error:
-            lack(str(error))
-
-
 def counts(run: Run) -> dict[str, int]:
     """How many records each store says it has, all asked at once."""
     with ThreadPoolExecutor(len(COUNTS)) as pool:
@@ -90,7 +80,7 @@ def counts(run: Run) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Run, dict[str, int], str]]:
+def filled(tmp_path_factory: pytest.TempPathFactory, store_servers: None) -> Iterator[tuple[Run, dict[str, int], str]]:
     """A run that is over, what its stores said while it lasted, and what it printed."""
     folder = tmp_path_factory.mktemp("stores")
     (folder / "experiment.yaml").write_text(EXPERIMENT)
