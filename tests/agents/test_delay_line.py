@@ -122,7 +122,7 @@ def test_a_cut_queue_drops_every_packet_until_it_is_mended() -> None:
 def test_after_a_change_packets_that_wait_keep_their_time_and_may_be_overtaken() -> None:
     channel = Channel()
     queue = queue_of(channel, delay_ns=30 * MS)
-    slow = [take(queue, packet) for packet in (1, 2)][0]
+    slow, _ = (take(queue, packet) for packet in (1, 2))
     queue.change({"delay_ns": 5 * MS})
     quick = take(queue, 3)
 
@@ -149,6 +149,7 @@ def test_after_a_change_nothing_overtakes_where_order_is_kept() -> None:
         ({"loss": 0.01}, True, False),
         ({"loss": 1}, False, False),
         ({"enter": 0.1}, True, False),
+        ({"jitter_ns": 5}, True, False),
         ({"reorder": 0.1}, True, False),
         ({"duplicate": 0.1}, True, True),
         ({"corrupt": 0.1}, True, True),

@@ -53,7 +53,7 @@ class DelayLine:
             raise MachineError(f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})")
 
     def statistics(self) -> dict[str, Any]:
-        """Its newest gauge, empty before the first: written_ns; packets and dropped so far; late_mean_ns, late_max_ns, late_packets since."""
+        """Its newest gauge, empty before the first: written_ns, packets and dropped so far; late_mean_ns, late_max_ns, late_packets since."""
         return record.read_json(self._gauge)
 
     def end(self) -> None:
