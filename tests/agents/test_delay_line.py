@@ -149,6 +149,7 @@ def test_after_a_change_nothing_overtakes_where_order_is_kept() -> None:
         ({"loss": 0.01}, True, False),
         ({"loss": 1}, False, False),
         ({"enter": 0.1}, True, False),
+        ({"jitter_ns": 5}, True, False),
         ({"reorder": 0.1}, True, False),
         ({"duplicate": 0.1}, True, True),
         ({"corrupt": 0.1}, True, True),

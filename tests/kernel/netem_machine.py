@@ -132,7 +132,7 @@ def _contents() -> Iterator[tuple[str, int, bytes]]:
     files |= {f"{_HOME}/packages/{path.relative_to(packages)}": path for name in PACKAGES for path in _files(packages / name)}
     source = Path(streambed.__file__).parents[1]
     files |= {f"{_HOME}/{path.relative_to(source)}": path for path in _files(source / "streambed")}
-    files |= {f"{_HOME}/{name}": _HERE / name for name in ("netem_init.py", "box.py", "measures.py", "streams.py")}
+    files |= {f"{_HOME}/{name}": _HERE / name for name in ("netem_init.py", "box.py", "measures.py", "packet_measures.py", "streams.py")}
     files |= {str(library): library for library in _libraries([path for path in files.values() if ".so" in path.name])}
     for name, path in files.items():
         yield name, int(path.stat().st_mtime), path.read_bytes()

@@ -48,7 +48,7 @@ class Judge(Protocol):
 
 def needs_single(shape: dict[str, Any]) -> bool:
     """Segments of one send come as one packet, which is fast; but not where some fare otherwise than the rest."""
-    return 0 < shape["loss"] < 1 or any(shape[key] for key in ("enter", "reorder", "duplicate", "corrupt"))
+    return 0 < shape["loss"] < 1 or any(shape[key] for key in ("jitter_ns", "enter", "reorder", "duplicate", "corrupt"))
 
 
 def needs_whole(shape: dict[str, Any]) -> bool:
