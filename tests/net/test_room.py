@@ -20,17 +20,17 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 
 def test_a_small_network_leaves_the_limit_alone(limits: list[tuple[int, int]]) -> None:
-    hosts.make_room(100)
+    hosts.make_room(100, 0)
 
     assert limits == []
 
 
 def test_a_large_network_gets_as_much_as_it_needs(limits: list[tuple[int, int]]) -> None:
-    hosts.make_room(500)
+    hosts.make_room(500, 0)
 
     assert limits == [(2512, 4096)]
 
 
 def test_more_than_the_machine_allows_is_refused_with_what_to_do(limits: list[tuple[int, int]]) -> None:
     with pytest.raises(MachineError, match=r"2000 nodes take about 8512 open files, and .* 4096 at most .*limits.conf to 8512"):
-        hosts.make_room(2000)
+        hosts.make_room(2000, 0)

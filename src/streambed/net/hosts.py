@@ -29,6 +29,8 @@ TMP_LIMIT = "size=2g"
 VISITORS_MAX = 64
 DESCRIPTORS_PER_HOST = 4
 """Its namespace, its channel and its counters; and perhaps a process to watch."""
+DESCRIPTORS_PER_LINK = 2
+"""While it is calibrated: a socket at each end."""
 DESCRIPTORS_SPARE = 512
 _COUNTERS_BYTES = 1 << 20
 _NAMES = Path("/etc/hosts")
@@ -137,9 +139,9 @@ def move_in(namespace: int, name: str, furniture: Furniture | None) -> None:
         _own_tmp(furniture, name)
 
 
-def make_room(hosts: int) -> None:
-    """Let this process keep as many files open as so many hosts take; MachineError if it may not. Programs that it starts may too."""
-    needed = hosts * DESCRIPTORS_PER_HOST + DESCRIPTORS_SPARE
+def make_room(hosts: int, links: int) -> None:
+    """Let this process keep as many files open as all that takes; MachineError if it may not. Programs that it starts may too."""
+    needed = hosts * DESCRIPTORS_PER_HOST + links * DESCRIPTORS_PER_LINK + DESCRIPTORS_SPARE
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY and needed > most:
         raise MachineError(

@@ -110,7 +110,7 @@ def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
 
 def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host]:
     """The threads that make hosts end with it: each is left in the network that it made last."""
-    make_room(len(plan.nodes))
+    make_room(len(plan.nodes), len(plan.links))
     names = directory / "hosts"
     names.write_text(names_file(plan))
     furniture = Furniture(names=names, kept=kept_in_tmp(plan, directory))
