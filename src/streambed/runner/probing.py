@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 
+from streambed.net.hosts import visit
 from streambed.plan import Plan, Port, Shape
 from streambed.record import now_ns
 from streambed.runner.live_world import LiveWorld
@@ -71,13 +72,13 @@ def sockets(world: LiveWorld, ports: Iterable[Port]) -> Iterator[dict[Port, sock
     by_node: dict[str, list[Port]] = defaultdict(list)
     for port in ports:
         by_node[port.node].append(port)
-    begun = [world.network.hosts[node].begin(partial(_opened, wanted)) for node, wanted in by_node.items()]
+    opened = visit({world.network.hosts[node]: partial(_opened, wanted) for node, wanted in by_node.items()})
     with ExitStack() as stack:
-        yield {port: stack.enter_context(made) for future in begun for port, made in future.result().items()}
+        yield {port: stack.enter_context(end) for ends in opened for port, end in ends.items()}
 
 
 def _opened(ports: list[Port]) -> dict[Port, socket.socket]:
-    """Runs in the host of these ports."""
+    """Runs in the network of these ports."""
     made = {port: socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) for port in ports}
     for port, end in made.items():
         end.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, port.interface.encode())

@@ -8,6 +8,7 @@ from pathlib import Path
 from streambed import runs
 from streambed.errors import UsageError, WorldError, suggestion
 from streambed.net import entering
+from streambed.net.network import furniture
 from streambed.record import read_json
 from streambed.runner.whereabouts import NAMESPACES
 from streambed.runs import Run
@@ -51,15 +52,24 @@ def _named(word: str, into: Path, nodes: list[str]) -> Run:
 
 def command_in(run: Run, node: str, argv: Sequence[str]) -> list[str]:
     """What to run outside to run `argv` on a node of a run."""
-    inodes = read_json(run.directory / NAMESPACES)
-    if node not in inodes:
+    places = read_json(run.directory / NAMESPACES)
+    if node not in places:
         raise WorldError(f"the network of {run.name}/{run.directory.name} is still being built: try again in a moment")
+    inode, descriptor = places[node]
     try:
-        task = entering.task_in(entering.family(read_json(run.directory / "status.json")["pid"]), inodes[node])
+        pids = entering.family(read_json(run.directory / "status.json")["pid"])
+        if task := entering.task_in(pids, inode):
+            return entering.command(task, argv)
+        if holder := entering.holder(pids, inode, descriptor):
+            return entering.command(holder, argv, _vacant(run, node, descriptor))
     except PermissionError:
         raise WorldError(f"{run.name}/{run.directory.name} is run by another user: only that one, or root, may enter its hosts") from None
     except (FileNotFoundError, ProcessLookupError):
-        task = None
-    if task is None:
-        raise WorldError(f"{run.name}/{run.directory.name} has just ended")
-    return entering.command(task, argv)
+        pass
+    raise WorldError(f"{run.name}/{run.directory.name} has just ended")
+
+
+def _vacant(run: Run, node: str, descriptor: int) -> entering.Vacant:
+    """Nothing has run on the node yet, so that its visitor makes itself at home there."""
+    switch = run.plan.node(node).switch
+    return entering.Vacant(name=node, descriptor=descriptor, furniture=None if switch else furniture(run.plan, run.directory))
