@@ -1,17 +1,24 @@
-"""Entering a host from outside: `python -m streambed.net.entering TASK FOLDER COMMAND...` joins the namespaces of a task, then runs.
+"""Entering a host from outside: `python -m streambed.net.entering TASK FOLDER VACANT COMMAND...` joins the namespaces of a task, then runs.
+
+A node in which nothing has run yet is vacant: no task lives there, but the conductor holds its network. Its visitor joins the
+conductor and makes itself at home from there, as the host's own thread will.
 
 A fresh process does it, because the kernel lets no process with threads into another user namespace.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from streambed.net import syscalls
+from streambed.net.hosts import Furniture, move_in
 from streambed.net.syscalls import CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS
 
 _KINDS = {"user": CLONE_NEWUSER, "pid": CLONE_NEWPID, "net": CLONE_NEWNET, "uts": CLONE_NEWUTS, "ipc": CLONE_NEWIPC, "mnt": CLONE_NEWNS}
@@ -21,9 +28,22 @@ NO_PROGRAM = 127
 KILLED = 128
 
 
-def command(task: Path, argv: Sequence[str]) -> list[str]:
-    """What to run to run `argv` where a task lives, in the folder where we are if it is there as well."""
-    return [sys.executable, "-m", __name__, str(task), str(Path.cwd()), *argv]
+class Vacant(NamedTuple):
+    """A node in which no task lives: its name, how the conductor holds its network, and its furniture if it is a host."""
+
+    name: str
+    descriptor: int
+    furniture: Furniture | None
+
+    def written(self) -> str:
+        """As one word of a command."""
+        things = [str(self.furniture.names), *map(str, self.furniture.kept)] if self.furniture else []
+        return json.dumps([self.name, self.descriptor, things])
+
+
+def command(task: Path, argv: Sequence[str], vacant: Vacant | None = None) -> list[str]:
+    """What to run to run `argv` where a task lives, or in a vacant node; in the folder where we are if it is there as well."""
+    return [sys.executable, "-m", __name__, str(task), str(Path.cwd()), vacant.written() if vacant else "", *argv]
 
 
 def task_in(pids: Sequence[int], namespace: int) -> Path | None:
@@ -32,6 +52,15 @@ def task_in(pids: Sequence[int], namespace: int) -> Path | None:
         for task in Path(f"/proc/{pid}/task").iterdir():
             if (task / "ns" / "net").stat().st_ino == namespace:
                 return task
+    return None
+
+
+def holder(pids: Sequence[int], namespace: int, descriptor: int) -> Path | None:
+    """The one of these processes that holds a network namespace, by its inode, as that descriptor."""
+    for pid in pids:
+        with suppress(FileNotFoundError):
+            if Path(f"/proc/{pid}/fd/{descriptor}").stat().st_ino == namespace:
+                return Path(f"/proc/{pid}")
     return None
 
 
@@ -54,11 +83,15 @@ def enter(task: Path) -> None:
         syscalls.setns(held[kind], flag)
 
 
-def main(task: str, folder: str, *argv: str) -> int:
-    """Run a command where a task lives; its exit status."""
+def main(task: str, folder: str, vacant: str, *argv: str) -> int:
+    """Run a command where a task lives, or in a vacant node; its exit status."""
+    name, descriptor, things = json.loads(vacant) if vacant else ("", 0, [])
+    network = os.open(f"{task}/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC) if vacant else -1
     enter(Path(task))
     child = os.fork()
     if child == 0:
+        if vacant:  # Only now: /proc in the box knows this process, but not its parent.
+            move_in(network, name, Furniture(names=Path(things[0]), kept=tuple(map(Path, things[1:]))) if things else None)
         os.chdir(folder if Path(folder).is_dir() else "/")
         try:
             os.execvp(argv[0], argv)

@@ -27,10 +27,8 @@ Answer = TypeVar("Answer")
 TMP = Path("/tmp")
 TMP_LIMIT = "size=2g"
 VISITORS_MAX = 64
-DESCRIPTORS_PER_HOST = 4
-"""Its namespace, its channel and its counters; and perhaps a process to watch."""
-DESCRIPTORS_PER_LINK = 2
-"""While it is calibrated: a socket at each end."""
+DESCRIPTORS_PER_NODE, DESCRIPTORS_PER_LINK = 4, 2
+"""Of a node its namespace, its channel and its counters, and perhaps a process to watch; of a link what calibrates it."""
 DESCRIPTORS_SPARE = 512
 _COUNTERS_BYTES = 1 << 20
 _NAMES = Path("/etc/hosts")
@@ -139,13 +137,13 @@ def move_in(namespace: int, name: str, furniture: Furniture | None) -> None:
         _own_tmp(furniture, name)
 
 
-def make_room(hosts: int, links: int) -> None:
-    """Let this process keep as many files open as all that takes; MachineError if it may not. Programs that it starts may too."""
-    needed = hosts * DESCRIPTORS_PER_HOST + links * DESCRIPTORS_PER_LINK + DESCRIPTORS_SPARE
+def make_room(*, nodes: int, links: int) -> None:
+    """Let this process keep as many files open as such a network takes; MachineError if it may not. Programs that it starts may too."""
+    needed = nodes * DESCRIPTORS_PER_NODE + links * DESCRIPTORS_PER_LINK + DESCRIPTORS_SPARE
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY and needed > most:
         raise MachineError(
-            f"{hosts} nodes take about {needed} open files, and a process of yours may have {most} at most (ulimit -Hn): "
+            f"{nodes} nodes take about {needed} open files, and a process of yours may have {most} at most (ulimit -Hn): "
             f"raise `nofile` in /etc/security/limits.conf to {needed} or more"
         )
     if now != resource.RLIM_INFINITY and needed > now:

@@ -97,6 +97,11 @@ def network(plan: Plan, directory: Path) -> Iterator[Network]:
         yield Network(plan, hosts, _wires(ways, _changer(hosts, line, plan.seed)), line)
 
 
+def furniture(plan: Plan, directory: Path) -> Furniture:
+    """What the hosts of a run find in their file system."""
+    return Furniture(names=directory / "hosts", kept=kept_in_tmp(plan, directory))
+
+
 def names_file(plan: Plan) -> str:
     """The text of /etc/hosts: every node by name."""
     return "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in plan.addresses().items())
@@ -110,16 +115,15 @@ def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
 
 def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host]:
     """The threads that make hosts end with it: each is left in the network that it made last."""
-    make_room(len(plan.nodes), len(plan.links))
-    names = directory / "hosts"
-    names.write_text(names_file(plan))
-    furniture = Furniture(names=names, kept=kept_in_tmp(plan, directory))
+    make_room(nodes=len(plan.nodes), links=len(plan.links))
+    furnished = furniture(plan, directory)
+    furnished.names.write_text(names_file(plan))
     hosts: dict[str, Host] = {}
 
     def make(nodes: Sequence[PlannedNode]) -> None:
         look_afresh()
         for node in nodes:  # No program runs on a switch, so it needs no file system.
-            hosts[node.name] = Host(node.name, switch=node.switch, furniture=None if node.switch else furniture)
+            hosts[node.name] = Host(node.name, switch=node.switch, furniture=None if node.switch else furnished)
             stack.callback(hosts[node.name].close)
 
     with ThreadPoolExecutor(plan.machine.cores) as makers:

@@ -72,9 +72,9 @@ def sockets(world: LiveWorld, ports: Iterable[Port]) -> Iterator[dict[Port, sock
     by_node: dict[str, list[Port]] = defaultdict(list)
     for port in ports:
         by_node[port.node].append(port)
-    found = visit({world.network.hosts[node]: partial(_opened, wanted) for node, wanted in by_node.items()})
+    opened = visit({world.network.hosts[node]: partial(_opened, wanted) for node, wanted in by_node.items()})
     with ExitStack() as stack:
-        yield {port: stack.enter_context(made) for of_node in found for port, made in of_node.items()}
+        yield {port: stack.enter_context(end) for ends in opened for port, end in ends.items()}
 
 
 def _opened(ports: list[Port]) -> dict[Port, socket.socket]:

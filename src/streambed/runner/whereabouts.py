@@ -7,32 +7,46 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from streambed import plan
 from streambed.errors import WorldError
 from streambed.net import entering
 from streambed.net.hosts import Host
+from streambed.net.network import furniture
 from streambed.record import read_json, write_whole
 
 NAMESPACES = "namespaces.json"
-"""The inode of each node's network namespace: by it the threads and processes of a node are found from outside."""
+"""The inode of each node's network namespace, by which the threads and processes of a node are found from outside; and the descriptor
+by which the conductor holds it, because a node in which nothing has run yet has none."""
 
 
 def note_namespaces(directory: Path, hosts: Mapping[str, Host]) -> None:
     """Let visitors find the nodes of a run."""
-    write_whole(directory / NAMESPACES, json.dumps({name: os.fstat(host.namespace).st_ino for name, host in hosts.items()}))
+    places = {name: (os.fstat(host.namespace).st_ino, host.namespace) for name, host in hosts.items()}
+    write_whole(directory / NAMESPACES, json.dumps(places))
 
 
 def command_on(directory: Path, node: str, argv: Sequence[str]) -> list[str]:
     """What to run outside to run `argv` on a node of a run that goes on."""
     name = f"{directory.parent.name}/{directory.name}"
-    inodes = read_json(directory / NAMESPACES)
-    if node not in inodes:
+    places = read_json(directory / NAMESPACES)
+    if node not in places:
         raise WorldError(f"the network of {name} is still being built: try again in a moment")
+    inode, descriptor = places[node]
     try:
-        task = entering.task_in(entering.family(read_json(directory / "status.json")["pid"]), inodes[node])
+        pids = entering.family(read_json(directory / "status.json")["pid"])
+        if task := entering.task_in(pids, inode):
+            return entering.command(task, argv)
+        if holder := entering.holder(pids, inode, descriptor):
+            return entering.command(holder, argv, _vacant(directory, node, descriptor))
     except PermissionError:
         raise WorldError(f"{name} is run by another user: only that one, or root, may enter its hosts") from None
     except (FileNotFoundError, ProcessLookupError):
-        task = None
-    if task is None:
-        raise WorldError(f"{name} has just ended")
-    return entering.command(task, argv)
+        pass
+    raise WorldError(f"{name} has just ended")
+
+
+def _vacant(directory: Path, node: str, descriptor: int) -> entering.Vacant:
+    """Nothing has run on the node yet, so that its visitor makes itself at home there."""
+    decided = plan.read(directory / "plan.json")
+    switch = decided.node(node).switch
+    return entering.Vacant(name=node, descriptor=descriptor, furniture=None if switch else furniture(decided, directory))
