@@ -26,11 +26,8 @@ class Lane:
     encoding: Encoding
     topic: str
     headers: Headers
-
-    @property
-    def label(self) -> tuple[str, str]:
-        """Under which its records are counted."""
-        return (str(self.version), self.encoding.name)
+    label: tuple[str, str]
+    """Under which its records are counted."""
 
 
 class Entrance:
@@ -41,11 +38,7 @@ class Entrance:
         self.limits = limits
         self.tally = tally
         self._tokens = tokens
-        self._lanes = {
-            (version, encoding.name): Lane(version, encoding, topic_of(version, prefix), [(SCHEMA_HEADER, encoding.name.encode())])
-            for version in Version
-            for encoding in ENCODINGS.values()
-        }
+        self._lanes = {(version, each.name): _lane(version, each, prefix) for version in Version for each in ENCODINGS.values()}
         self._contents = {encoding.content_type: encoding.name for encoding in ENCODINGS.values()}
 
     def lane(self, version: Version, encoding_name: str) -> Lane:
@@ -85,3 +78,8 @@ class Entrance:
             self.tally.acked[label] += 1
             self.tally.took(time.monotonic() - began)
         settled(failed)
+
+
+def _lane(version: Version, encoding: Encoding, prefix: str) -> Lane:
+    headers: Headers = [(SCHEMA_HEADER, encoding.name.encode())]
+    return Lane(version, encoding, topic_of(version, prefix), headers, (str(version), encoding.name))
