@@ -26,7 +26,7 @@ from tests.system.running import ROOT, STREAMBED, end_now, family, lives, only_r
 
 pytestmark = pytest.mark.kernel
 
-LOAD_S = 8
+LOAD_S = 15
 RATE_BYTES_PER_S = 1_000_000
 PAGE = "the page of b"
 NOBODY = 65534
