@@ -23,7 +23,7 @@ from streambed.agents.delay_line.queue import NEVER_NS, Queue
 
 STDIN, STDOUT = 0, 1
 FIRST_WAKE_NS, FIRST_RELEASE_NS = 50_000, 30_000
-PASS_NS, PASS_IN_REAL_TIME_NS = 10_000, 50_000
+PASS_NS, PASS_IN_REAL_TIME_NS = 10_000, 40_000
 """What a pass costs beside wakes and releases. More in real time: nobody else runs on our processor until we sleep."""
 SHORTEST_SLEEP_NS = 20_000
 """A wait that was shorter was none."""
@@ -45,7 +45,6 @@ class Engine:
         self._releases = Habit(FIRST_RELEASE_NS)
         self._rest_ns = 0  # How long nothing was done before now.
         self._wake_ns = 0  # How long the last wake took, as far as is known.
-        self._worked_ns = self._release_rest_ns = 0
         self._woken_ns = 0  # When a timer should have woken us, if it just did.
         self._read_ns = 0
         self._poll = select.epoll()
@@ -76,8 +75,9 @@ class Engine:
                 released += queue.release(soon_ns)
                 self._expect(queue, queue.head_ns)
         if released:
-            self._worked_ns = worked_ns if released <= FEW else 0
-            self._release_rest_ns, self._rest_ns = self._rest_ns, 0
+            if released <= FEW:
+                self._releases.learn(self._rest_ns, time.thread_time_ns() - worked_ns)
+            self._rest_ns = 0
 
     def _expect(self, queue: Queue, due_ns: int) -> None:
         queue.next_ns = due_ns
@@ -96,9 +96,6 @@ class Engine:
                 self._wake_ns = 0
                 return True
             limit = (ctypes.c_long * 2)(*divmod(left_ns, 1_000_000_000))
-        if self._worked_ns:
-            self._releases.learn(self._release_rest_ns, time.thread_time_ns() - self._worked_ns)
-            self._worked_ns = 0
         came = libc.ppoll(self._asked, 1, limit, None)
         slept_ns = time.monotonic_ns() - begun_ns
         self._rest_ns = slept_ns if slept_ns > SHORTEST_SLEEP_NS else 0
