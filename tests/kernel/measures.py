@@ -27,8 +27,6 @@ from streambed.net.ports import METRICS
 from streambed.net.wires import Wire
 from streambed.plan import Plan
 from streambed.runner import caps, hierarchies
-from streambed.runner.calibration import calibrate
-from streambed.runner.convergence import Convergence
 
 PORT = 7777
 ECHO_LIMIT_S = 1.0
@@ -370,6 +368,8 @@ def packets_at_switches(net: Network) -> dict[str, int]:
 
 def rerouted(net: Network, plan: Plan) -> dict[str, Any]:
     """The ways from a to b: whole, with the link of the first fault cut, when other routes hold, and some time after it is mended."""
+    from streambed.runner.convergence import Convergence  # Only here: the machine with netem lacks the libraries that it needs.
+
     events: list[dict[str, Any]] = []
     convergence = Convergence(plan, net, lambda event, **fields: events.append(fields), [])
     wire = net.wires[" – ".join(plan.declaration["faults"][0]["link"])]
@@ -400,6 +400,8 @@ def spread(net: Network, connections: int = 100) -> dict[str, Any]:
 
 def calibration(net: Network, **declaration: str) -> dict[str, Any]:
     """What calibration records of every way."""
+    from streambed.runner.calibration import calibrate  # Only here: the machine with netem lacks the libraries that it needs.
+
     ways: list[dict[str, Any]] = []
     plan = replace(plans.read(Path(sys.argv[1])), declaration=declaration)  # What this box was started with.
     calibrate(SimpleNamespace(plan=plan, network=net, record=lambda event, **fields: ways.extend(fields.get("ways", ()))))  # type: ignore[arg-type]
