@@ -47,6 +47,8 @@ class Span:
     start: int
     end: int
     says: str
+    only_slower: bool = True
+    """Packets were late then, and nothing else: what was fast enough all the same would have been with punctual links too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +96,8 @@ def fidelity(history: History) -> Fidelity:
     late_ns = _late_otherwise(history, spans, window)
     within_ms = max((way.error_ns + late_ns for way in ways), default=0) / 1e6
     shares = [(way.error_ns + late_ns) / way.declared_ns for way in ways if way.declared_ns]
-    share = f" and {100 * max(shares):.2g} %" if shares else ""
-    good = f"links were within {within_ms:.2g} ms{share} of what was declared"
+    share = f" and {_brief(100 * max(shares))} %" if shares else ""
+    good = f"links were within {_brief(within_ms)} ms{share} of what was declared"
     return Fidelity(
         believable=not spans,
         says=_says(history, spans, good) if spans else good,
@@ -103,6 +105,10 @@ def fidelity(history: History) -> Fidelity:
         within_ms=within_ms,
         within_share=max(shares, default=None),
     )
+
+
+def _brief(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
 def judged(history: History) -> tuple[int, int] | None:
@@ -167,7 +173,12 @@ def merged(found: list[Doubt]) -> tuple[Span, ...]:
             groups[-1].append(doubt)
         else:
             groups.append([doubt])
-    return tuple(Span(start=group[0].start, end=max(doubt.end for doubt in group), says=_reasons(group)) for group in groups)
+    return tuple(_span(group) for group in groups)
+
+
+def _span(group: list[Doubt]) -> Span:
+    wrong = any(doubt.reason == "wrong" for doubt in group)
+    return Span(start=group[0].start, end=max(doubt.end for doubt in group), says=_reasons(group), only_slower=not wrong)
 
 
 def _reasons(group: list[Doubt]) -> str:
