@@ -2,10 +2,11 @@ from collections import Counter
 
 import pytest
 
-from streambed.agents.producer import Schedule, contents_of, made_up_records, repeated, schedule_of, worded
+from streambed.agents.record_source import contents_of, made_up_records, repeated, topics_of, worded
+from streambed.agents.schedule import AsTheyGo, schedule_of
 from streambed.record import now_ns
 
-ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000}
+ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000, "of": 1}
 
 
 def test_the_lines_of_a_file_come_over_and_over(tmp_path):
@@ -44,15 +45,15 @@ def test_an_empty_file_has_no_line_to_send(tmp_path):
 
 
 def test_a_text_is_filled_with_the_record_its_number_and_its_topic():
-    record_of = worded(repeated([b"\xff{n}"], "none"), "{record} {n:3} of {topic} {else} {{n}}", "lines")
+    record_of = worded(repeated([b"\xff{n}"], "none"), "{record} {n:3} of {topic} {else} {{n}}", lambda sequence: "lines")
 
     assert record_of(11) == (None, b"\xff{n} 012 of lines {else} {12}")
 
 
 def test_at_a_rate_each_record_is_due_at_its_own_time_until_the_load_ends():
-    schedule = schedule_of(ORDER, held=0, start_ns=1000)
+    due = dict(schedule_of(ORDER, held=0, start_ns=1000).from_number(0))
 
-    assert [schedule.due(number) for number in (0, 1, 19, 20)] == [1000, 100_001_000, 1_900_001_000, None]
+    assert [due.get(number) for number in (0, 1, 19, 20)] == [1000, 100_001_000, 1_900_001_000, None]
 
 
 @pytest.mark.parametrize(("wish", "last"), [({"count": 7}, 7), ({"rounds": 2}, 6), ({"count": 100}, 20)])
@@ -63,16 +64,17 @@ def test_it_ends_after_a_count_or_after_rounds_but_not_after_the_load(wish, last
 def test_without_a_rate_all_records_are_due_at_the_start():
     schedule = schedule_of({**ORDER, "rate": None, "rounds": 2}, held=3, start_ns=5)
 
-    assert [schedule.due(number) for number in range(7)] == [5, 5, 5, 5, 5, 5, None]
+    assert list(schedule.from_number(0)) == [(number, 5) for number in range(6)]
 
 
 def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
     start_ns = now_ns()
     schedule = schedule_of({**ORDER, "rate": None}, held=0, start_ns=start_ns)
-    over = Schedule(start_ns=start_ns - 2, end_ns=start_ns - 1, step_ns=None, last=None)
+    over = AsTheyGo(start_ns=start_ns - 2, end_ns=start_ns - 1)
 
-    assert start_ns <= schedule.due(10**9) <= now_ns()
-    assert over.due(0) is None
+    number, due = next(schedule.from_number(10**9))
+    assert number == 10**9 and start_ns <= due <= now_ns()
+    assert list(over.from_number(0)) == []
 
 
 def test_started_again_it_sends_nothing_that_was_due_before_and_uses_no_number_twice():
@@ -96,3 +98,25 @@ def test_zipf_keys_favour_the_first_and_uniform_keys_do_not():
 
     assert Counter(zipf(number)[0] for number in range(2000))[b"0"] > 200
     assert Counter(uniform(number)[0] for number in range(2000))[b"0"] < 60
+
+
+def test_records_go_to_several_topics_in_turn_and_each_producer_begins_at_another():
+    first, second = (topics_of(["a", "b", "c"], "turn", seed="1", shift=shift) for shift in (0, 1))
+
+    assert "".join(first(number) for number in range(5)) == "abcab"
+    assert "".join(second(number) for number in range(5)) == "bcabc"
+
+
+def test_records_go_to_random_topics_evenly_and_by_the_seed():
+    drawn, again, other = (topics_of(list("abcd"), "random", seed=seed, shift=0) for seed in ("1", "1", "2"))
+    found = [drawn(number) for number in range(8000)]
+
+    assert found == [again(number) for number in range(8000)] != [other(number) for number in range(8000)]
+    assert all(1800 < count < 2200 for count in Counter(found).values())
+
+
+def test_many_producers_at_one_rate_take_turns():
+    schedules = [schedule_of({**ORDER, "of": 4}, held=0, start_ns=0, number=number) for number in range(4)]
+
+    assert [next(schedule.from_number(0))[1] for schedule in schedules] == [0, 25_000_000, 50_000_000, 75_000_000]
+    assert {len(list(schedule.from_number(0))) for schedule in schedules} == {20}
