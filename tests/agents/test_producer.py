@@ -6,7 +6,7 @@ from streambed.agents.record_source import contents_of, made_up_records, repeate
 from streambed.agents.schedule import AsTheyGo, schedule_of
 from streambed.record import now_ns
 
-ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000, "of": 1}
+ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000, "of": 1, "profile": None, "arrivals": "constant"}
 
 
 def test_the_lines_of_a_file_come_over_and_over(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,10 +54,18 @@ class Timetable:
 
     def __init__(self, course: Course, positions: Numbers | None = None, *, shift: float = 0.0) -> None:
         """`positions` are the records' places among all, if they do not come at equal steps; `shift` moves them by a part of a step."""
-        self._course = course
+        self._times: Callable[[Numbers], Numbers] = course.times
         self._positions = positions
         self._shift = shift
         self.count = course.count
+
+    @classmethod
+    def at_times(cls, times: Numbers, *, until_s: float) -> Timetable:
+        """Of records whose times are known."""
+        kept = times[times < until_s]
+        found = cls(Course([]), kept)
+        found.count, found._times = len(kept), lambda seconds: seconds
+        return found
 
     def from_number(self, first: int) -> Iterator[tuple[int, int]]:
         """The number of each record from `first` on, and when it is due."""
@@ -76,5 +84,5 @@ class Timetable:
         return low
 
     def _nanoseconds(self, numbers: Numbers) -> list[int]:
-        found: list[int] = np.rint(self._course.times(numbers) * 1e9).astype(np.int64).tolist()
+        found: list[int] = np.rint(self._times(numbers) * 1e9).astype(np.int64).tolist()
         return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -178,7 +179,10 @@ def main(order: dict[str, Any]) -> None:
     sending.report()
     start_ns = agent.gate("load").get("start_ns", 0) + order["after_ns"]
     producers = zip(order["producers"], sources, strict=True)
-    sending.follow([schedule_of(order, held=source.held, start_ns=start_ns, number=asked["number"]) for asked, source in producers])
+    seed = os.environ["STREAMBED_SEED"]
+    sending.follow(
+        [schedule_of(order, held=source.held, start_ns=start_ns, number=asked["number"], seed=seed) for asked, source in producers]
+    )
     sending.finish()
 
 

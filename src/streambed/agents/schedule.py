@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, Protocol
 
-from streambed.agents.due_times import Course, Stretch, Timetable
+from streambed.agents.due_times import Timetable
+from streambed.agents.profile import timetable_of
 from streambed.record import now_ns
 
 
@@ -76,14 +77,13 @@ class AsTheyGo:
             yield sequence, due
 
 
-def schedule_of(order: dict[str, Any], *, held: int, start_ns: int, number: int = 0) -> Schedule:
+def schedule_of(order: dict[str, Any], *, held: int, start_ns: int, number: int = 0, seed: str = "") -> Schedule:
     """The schedule of the producer of that number; `held` is how much content its file has."""
     wanted = order["rounds"] * held if order["rounds"] else order["count"]
     if order["rate"] is None:
         if wanted is not None:
             return AllAtOnce(start_ns=start_ns, last=wanted)
         return AsTheyGo(start_ns=start_ns, end_ns=start_ns + order["duration_ns"])
-    course = Course([Stretch(lasts_s=order["duration_ns"] / 1e9, first=order["rate"], last=order["rate"])])
     # Many producers at one rate take turns: all at the same moments they would be a burst at each step.
-    timetable = Timetable(course, shift=number / order["of"])
+    timetable = timetable_of(order, shift=number / order["of"], seed=f"{seed} {number}")
     return AtTimes(timetable, start_ns=start_ns, last=timetable.count if wanted is None else min(wanted, timetable.count))

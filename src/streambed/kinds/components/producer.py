@@ -14,6 +14,7 @@ from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.profile import Profile
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
@@ -61,6 +62,10 @@ class Producer(OnOneNode):
     """How keys are drawn."""
     rate: Frequency | None = Frequency(100)
     """How often a record of each producer is due; null: a burst, or as fast as the client takes records."""
+    profile: Profile | None = None
+    """How the rate changes while the load lasts; without it, it stays."""
+    arrivals: Literal["constant", "exponential", "uniform", "lognormal", "pareto"] = "constant"
+    """How the gaps between records are drawn, by the seed: all alike, or by a distribution; the number of records stays the same."""
     count: Annotated[int, Field(ge=1)] | None = None
     """Stop after so many records."""
     rounds: Annotated[int, Field(ge=1)] | None = None
@@ -88,6 +93,8 @@ class Producer(OnOneNode):
         needing = {"key: tab": self.key == "tab", f"content: {self.content}": self.content != "lines", "rounds": self.rounds is not None}
         if lacking := [key for key, asked in needing.items() if asked and not self.file]:
             raise ValueError(f"{lacking[0]} needs a file")
+        if self.rate is None and (self.profile or self.arrivals != "constant"):
+            raise ValueError(f"{'profile' if self.profile else 'arrivals'} needs a rate")
         if self.node and self.nodes:
             raise ValueError("give node or nodes, not both")
         if self.count is not None and self.rounds is not None:
@@ -120,6 +127,8 @@ class Producer(OnOneNode):
         found += [
             Problem(key=f"nodes.{at}", says=f"'{host}' is named twice") for at, host in enumerate(self.nodes) if host in self.nodes[:at]
         ]
+        if self.profile and self.profile.file:
+            found += missing_file(self.profile.file, base, "profile.file")
         if self.file and self.content != "folder":
             found += missing_file(self.file, base, "file")
         elif self.file and not any(path.is_file() for path in (base / self.file).glob("*")):
@@ -168,6 +177,8 @@ class Producer(OnOneNode):
             "keys": self.keys,
             "spread": self.spread,
             "rate": self.rate.per_s if self.rate else None,
+            "profile": self.profile.order(str(site.base / self.profile.file)) if self.profile else None,
+            "arrivals": self.arrivals,
             "count": self.count,
             "rounds": self.rounds,
             "after_ns": self.after.ns,
