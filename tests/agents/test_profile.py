@@ -75,7 +75,7 @@ def test_drawn_gaps_keep_the_count_and_repeat_by_seed(arrivals: str) -> None:
     found = due_s(1000, 10, arrivals=arrivals)
 
     assert len(found) == 10_000
-    assert 0 < found[0] and found[-1] < 10 and np.all(np.diff(found) >= 0)
+    assert found[0] > 0 and found[-1] < 10 and np.all(np.diff(found) >= 0)
     assert found.tolist() == due_s(1000, 10, arrivals=arrivals).tolist()
 
 

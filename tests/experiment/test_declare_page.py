@@ -22,8 +22,8 @@ from streambed.experiment.yaml_file import read
 from streambed.kinds.components.kafka_topic import Topic
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Place
+from streambed.kinds.components.producer import Producer, Transaction
 from streambed.kinds.components.profile import KEYS, Profile
-from streambed.kinds.components.producer import Producer
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.way import Bursts
 
@@ -41,6 +41,7 @@ HEADINGS = {
     "Capture": Capture,
     "limits": Limits,
     "profile": Profile,
+    "transaction": Transaction,
     **KINDS,
 }
 

@@ -10,88 +10,21 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from functools import partial
 from operator import itemgetter
 from typing import Any
-
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streambed.agents import host_network
 from streambed.agents.agent import Agent
 from streambed.agents.record_source import Source, source_of
 from streambed.agents.schedule import Schedule, schedule_of
+from streambed.agents.sender import Sender, sender_of
 from streambed.record import now_ns
 from streambed.tables import SENT, Table
 
-IDENTITY = "sb"
-"""The header that carries producer/sequence."""
 POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
 """Of many clients only one can be waited for: the answers of the others are looked for so often."""
 RECORDS_BETWEEN_POLLS = 64
-STOP_S = 2.0
-
-
-class Sender:
-    """One producer: its client, and the ledger of those records that were decided."""
-
-    def __init__(self, name: str, order: dict[str, Any], source: Source, table: Table | None) -> None:
-        self.name = name
-        self.source = source
-        self.client = Producer({**order["client"], "log_level": 4}, logger=None)
-        self._table = table
-        self.sent = self.acked = self.failed = 0
-
-    @property
-    def open(self) -> int:
-        """How many records are under way."""
-        return self.sent - self.acked - self.failed
-
-    def send(self, sequence: int, due: int) -> None:
-        """Hand one record to the client; BufferError if it takes no more now."""
-        topic = self.source.topic_of(sequence)
-        key, value = self.source.record_of(sequence)
-        self.client.produce(
-            topic,
-            value,
-            key,
-            headers=[(IDENTITY, b"%s/%d" % (self.name.encode(), sequence))],
-            on_delivery=partial(self._decided, sequence, topic, due, now_ns()),
-        )
-        self.sent += 1
-
-    def _decided(self, sequence: int, topic: str, due: int, sent: int, error: KafkaError | None, message: Message) -> None:
-        """Kafka acknowledged the record, or the client gave up."""
-        assert self._table
-        if error is None:
-            self.acked += 1
-            self._table.append(self.name, sequence, topic, message.partition(), message.offset(), due, sent, now_ns(), None)
-        else:
-            self.failed += 1
-            self._table.append(self.name, sequence, topic, None, None, due, sent, None, _why(error))
-
-    def know_the_topics(self, agent: Agent) -> None:
-        """Wait until the client knows the topics' partitions, so that the first record does not pay for it."""
-        for topic in self.source.topics:
-            while not agent.stopping and not self._knows(topic):
-                pass
-
-    def _knows(self, topic: str) -> bool:
-        try:
-            return bool(self.client.list_topics(topic, timeout=1).topics[topic].partitions)
-        except KafkaException:
-            return False
-
-    def give_up(self) -> None:
-        """Wait a little for the last answers; the rest of the records are noted as undecided."""
-        self.client.flush(STOP_S)
-        self.client.purge()
-        self.client.flush(STOP_S)
-
-
-def _why(error: KafkaError) -> str:
-    dropped = error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
-    return "undecided when the run stopped" if dropped else str(error)
 
 
 class Sending:
@@ -115,6 +48,8 @@ class Sending:
                 self.poll(0)
             if self.agent.stopping:
                 return
+        for sender in self.senders:
+            sender.settle()
 
     def _send(self, sender: Sender, sequence: int, due: int) -> None:
         """A full buffer holds up the next records, whose due times stay."""
@@ -157,15 +92,15 @@ def _course(sender: Sender, schedule: Schedule, incarnation: int) -> Iterator[tu
         yield due, sequence, sender
 
 
-def senders_of(agent: Agent, order: dict[str, Any], sources: list[Source], table: Table) -> list[Sender]:
+def senders_of(agent: Agent, order: dict[str, Any], sources: list[Source], table: Table | None) -> list[Sender]:
     """Every producer with its client, made in the network of its host: the client's own threads stay there."""
     found = []
     for asked, source in zip(order["producers"], sources, strict=True):
         if asked["host"]:
             host_network.enter(asked["host"])
-        found.append(Sender(asked["name"], order, source, table))
+        found.append(sender_of(asked["name"], agent, source, order, table))
     for sender in found:
-        sender.know_the_topics(agent)
+        sender.know_the_topics()
     return found
 
 
@@ -174,8 +109,8 @@ def main(order: dict[str, Any]) -> None:
     agent = Agent()
     sources = [source_of(order, asked["name"], asked["number"]) for asked in order["producers"]]
     agent.gate("servers")
-    table = agent.table("sent", SENT)
-    sending = Sending(agent, senders_of(agent, order, sources, table), [table])
+    table = agent.table("sent", SENT) if order["ledger"] else None
+    sending = Sending(agent, senders_of(agent, order, sources, table), [table] if table else [])
     sending.report()
     start_ns = agent.gate("load").get("start_ns", 0) + order["after_ns"]
     producers = zip(order["producers"], sources, strict=True)

@@ -24,6 +24,9 @@ def producer(**changes: Any) -> Producer:
         ({"key": "tab"}, "key: tab needs a file"),
         ({"content": "folder"}, "content: folder needs a file"),
         ({"rounds": 2}, "rounds needs a file"),
+        ({"function": "made"}, "function must be module:function"),
+        ({"transaction": {"records": 5}, "acks": 1}, "transaction needs acks: all"),
+        ({"rate": None, "arrivals": "pareto"}, "arrivals needs a rate"),
         ({"nodes": ["b", "c"]}, "give node or nodes, not both"),
         ({"file": "a", "rounds": 2, "count": 3}, "give count or rounds, not both"),
         ({"idempotence": True, "acks": 1}, "idempotence needs acks: all, not 1"),
@@ -38,6 +41,7 @@ def test_an_impossible_producer_is_refused(changes: dict[str, Any], says: str) -
     ("changes", "says"),
     [
         ({"file": "a.txt"}, "there is no file 'a.txt' beside the declaration. There is empty."),
+        ({"function": "made:up"}, "there is no file 'made.py' beside the declaration. There is empty."),
         ({"file": "emty", "content": "folder"}, "there is no folder 'emty' beside the declaration. Did you mean 'empty'?"),
         ({"file": "empty", "content": "folder"}, "the folder 'empty' holds no file to send"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +21,16 @@ from streambed.kinds.declaring import Name, Names, Setting, declared, setting_te
 from streambed.plan import OnExit, ProcessSpec
 from streambed.units import Duration, Frequency, Size
 from streambed.world import Missing, World
+
+FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+@declared
+class Transaction:
+    """How a producer's records are put together in transactions; a transaction that fails is aborted."""
+
+    records: Annotated[int, Field(ge=1)]
+    """So many in each; the last one has what is left."""
 
 
 @declared
@@ -52,13 +63,19 @@ class Producer(OnOneNode):
     """What a record is: each line of the file, the whole file, or each file of a folder in the order of their names."""
     text: str = ""
     """What each record says: {record} is what is sent without it, {n} the record's number from 1, {topic} the topic."""
+    function: str = ""
+    """module:function of a Python file beside the declaration, which makes each record."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Of each record, filled in as `text` is."""
     key: Literal["none", "tab"] = "none"
     """tab: the text before a line's first tab is the record's key."""
     size: Size = Size(100)
-    """Of each made-up record."""
+    """Of each made-up record, in the mean."""
+    sizes: Literal["constant", "uniform", "exponential", "normal", "lognormal", "pareto"] = "constant"
+    """How sizes are drawn around `size`, by the seed; from 1 byte to ten times the mean."""
     keys: Annotated[int, Field(ge=0, le=100_000_000)] = 0
     """How many different keys made-up records have; 0: no key."""
-    spread: Literal["uniform", "zipf"] = "uniform"
+    spread: Literal["uniform", "zipf", "normal"] = "uniform"
     """How keys are drawn."""
     rate: Frequency | None = Frequency(100)
     """How often a record of each producer is due; null: a burst, or as fast as the client takes records."""
@@ -80,6 +97,10 @@ class Producer(OnOneNode):
     """How long a batch waits for more records."""
     idempotence: bool | None = None
     """Default: wherever acks is all."""
+    transaction: Transaction | None = None
+    """Send in transactions."""
+    ledger: bool = True
+    """Note every record; without that, checks can say nothing of them."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
     limits: Limits | None = None
@@ -95,6 +116,10 @@ class Producer(OnOneNode):
             raise ValueError(f"{lacking[0]} needs a file")
         if self.rate is None and (self.profile or self.arrivals != "constant"):
             raise ValueError(f"{'profile' if self.profile else 'arrivals'} needs a rate")
+        if self.function and (self.file or not FUNCTION.fullmatch(self.function)):
+            raise ValueError("function must be module:function, without a file beside it")
+        if self.transaction and (self.acks != "all" or self.idempotence is False or not self.ledger):
+            raise ValueError("transaction needs acks: all, idempotence and the ledger")
         if self.node and self.nodes:
             raise ValueError("give node or nodes, not both")
         if self.count is not None and self.rounds is not None:
@@ -127,6 +152,8 @@ class Producer(OnOneNode):
         found += [
             Problem(key=f"nodes.{at}", says=f"'{host}' is named twice") for at, host in enumerate(self.nodes) if host in self.nodes[:at]
         ]
+        if self.function:
+            found += missing_file(f"{self.function.partition(':')[0].replace('.', '/')}.py", base, "function")
         if self.profile and self.profile.file:
             found += missing_file(self.profile.file, base, "profile.file")
         if self.file and self.content != "folder":
@@ -172,8 +199,12 @@ class Producer(OnOneNode):
             "file": str(site.base / self.file) if self.file else "",
             "content": self.content,
             "text": self.text,
+            "function": self.function,
+            "folder": str(site.base),
+            "headers": self.headers,
             "key": self.key,
             "size": self.size.bytes,
+            "sizes": self.sizes,
             "keys": self.keys,
             "spread": self.spread,
             "rate": self.rate.per_s if self.rate else None,
@@ -181,6 +212,8 @@ class Producer(OnOneNode):
             "arrivals": self.arrivals,
             "count": self.count,
             "rounds": self.rounds,
+            "transaction": self.transaction.records if self.transaction else 0,
+            "ledger": self.ledger,
             "after_ns": self.after.ns,
             "duration_ns": max(0, site.duration_ns - self.after.ns),
             "client": {"bootstrap.servers": site.bootstrap_for(self.writes), **self._client()},
