@@ -121,7 +121,8 @@ class TransactionalSender(NotingSender):
     def __init__(self, name: str, agent: Agent, source: Source, client: dict[str, Any], table: Table, *, records: int) -> None:
         super().__init__(name, agent, source, {**client, "transactional.id": name}, table)
         self._records = records
-        self._begun = 0
+        self._begun = False
+        self._count = 0
         """How many records the transaction has that is under way."""
         self._taken: list[tuple[Any, ...]] = []
 
@@ -134,9 +135,10 @@ class TransactionalSender(NotingSender):
         """Hand over one record of a transaction; the last one commits it."""
         if not self._begun:
             self.client.begin_transaction()
+            self._begun = True
         super().send(sequence, due)
-        self._begun += 1
-        if self._begun == self._records:
+        self._count += 1
+        if self._count == self._records:
             self.settle()
 
     def settle(self) -> None:
@@ -181,7 +183,7 @@ class TransactionalSender(NotingSender):
             self._table.append(self.name, sequence, topic, partition, offset, due, sent, None if lost else now, lost)
             self._acked += not lost
             self.failed += bool(lost)
-        self._taken, self._begun = [], 0
+        self._taken, self._begun, self._count = [], False, 0
 
 
 def sender_of(name: str, agent: Agent, source: Source, order: dict[str, Any], table: Table | None) -> Sender:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import FakeWorld
 from pydantic import ValidationError
 
 from streambed import Kafka, Producer
@@ -69,3 +70,13 @@ def test_every_topic_must_be_declared_and_no_host_named_twice(tmp_path: Path) ->
         ("writes", "no kafka component declares the topic 'line'. Did you mean 'lines'?"),
         ("nodes.1", "'a' is named twice"),
     ]
+
+
+def test_it_is_ready_when_all_of_its_agents_are() -> None:
+    world = FakeWorld()
+    missing = Producer(name="load", nodes=["a", "b"], writes="lines").readiness(world)
+    world.gauges = {"load/a": {"ready": True}}
+
+    assert missing() == "its agents have not reported yet: load/b"
+    world.gauges["load/b"] = {"ready": True}
+    assert missing() == ""
