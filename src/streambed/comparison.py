@@ -105,7 +105,7 @@ def _both(a: Any, b: Any) -> list[str]:
 
 def _readers(history: History) -> list[str]:
     """Consumers of what producers wrote, and Spark jobs that say what they read and write."""
-    written = {found["writes"] for found in history.components("producer").values()}
+    written = set(_topics(history))
     consumers = [name for name, found in history.components("consumer", "sink").items() if written & {*topics_in(found["reads"])}]
     jobs = [name for name, found in history.components("spark_job").items() if found.get("reads") and found.get("writes")]
     return [*consumers, *jobs]
@@ -113,7 +113,7 @@ def _readers(history: History) -> list[str]:
 
 def _topics(history: History) -> list[str]:
     """Topics that a producer wrote: only of these is known what was acknowledged."""
-    return list(dict.fromkeys(found["writes"] for found in history.components("producer").values()))
+    return list(dict.fromkeys(topic for found in history.components("producer").values() for topic in topics_in(found["writes"])))
 
 
 def _processes(history: History) -> list[str]:

@@ -190,6 +190,8 @@ class ProcessSpec:
     allowance: Allowance = Allowance()
     groups: tuple[str, ...] = ()
     """The control groups that it joins before it begins; there while the run lasts."""
+    networks: tuple[str, ...] = ()
+    """Hosts whose networks it may enter, if that of its own node is not all it uses."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from streambed.plan import Plan
 from streambed.record import EVENTS, now_ns, read_json
+from streambed.runner.process import file_name
 from streambed.runs import Run
 
 HIDDEN = ("clock", "batch", "calibrated", "calibration", "process_started", "timers")
@@ -112,12 +113,19 @@ def clock(elapsed_ns: int) -> str:
     return f"{minutes:>3}:{seconds:02}"
 
 
+def _summed(gauges: list[dict[str, Any]]) -> dict[str, int]:
+    """What all agents of a component have counted together."""
+    counted = [key for key in ("seen", "acked", "failed", "lag") if any(key in gauge for gauge in gauges)]
+    return {key: sum(gauge.get(key, 0) for gauge in gauges) for key in counted}
+
+
 class Flow:
     """What flows now: totals and rates of every agent, from their gauges."""
 
     def __init__(self, run: Run, plan: Plan) -> None:
         self._run = run
-        self._names = [name for name, found in plan.declaration["components"].items() if found["kind"] in ("producer", "consumer", "sink")]
+        flowing = [name for name, found in plan.declaration["components"].items() if found["kind"] in ("producer", "consumer", "sink")]
+        self._agents = {name: [file_name(process.name) for process in plan.processes if process.component == name] for name in flowing}
         self._before: dict[str, tuple[int, int]] = {}
         self._rates: dict[str, float] = {}
 
@@ -126,8 +134,8 @@ class Flow:
         table = Table(title=Text(phase), box=None, pad_edge=False, title_justify="left")
         for heading in ("", "records", "records/s", "failed", "lag"):
             table.add_column(heading, justify="left" if not heading else "right")
-        for name in self._names:
-            gauge = read_json(self._run.directory / "gauges" / f"{name}.json")
+        for name, agents in self._agents.items():
+            gauge = _summed([read_json(self._run.directory / "gauges" / f"{agent}.json") for agent in agents])
             total = gauge.get("seen", gauge.get("acked", 0))
             table.add_row(name, str(total), f"{self._rate(name, total):.0f}", str(gauge.get("failed", "")), str(gauge.get("lag", "")))
         return table

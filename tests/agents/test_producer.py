@@ -2,10 +2,11 @@ from collections import Counter
 
 import pytest
 
-from streambed.agents.producer import Schedule, contents_of, made_up_records, repeated, schedule_of, worded
+from streambed.agents.record_source import as_record, contents_of, from_function, made_up_records, repeated, topics_of, worded
+from streambed.agents.schedule import AsTheyGo, schedule_of
 from streambed.record import now_ns
 
-ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000}
+ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000, "of": 1, "profile": None, "arrivals": "constant"}
 
 
 def test_the_lines_of_a_file_come_over_and_over(tmp_path):
@@ -13,13 +14,13 @@ def test_the_lines_of_a_file_come_over_and_over(tmp_path):
 
     record_of = repeated(contents_of(tmp_path / "a.txt", "lines"), "none")
 
-    assert [record_of(number) for number in range(3)] == [(None, b"one"), (None, b"two"), (None, b"one")]
+    assert [record_of(number) for number in range(3)] == [(None, b"one", []), (None, b"two", []), (None, b"one", [])]
 
 
 def test_the_text_before_the_first_tab_is_the_key():
     record_of = repeated([b"doc/1\ta\tb", b"no tab"], "tab")
 
-    assert [record_of(0), record_of(1)] == [(b"doc/1", b"a\tb"), (None, b"no tab")]
+    assert [record_of(0), record_of(1)] == [(b"doc/1", b"a\tb", []), (None, b"no tab", [])]
 
 
 def test_a_file_may_be_one_record_and_holds_any_bytes(tmp_path):
@@ -44,15 +45,15 @@ def test_an_empty_file_has_no_line_to_send(tmp_path):
 
 
 def test_a_text_is_filled_with_the_record_its_number_and_its_topic():
-    record_of = worded(repeated([b"\xff{n}"], "none"), "{record} {n:3} of {topic} {else} {{n}}", "lines")
+    record_of = worded(repeated([b"\xff{n}"], "none"), "{record} {n:3} of {topic} {else} {{n}}", lambda sequence: "lines")
 
-    assert record_of(11) == (None, b"\xff{n} 012 of lines {else} {12}")
+    assert record_of(11) == (None, b"\xff{n} 012 of lines {else} {12}", [])
 
 
 def test_at_a_rate_each_record_is_due_at_its_own_time_until_the_load_ends():
-    schedule = schedule_of(ORDER, held=0, start_ns=1000)
+    due = dict(schedule_of(ORDER, held=0, start_ns=1000).from_number(0))
 
-    assert [schedule.due(number) for number in (0, 1, 19, 20)] == [1000, 100_001_000, 1_900_001_000, None]
+    assert [due.get(number) for number in (0, 1, 19, 20)] == [1000, 100_001_000, 1_900_001_000, None]
 
 
 @pytest.mark.parametrize(("wish", "last"), [({"count": 7}, 7), ({"rounds": 2}, 6), ({"count": 100}, 20)])
@@ -63,16 +64,17 @@ def test_it_ends_after_a_count_or_after_rounds_but_not_after_the_load(wish, last
 def test_without_a_rate_all_records_are_due_at_the_start():
     schedule = schedule_of({**ORDER, "rate": None, "rounds": 2}, held=3, start_ns=5)
 
-    assert [schedule.due(number) for number in range(7)] == [5, 5, 5, 5, 5, 5, None]
+    assert list(schedule.from_number(0)) == [(number, 5) for number in range(6)]
 
 
 def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
     start_ns = now_ns()
     schedule = schedule_of({**ORDER, "rate": None}, held=0, start_ns=start_ns)
-    over = Schedule(start_ns=start_ns - 2, end_ns=start_ns - 1, step_ns=None, last=None)
+    over = AsTheyGo(start_ns=start_ns - 2, end_ns=start_ns - 1)
 
-    assert start_ns <= schedule.due(10**9) <= now_ns()
-    assert over.due(0) is None
+    number, due = next(schedule.from_number(10**9))
+    assert number == 10**9 and start_ns <= due <= now_ns()
+    assert list(over.from_number(0)) == []
 
 
 def test_started_again_it_sends_nothing_that_was_due_before_and_uses_no_number_twice():
@@ -96,3 +98,76 @@ def test_zipf_keys_favour_the_first_and_uniform_keys_do_not():
 
     assert Counter(zipf(number)[0] for number in range(2000))[b"0"] > 200
     assert Counter(uniform(number)[0] for number in range(2000))[b"0"] < 60
+
+
+def test_records_go_to_several_topics_in_turn_and_each_producer_begins_at_another():
+    first, second = (topics_of(["a", "b", "c"], "turn", seed="1", shift=shift) for shift in (0, 1))
+
+    assert "".join(first(number) for number in range(5)) == "abcab"
+    assert "".join(second(number) for number in range(5)) == "bcabc"
+
+
+def test_records_go_to_random_topics_evenly_and_by_the_seed():
+    drawn, again, other = (topics_of(list("abcd"), "random", seed=seed, shift=0) for seed in ("1", "1", "2"))
+    found = [drawn(number) for number in range(8000)]
+
+    assert found == [again(number) for number in range(8000)] != [other(number) for number in range(8000)]
+    assert all(1800 < count < 2200 for count in Counter(found).values())
+
+
+def test_many_producers_at_one_rate_take_turns():
+    schedules = [schedule_of({**ORDER, "of": 4}, held=0, start_ns=0, number=number) for number in range(4)]
+
+    assert [next(schedule.from_number(0))[1] for schedule in schedules] == [0, 25_000_000, 50_000_000, 75_000_000]
+    assert {len(list(schedule.from_number(0))) for schedule in schedules} == {20}
+
+
+def test_headers_are_filled_in_as_texts_are():
+    record_of = worded(repeated([b"one"], "none"), "", lambda sequence: "lines", {"number": "{n}", "of": "{topic}"})
+
+    assert record_of(4) == (None, b"one", [("number", b"5"), ("of", b"lines")])
+
+
+@pytest.mark.parametrize("sizes", ["uniform", "exponential", "normal", "lognormal", "pareto"])
+def test_drawn_sizes_have_the_mean_and_repeat_by_seed(sizes):
+    record_of, again = (made_up_records(size=1000, sizes=sizes, keys=0, spread="uniform", seed="7") for _ in range(2))
+    found = [len(record_of(number)[1]) for number in range(20_000)]
+
+    assert 930 < sum(found) / len(found) < 1070
+    assert min(found) >= 1 and max(found) <= 10_000 and len(set(found)) > 100
+    assert found[:50] == [len(again(number)[1]) for number in range(50)]
+
+
+def test_normal_keys_lie_around_the_middle():
+    record_of = made_up_records(size=1, keys=100, spread="normal", seed="1")
+    found = [int(record_of(number)[0]) for number in range(2000)]
+
+    assert 48 < sum(found) / len(found) < 51
+    assert sum(25 <= key < 75 for key in found) > 1800
+
+
+def test_a_function_beside_the_declaration_makes_records(tmp_path):
+    (tmp_path / "made_here.py").write_text("def three(number, random):\n    return f'k{number}', str(random.randint(0, 9))\n")
+    record_of, again = (from_function("made_here:three", str(tmp_path), "7 poet") for _ in range(2))
+
+    assert record_of(3)[0] == b"k3"
+    assert [record_of(number) for number in range(9)] == [again(number) for number in range(9)]
+    with pytest.raises(SystemExit, match="made_here has no function 'four'"):
+        from_function("made_here:four", str(tmp_path), "7 poet")
+
+
+@pytest.mark.parametrize(
+    ("given", "record"),
+    [
+        ("a", (None, b"a", [])),
+        ((b"k", "a"), (b"k", b"a", [])),
+        ({"value": b"a", "headers": {"unit": "m"}}, (None, b"a", [("unit", b"m")])),
+    ],
+)
+def test_a_function_gives_a_value_or_a_key_with_it_or_a_mapping(given, record):
+    assert as_record(given, "here:there") == record
+
+
+def test_what_is_no_record_is_refused():
+    with pytest.raises(SystemExit, match="here:there gave 7: it must give a value"):
+        as_record(7, "here:there")

@@ -22,6 +22,8 @@ from streambed.experiment.yaml_file import read
 from streambed.kinds.components.kafka_topic import Topic
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Place
+from streambed.kinds.components.producer import Producer, Transaction
+from streambed.kinds.components.profile import KEYS, Profile
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.way import Bursts
 
@@ -38,6 +40,8 @@ HEADINGS = {
     "place": Place,
     "Capture": Capture,
     "limits": Limits,
+    "profile": Profile,
+    "transaction": Transaction,
     **KINDS,
 }
 
@@ -90,3 +94,9 @@ def test_the_links_of_the_page_are_right(tmp_path: Path) -> None:
     (tmp_path / "lte.txt").write_text("40ms\n")
 
     assert len(read(tmp_path / "example.yaml").topology.links) == 3
+
+
+def test_the_profiles_of_the_page_are_right() -> None:
+    found = document_of(section("profile").split("```yaml\n")[1].split("```")[0]).content
+
+    assert [TypeAdapter(Producer).validate_python({"name": name, **body}).profile.shape for name, body in found.items()] == list(KEYS)

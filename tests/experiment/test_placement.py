@@ -49,6 +49,13 @@ def test_spread_takes_hosts_at_different_switches() -> None:
     assert where(experiment(kafka(place={"by": "spread", "count": 4}))) == {"kafka": ["w1", "e1", "w2", "e2"]}
 
 
+def test_a_producer_gets_one_host_or_as_many_as_its_rule_counts() -> None:
+    one, many = (Producer(name="load", writes="lines", place={"by": "round_robin", "count": count}) for count in (1, 3))
+
+    assert where(experiment(kafka(nodes=["w1"]), one)) == {"kafka": ["w1"], "load": ["w2"]}
+    assert len(where(experiment(kafka(nodes=["w1"]), many))["load"]) == 3
+
+
 def test_nearest_is_near_to_the_given_components_or_to_those_whose_topics_it_reads() -> None:
     job = SparkJob(name="job", job="job.py", reads=["lines"], place="nearest")
     near = Consumer(name="near", reads="lines", place={"by": "nearest", "to": ["poet"]})

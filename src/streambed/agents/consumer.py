@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
 
 from streambed.agents.agent import Agent
-from streambed.agents.producer import IDENTITY
+from streambed.agents.sender import IDENTITY
 from streambed.record import now_ns
 from streambed.tables import KEPT, SEEN, Table
 
@@ -43,7 +43,7 @@ class Reading:
         self.agent = agent
         self.order = order
         self.client = Consumer({**order["client"], "log_level": 4})
-        self.table = agent.table("seen", SEEN)
+        self.table = agent.table("seen", SEEN) if order["ledger"] else None
         self.kept = agent.table("kept", KEPT) if order["keep"] else None
         self.seen = 0
         self.next: dict[tuple[str, int], int] = {}
@@ -78,7 +78,10 @@ class Reading:
 
     def take(self) -> None:
         """Read what has come and note it."""
-        self.note(self.receive())
+        messages = self.receive()
+        self.note(messages)
+        if not messages:
+            self.pass_markers()
 
     def receive(self, wait_s: float = POLL_S) -> list[Message]:
         """The records that come within a moment."""
@@ -89,24 +92,39 @@ class Reading:
 
     def note(self, messages: list[Message]) -> None:
         """Keep when each was seen, and how far this has come."""
+        newest: dict[tuple[str, int], Message] = {}
         for message in messages:
             topic, partition, offset = where(message)
-            self.table.append(
-                self.order["consumer"], self.order["group"], topic, partition, offset, *identity(message), now_ns(), message.timestamp()[1]
-            )
+            if self.table:
+                self.table.append(
+                    self.order["consumer"],
+                    self.order["group"],
+                    topic,
+                    partition,
+                    offset,
+                    *identity(message),
+                    now_ns(),
+                    message.timestamp()[1],
+                )
             if self.kept:
                 self.kept.append(self.order["consumer"], topic, partition, offset, message.key(), message.value())
-            self.next[topic, partition] = offset + 1
-            self.written_ms[topic, partition] = message.timestamp()[1]
+            newest[topic, partition] = message
             self.seen += 1
+        for part, message in newest.items():
+            self.next[part] = where(message)[2] + 1
+            self.written_ms[part] = message.timestamp()[1]
         for table in self.tables():
             table.flush_if_due()
         if self.agent.report_is_due():
             self.report()
 
+    def pass_markers(self) -> None:
+        """Having read all there is, stand behind what no reader is given: the ends of transactions, and what was aborted."""
+        self.next = {part: self._position(part) for part in self.next}
+
     def tables(self) -> list[Table]:
         """Its files in the history."""
-        return [self.table, self.kept] if self.kept else [self.table]
+        return [table for table in (self.table, self.kept) if table]
 
     def report(self, done: bool = False) -> None:
         """The gauge: what was seen, how far each partition was read, how much is left."""

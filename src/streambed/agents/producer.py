@@ -1,224 +1,136 @@
-"""Producer agent: every record has the time at which it is due, and is sent then, whatever became of the others."""
+"""Producer agent: every record has the time at which it is due, and is sent then, whatever became of the others.
+
+One process may hold many producers, each with a client of its own in the network of its own host.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import heapq
 import json
 import os
-import random
-import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
-
+from streambed.agents import host_network
 from streambed.agents.agent import Agent
+from streambed.agents.record_source import Source, source_of
+from streambed.agents.schedule import Schedule, schedule_of
+from streambed.agents.sender import Sender, sender_of
 from streambed.record import now_ns
-from streambed.tables import SENT
+from streambed.tables import SENT, Table
 
-IDENTITY = "sb"
-"""The header that carries producer/sequence."""
-PLACEHOLDER = re.compile(rb"\{(record|topic|n)(?::([0-9]+))?\}")
 POLL_S_MAX = 0.05
-STOP_S = 2.0
-Record = tuple[bytes | None, bytes]
-
-
-def contents_of(path: Path, content: str) -> list[bytes]:
-    """What there is to send: the lines of a file, the file as a whole, or the files of a folder in the order of their names."""
-    if content == "folder":
-        found = [file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()]
-    else:
-        found = [path.read_bytes()] if content == "whole" else path.read_bytes().splitlines()
-    if not found:
-        raise SystemExit(f"{path} has nothing to send")
-    return found
-
-
-def repeated(contents: list[bytes], key: str) -> Callable[[int], Record]:
-    """The n-th record is the n-th content, over and over."""
-
-    def of(sequence: int) -> Record:
-        found = contents[sequence % len(contents)]
-        before, tab, after = found.partition(b"\t")
-        return (before, after) if key == "tab" and tab else (None, found)
-
-    return of
-
-
-def worded(record_of: Callable[[int], Record], text: str, topic: str) -> Callable[[int], Record]:
-    """Records that say `text`, in which {record}, {n}, {n:6} (with zeros, six digits) and {topic} are filled in; other braces stay."""
-
-    def of(sequence: int) -> Record:
-        key, value = record_of(sequence)
-
-        def filled(found: re.Match[bytes]) -> bytes:
-            number = f"{sequence + 1:0{int(found[2] or 0)}}".encode()
-            return {b"record": value, b"topic": topic.encode(), b"n": number}[found[1]]
-
-        return key, PLACEHOLDER.sub(filled, text.encode())
-
-    return of
-
-
-def made_up_records(*, size: int, keys: int, spread: str, seed: str) -> Callable[[int], Record]:
-    """Records of `size` bytes; the same seed gives the same record for the same sequence number."""
-    body = random.Random(seed).randbytes(size)
-
-    def key_of(sequence: int) -> bytes | None:
-        if not keys:
-            return None
-        draw = random.Random(f"{seed} {sequence}").random()
-        return b"%d" % int(keys**draw - 1 if spread == "zipf" else keys * draw)  # keys**u is log-uniform: Zipf with exponent 1.
-
-    return lambda sequence: (key_of(sequence), body)
+POLL_S_OF_MANY = 0.005
+"""Of many clients only one can be waited for: the answers of the others are looked for so often."""
+RECORDS_BETWEEN_POLLS = 256
 
 
 class Sending:
-    """The records under way, and the ledger of those that were decided."""
+    """All senders of this process."""
 
-    def __init__(self, agent: Agent, order: dict[str, Any]) -> None:
+    def __init__(self, agent: Agent, senders: list[Sender], tables: list[Table]) -> None:
         self.agent = agent
-        self.order = order
-        self.client = Producer({**order["client"], "log_level": 4}, logger=None)
-        self.table = agent.table("sent", SENT)
-        self.open: dict[int, tuple[int, int]] = {}
-        self.sent = self.acked = self.failed = 0
+        self.senders = senders
+        self.tables = tables
+        self._wait_s_max = POLL_S_MAX if len(senders) == 1 else POLL_S_OF_MANY
 
-    def send(self, sequence: int, due: int, record: Record) -> None:
-        """Hand one record to the client; a full buffer holds up the next ones, whose due times stay."""
-        identity = f"{self.order['producer']}/{sequence}".encode()
-        while not self.agent.stopping:
+    def follow(self, schedules: list[Schedule]) -> None:
+        """Send each record when it is due."""
+        courses = [_course(sender, schedule, self.agent.incarnation) for sender, schedule in zip(self.senders, schedules, strict=True)]
+        records = heapq.merge(*courses, key=itemgetter(0)) if len(courses) > 1 else courses[0]
+        since_poll = 0
+        for due, sequence, sender in records:
+            if due > now_ns():
+                self._wait_until(due)
+                since_poll = 0
+            elif since_poll == RECORDS_BETWEEN_POLLS:
+                self.poll(0)
+                since_poll = 0
+            since_poll += 1
             try:
-                self.open[sequence] = (due, now_ns())
-                self.client.produce(
-                    self.order["topic"],
-                    record[1],
-                    record[0],
-                    headers=[(IDENTITY, identity)],
-                    on_delivery=lambda error, message: self.decided(sequence, error, message),
-                )
-                self.sent += 1
-                return
+                sender.send(sequence, due)
             except BufferError:
-                self.poll(POLL_S_MAX)
-        self.open.pop(sequence, None)
+                self._send_later(sender, sequence, due)
+            if self.agent.stopping:
+                return
+        for sender in self.senders:
+            sender.settle()
 
-    def decided(self, sequence: int, error: KafkaError | None, message: Message) -> None:
-        """Kafka acknowledged the record, or the client gave up."""
-        due, sent = self.open.pop(sequence)
-        self.acked += error is None
-        self.failed += error is not None
-        where = (message.partition(), message.offset()) if error is None else (None, None)
-        acked = now_ns() if error is None else None
-        self.table.append(self.order["producer"], sequence, self.order["topic"], *where, due, sent, acked, str(error) if error else None)
+    def _wait_until(self, due: int) -> None:
+        while (wait_ns := due - now_ns()) > 0 and not self.agent.stopping:
+            self.poll(wait_ns / 1e9)
+
+    def _send_later(self, sender: Sender, sequence: int, due: int) -> None:
+        """A full buffer holds up the next records, whose due times stay."""
+        while not self.agent.stopping:
+            self.poll(POLL_S_MAX)
+            with contextlib.suppress(BufferError):
+                return sender.send(sequence, due)
 
     def poll(self, wait_s: float) -> None:
         """Serve callbacks, the ledger and the gauge."""
-        self.client.poll(max(0.0, min(wait_s, POLL_S_MAX)))
-        self.table.flush_if_due()
+        first, *others = self.senders
+        first.client.poll(max(0.0, min(wait_s, self._wait_s_max)))
+        for sender in others:
+            sender.client.poll(0)
+        for table in self.tables:
+            table.flush_if_due()
         if self.agent.report_is_due():
             self.report()
 
     def report(self, done: bool = False) -> None:
         """The gauge."""
-        self.agent.report(ready=True, done=done, sent=self.sent, acked=self.acked, failed=self.failed, open=len(self.open))
+        counts = {key: sum(getattr(sender, key) for sender in self.senders) for key in ("sent", "acked", "failed", "open")}
+        self.agent.report(ready=True, done=done, **counts)
 
     def finish(self) -> None:
         """Wait for every record to be decided; told to stop, note the rest as undecided."""
-        while self.open and not self.agent.stopping:
+        while any(sender.open for sender in self.senders) and not self.agent.stopping:
             self.poll(POLL_S_MAX)
-        if self.open:
-            self.client.flush(STOP_S)
-        for sequence, (due, sent) in self.open.items():
-            self.table.append(
-                self.order["producer"], sequence, self.order["topic"], None, None, due, sent, None, "undecided when the run stopped"
-            )
-        self.table.close()
+        for sender in self.senders:
+            if sender.open:
+                sender.give_up()
+        for table in self.tables:
+            table.close()
         self.report(done=True)
 
 
-def know_the_topic(sending: Sending) -> None:
-    """Wait until the client knows the topic's partitions, so that the first record does not pay for it."""
-    while not sending.agent.stopping:
-        try:
-            if sending.client.list_topics(sending.order["topic"], timeout=1).topics[sending.order["topic"]].partitions:
-                return
-        except KafkaException:
-            continue
+def _course(sender: Sender, schedule: Schedule, incarnation: int) -> Iterator[tuple[int, int, Sender]]:
+    for sequence, due in schedule.from_number(schedule.first(incarnation)):
+        yield due, sequence, sender
 
 
-@dataclass(frozen=True, kw_only=True)
-class Schedule:
-    """When each record is due: every `step_ns`, all at once if that is 0, or without it whenever the client takes one."""
-
-    start_ns: int
-    end_ns: int
-    step_ns: float | None
-    last: int | None
-
-    def due(self, sequence: int) -> int | None:
-        """The time at which a record is due; None if there is none any more."""
-        if self.last is not None and sequence >= self.last:
-            return None
-        if self.step_ns is None:
-            now = max(self.start_ns, now_ns())
-            return now if now < self.end_ns else None
-        return self.start_ns + int(sequence * self.step_ns)
-
-    def first(self, incarnation: int) -> int:
-        """The first record to send. Started again: what was due meanwhile is not sent, and no number is used twice."""
-        if incarnation == 1:
-            return 0
-        if self.step_ns == 0:
-            return self.last or 0
-        return max(0, int((now_ns() - self.start_ns) / (self.step_ns or 1)) + 1)
-
-
-def schedule_of(order: dict[str, Any], *, held: int, start_ns: int) -> Schedule:
-    """The schedule of an order; `held` is how much content its file has."""
-    wanted = order["rounds"] * held if order["rounds"] else order["count"]
-    end_ns = start_ns + order["duration_ns"]
-    if order["rate"] is None:
-        return Schedule(start_ns=start_ns, end_ns=end_ns, step_ns=None if wanted is None else 0.0, last=wanted)
-    step_ns = 1e9 / order["rate"]
-    within = int(order["duration_ns"] / step_ns)
-    return Schedule(start_ns=start_ns, end_ns=end_ns, step_ns=step_ns, last=within if wanted is None else min(wanted, within))
-
-
-def records_of(order: dict[str, Any]) -> tuple[Callable[[int], Record], int]:
-    """The records of an order by their sequence number, and how much content its file has."""
-    contents = contents_of(Path(order["file"]), order["content"]) if order["file"] else []
-    seed = f"{os.environ['STREAMBED_SEED']} {order['producer']}"
-    made_up = made_up_records(size=order["size"], keys=order["keys"], spread=order["spread"], seed=seed)
-    record_of = repeated(contents, order["key"]) if contents else made_up
-    return (worded(record_of, order["text"], order["topic"]) if order["text"] else record_of), len(contents)
-
-
-def send_all(sending: Sending, schedule: Schedule, record_of: Callable[[int], Record]) -> None:
-    """Send each record when it is due."""
-    sequence = schedule.first(sending.agent.incarnation)
-    while (due := schedule.due(sequence)) is not None and not sending.agent.stopping:
-        while (wait_ns := due - now_ns()) > 0 and not sending.agent.stopping:
-            sending.poll(wait_ns / 1e9)
-        sending.send(sequence, due, record_of(sequence))
-        if sequence % 64 == 0:
-            sending.poll(0)
-        sequence += 1
+def senders_of(agent: Agent, order: dict[str, Any], sources: list[Source], table: Table | None) -> list[Sender]:
+    """Every producer with its client, made in the network of its host: the client's own threads stay there."""
+    found = []
+    for asked, source in zip(order["producers"], sources, strict=True):
+        if asked["host"]:
+            host_network.enter(asked["host"])
+        found.append(sender_of(asked["name"], agent, source, order, table))
+    for sender in found:
+        sender.know_the_topics()
+    return found
 
 
 def main(order: dict[str, Any]) -> None:
     """Wait for the load to begin, send, wait for the answers."""
+    gc.disable()  # Records under way are many, and none of them is in a cycle: looking for some takes half of the time.
     agent = Agent()
-    record_of, held = records_of(order)
+    sources = [source_of(order, asked["name"], asked["number"]) for asked in order["producers"]]
     agent.gate("servers")
-    sending = Sending(agent, order)
-    know_the_topic(sending)
+    table = agent.table("sent", SENT) if order["ledger"] else None
+    sending = Sending(agent, senders_of(agent, order, sources, table), [table] if table else [])
     sending.report()
     start_ns = agent.gate("load").get("start_ns", 0) + order["after_ns"]
-    send_all(sending, schedule_of(order, held=held, start_ns=start_ns), record_of)
+    producers = zip(order["producers"], sources, strict=True)
+    seed = os.environ["STREAMBED_SEED"]
+    sending.follow(
+        [schedule_of(order, held=source.held, start_ns=start_ns, number=asked["number"], seed=seed) for asked, source in producers]
+    )
     sending.finish()
 
 

@@ -87,6 +87,8 @@ class Sinking(Reading):
         if not rows or self.persist(rows):
             self.note(messages)
             self.commit(messages)
+        if not messages:
+            self.pass_markers()
 
     def persist(self, rows: list[Row]) -> bool:
         """Write, again and again if the store does not answer: False if told to stop before it did."""

@@ -38,8 +38,11 @@ def problems(experiment: Experiment) -> list[Problem]:
     return found
 
 
-def _key(component: Any) -> str:
-    return next((key for key in ("nodes", "node") if hasattr(component, key)), "")
+def _key(component: Any, rule: Place | None = None) -> str:
+    """The key that names its hosts: of those that it has, the one given, or else the one that its rule asks for."""
+    keys = [key for key in ("node", "nodes") if hasattr(component, key)]
+    given = [key for key in keys if getattr(component, key)]
+    return next(iter(given), keys[-1] if rule and rule.count > 1 else keys[0]) if keys else ""
 
 
 def _rule(component: Any, experiment: Experiment) -> Place | None:
@@ -135,7 +138,7 @@ class _Placing:
         return [name for name, component in self.experiment.components.items() if component.kind == kind]
 
     def _with_hosts(self, name: str, component: Any) -> Any:
-        key, nodes = _key(component), self.chosen[name]
+        key, nodes = _key(component, _rule(component, self.experiment)), self.chosen[name]
         if not key or getattr(component, key) or not any(nodes):
             return component
         return replace(component, **{key: nodes if key == "nodes" else nodes[0]})

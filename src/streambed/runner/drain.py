@@ -49,7 +49,8 @@ class Drain:
         return now_ns() - self._still_since_ns >= SETTLE_NS
 
     def _ask(self) -> list[str]:
-        said = [self._undecided(component) for component in self._components if isinstance(component, Producer)]
+        producers = [component for component in self._components if isinstance(component, Producer)]
+        said = [self._undecided(agent) for producer in producers for agent in producer.groups]
         said += [f"{name} still runs" for name in self._not_ended()]
         jobs = {job.name: job.log(self._world).positions() for job in self._components if isinstance(job, SparkJob)}
         ends = self._ends()
@@ -61,11 +62,11 @@ class Drain:
             said.append(behind(group, topics, group_positions(self._world, members), ends))
         return said
 
-    def _undecided(self, producer: Producer) -> str:
-        gauge = self._world.gauge(producer.name)
-        if gauge.get("done") or not self._world.find(producer.name).alive:
+    def _undecided(self, producer: str) -> str:
+        gauge = self._world.gauge(producer)
+        if gauge.get("done") or not self._world.find(producer).alive:
             return ""
-        return f"{producer.name} has {gauge.get('open', 0)} records under way"
+        return f"{producer} has {gauge.get('open', 0)} records under way"
 
     def _not_ended(self) -> list[str]:
         waited = [component for component in self._components if isinstance(component, Command) and component.ends == "ended"]

@@ -38,7 +38,7 @@ class LiveWorld:
         self.directory = Path(plan.directory)
         self.network = made
         self.record = events.record
-        self.processes = {spec.name: LiveProcess(spec, made.hosts[spec.node], self.directory, events.record) for spec in plan.processes}
+        self.processes = {spec.name: self._process(spec) for spec in plan.processes}
         self.troubles: list[Exception] = []
         """What went wrong in other threads; whoever watches raises it."""
         self.links_changed: Callable[[], None] = lambda: None
@@ -49,13 +49,18 @@ class LiveWorld:
         self._kept: dict[str, Any] = {}
         self._holders: dict[str, tuple[int, str]] = {}
 
+    def _process(self, spec: ProcessSpec) -> LiveProcess:
+        networks = {host: self.network.hosts[host].namespace for host in spec.networks}
+        return LiveProcess(spec, self.network.hosts[spec.node], self.directory, self.record, networks)
+
     def find(self, target: str) -> LiveProcess:
-        """The process called so, or the only process of the component called so."""
+        """The process called so, or the only process of the component called so, on a host if that is named."""
         component, _, node = target.partition("/")
         found = [
             process
             for process in self.processes.values()
-            if process.name == target or (process.spec.component == component and (not node or process.spec.node == node))
+            if process.name == target
+            or (process.spec.component == component and (not node or node in (process.spec.node, *process.spec.networks)))
         ]
         if len(found) != 1:
             raise WorldError(f"'{target}' names {len(found)} processes, one was wanted")

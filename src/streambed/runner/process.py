@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from streambed.errors import WorldError
@@ -31,13 +31,17 @@ def file_name(process: str) -> str:
 class LiveProcess:
     """The live twin of a ProcessSpec. A killed one can be started again and keeps its files."""
 
-    def __init__(self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[..., None]) -> None:
+    def __init__(
+        self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[..., None], networks: Mapping[str, int] | None = None
+    ) -> None:
+        """`networks` are descriptors of the networks that it may enter, by host."""
         self.spec = spec
         self.name = spec.name
         self.incarnation = 0
         self._host = host
         self._directory = directory
         self._record = record
+        self._networks = networks or {}
         self._argv = caps.joined(spec.groups, spec.argv)
         self.memory_kills = 0
         """How many of its processes the kernel killed for want of memory in the life that ended last."""
@@ -97,6 +101,7 @@ class LiveProcess:
             "PYTHONUNBUFFERED": "1",
             "STREAMBED_PROCESS": file_name(self.name),
             "STREAMBED_INCARNATION": str(self.incarnation),
+            "STREAMBED_NETWORKS": " ".join(f"{host}={descriptor}" for host, descriptor in self._networks.items()),
             **self.spec.env,
         }
         with self.log.open("ab") as log:
@@ -108,6 +113,7 @@ class LiveProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=tuple(self._networks.values()),
             )
 
     def strike(self) -> Heal:

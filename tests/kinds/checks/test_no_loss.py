@@ -129,6 +129,13 @@ def test_a_declared_group_that_saw_nothing_fails():
     assert verdict_of(acked("lines", "a=1"), components=declared).says == "1 of 1 acked records was never seen: a=1"
 
 
+@pytest.mark.parametrize("silent", [{"kind": "producer", "writes": ["lines"]}, {"kind": "consumer", "reads": ["lines"]}])
+def test_without_the_ledger_of_all_that_write_or_read_it_is_unknown(silent):
+    verdict = verdict_of(acked("lines", "a=1"), seen("lines", "a=1"), components={"hushed": {**silent, "ledger": False}})
+
+    assert (verdict.answer, verdict.says) == ("unknown", "hushed kept no ledger of lines")
+
+
 def test_a_reader_that_does_not_exist_is_unknown():
     verdict = verdict_of(acked("lines", "a=1"), seen("lines", "a=1"), by=["raeder"])
 

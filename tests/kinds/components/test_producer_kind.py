@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import FakeWorld
 from pydantic import ValidationError
 
 from streambed import Kafka, Producer
@@ -24,6 +25,10 @@ def producer(**changes: Any) -> Producer:
         ({"key": "tab"}, "key: tab needs a file"),
         ({"content": "folder"}, "content: folder needs a file"),
         ({"rounds": 2}, "rounds needs a file"),
+        ({"function": "made"}, "function must be module:function"),
+        ({"transaction": {"records": 5}, "acks": 1}, "transaction needs acks: all"),
+        ({"rate": None, "arrivals": "pareto"}, "arrivals needs a rate"),
+        ({"nodes": ["b", "c"]}, "give node or nodes, not both"),
         ({"file": "a", "rounds": 2, "count": 3}, "give count or rounds, not both"),
         ({"idempotence": True, "acks": 1}, "idempotence needs acks: all, not 1"),
     ],
@@ -37,6 +42,7 @@ def test_an_impossible_producer_is_refused(changes: dict[str, Any], says: str) -
     ("changes", "says"),
     [
         ({"file": "a.txt"}, "there is no file 'a.txt' beside the declaration. There is empty."),
+        ({"function": "made:up"}, "there is no file 'made.py' beside the declaration. There is empty."),
         ({"file": "emty", "content": "folder"}, "there is no folder 'emty' beside the declaration. Did you mean 'empty'?"),
         ({"file": "empty", "content": "folder"}, "the folder 'empty' holds no file to send"),
     ],
@@ -45,3 +51,32 @@ def test_what_it_sends_must_be_there(tmp_path: Path, changes: dict[str, Any], sa
     (tmp_path / "empty").mkdir()
 
     assert [problem.says for problem in producer(**changes).problems(OTHERS, tmp_path)] == [says]
+
+
+def test_producers_of_many_hosts_share_a_few_processes_each_with_whole_hosts() -> None:
+    hosts = [f"h{number}" for number in range(1, 6)]
+    many = Producer(name="load", nodes=hosts, each=10, agents=2, writes=["lines", "words"])
+
+    assert many.groups == {"load/h1": ("h1", "h2"), "load/h3": ("h3", "h4", "h5")}
+    assert many.places == {f"nodes.{at}": host for at, host in enumerate(hosts)}
+    assert many.answers() == {"topic": "lines,words"}
+    assert producer().groups == {"poet": ("a",)}
+
+
+def test_every_topic_must_be_declared_and_no_host_named_twice(tmp_path: Path) -> None:
+    wrong = Producer(name="load", nodes=["a", "a"], writes=["lines", "line"])
+
+    assert [(problem.key, problem.says) for problem in wrong.problems(OTHERS, tmp_path)] == [
+        ("writes", "no kafka component declares the topic 'line'. Did you mean 'lines'?"),
+        ("nodes.1", "'a' is named twice"),
+    ]
+
+
+def test_it_is_ready_when_all_of_its_agents_are() -> None:
+    world = FakeWorld()
+    missing = Producer(name="load", nodes=["a", "b"], writes="lines").readiness(world)
+    world.gauges = {"load/a": {"ready": True}}
+
+    assert missing() == "its agents have not reported yet: load/b"
+    world.gauges["load/b"] = {"ready": True}
+    assert missing() == ""

@@ -11,7 +11,7 @@ import polars as pl
 from streambed.errors import Problem, suggestion
 from streambed.history import Answer, History, Verdict
 from streambed.kinds.checks.course import counted, drained, faults_of, load_ended, names_during
-from streambed.kinds.checks.readers import IDENTITY, Reader, readers_of, times_seen, witness_of
+from streambed.kinds.checks.readers import IDENTITY, Reader, readers_of, times_seen, without_ledger, witness_of
 from streambed.kinds.declaring import declared
 
 NAMES_SHOWN = 20
@@ -53,6 +53,8 @@ class NoLoss:
         absent = [name for name in self.by if not any(name in (reader.name, *reader.components) for reader in readers)]
         if not load_ended(history):
             return self._verdict("unknown", "the run broke before the load ended")
+        if silent := without_ledger(history, self.topic):
+            return self._verdict("unknown", f"{', '.join(silent)} kept no ledger of {self.topic}")
         if acked.is_empty():
             return self._verdict("unknown", f"nothing was acked on {self.topic}")
         if absent:

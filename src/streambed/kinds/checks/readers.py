@@ -69,3 +69,14 @@ def times_seen(history: History, reader: Reader, topic: str, records: pl.DataFra
     who = pl.col("consumer") == WITNESS if reader.name == WITNESS else (pl.col("group") == reader.name) & (pl.col("consumer") != WITNESS)
     counts = history.ledger.seen.filter((pl.col("topic") == topic) & who).group_by(IDENTITY).agg(times=pl.len().cast(pl.Int64))
     return records.join(counts, on=IDENTITY, how="left", maintain_order="left")["times"].fill_null(0)
+
+
+def without_ledger(history: History, topic: str) -> list[str]:
+    """The producers and consumers of a topic that noted nothing: of what they did with it, nothing can be said."""
+    kinds = {"writes": history.components("producer"), "reads": history.components("consumer")}
+    return [
+        name
+        for key, found in kinds.items()
+        for name, declared in found.items()
+        if topic in topics_in(declared.get(key)) and not declared.get("ledger", True)
+    ]

@@ -33,9 +33,15 @@ class Consumer(OnOneNode):
     """A topic or several."""
     group: str = ""
     """Consumers of one group share the partitions; default: a group of its own."""
+    membership: Literal["dynamic", "static"] = "dynamic"
+    """static: it is known to its group by name (group.instance.id), and keeps its partitions while it is away for a short time."""
     start: Literal["earliest", "latest"] = "earliest"
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    """Whether records of transactions that are open or were aborted are left out."""
     keep: bool = False
     """Keep keys and values too: `run.records()` gives them."""
+    ledger: bool = True
+    """Note every record; without that, checks can say nothing of it."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
     limits: Limits | None = None
@@ -52,9 +58,11 @@ class Consumer(OnOneNode):
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent."""
-        settings = {"auto.offset.reset": self.start, **self.settings}
+        known = {"group.instance.id": self.name} if self.membership == "static" else {}
+        settings = {"auto.offset.reset": self.start, "isolation.level": self.isolation, **known, **self.settings}
         group = self.group or self.name
-        return [reader(site, self.name, self.node, self.reads, group=group, settings=settings, keep=self.keep, on_exit=self.on_exit)]
+        noted = {"keep": self.keep, "ledger": self.ledger}
+        return [reader(site, self.name, self.node, self.reads, group=group, settings=settings, on_exit=self.on_exit, **noted)]
 
     def readiness(self, world: World) -> Missing:
         """Ready when it has been given its partitions."""
@@ -70,12 +78,13 @@ def reader(
     group: str,
     settings: Mapping[str, Setting],
     keep: bool = False,
+    ledger: bool = True,
     on_exit: OnExit = "fail",
 ) -> ProcessSpec:
     """A consumer agent; an empty group makes it a witness, which reads everything there is once and ends."""
     bootstrap = site.bootstrap_for(topics)
     client = {"bootstrap.servers": bootstrap, "group.id": group or name, **{key: setting_text(value) for key, value in settings.items()}}
-    order = {"consumer": name, "group": group, "topics": list(topics), "keep": keep, "client": client}
+    order = {"consumer": name, "group": group, "topics": list(topics), "keep": keep, "ledger": ledger, "client": client}
     return ProcessSpec(
         name=name,
         component=name,

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
-from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.kinds.components.profile import Profile
+from streambed.kinds.components.topics import Topics
+from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.units import Duration, Frequency, Size
 from streambed.world import Missing, World
+
+FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+@declared
+class Transaction:
+    """How a producer's records are put together in transactions; a transaction that fails is aborted."""
+
+    records: Annotated[int, Field(ge=1)]
+    """So many in each; the last one has what is left."""
 
 
 @declared
@@ -31,26 +45,44 @@ class Producer(OnOneNode):
     name: Name
     node: str = ""
     """The host."""
+    nodes: Names = ()
+    """Several hosts in its place, each with producers of its own."""
     place: Placed = None
-    """How the host is chosen if `node` does not name it."""
-    writes: Name
-    """The topic."""
+    """How the host or hosts are chosen if neither `node` nor `nodes` names them."""
+    each: Annotated[int, Field(ge=1, le=1000)] = 1
+    """So many producers on each host, each with a client and a rate of its own."""
+    agents: Annotated[int, Field(ge=1, le=64)] = 4
+    """The producers of several hosts share so many processes at most; each uses the network of its own host."""
+    writes: Annotated[Topics, Field(min_length=1)]
+    """A topic or several."""
+    order: Literal["turn", "random"] = "turn"
+    """How records go to several topics: to one after the other, or to any, by the seed."""
     file: str = ""
     """What it holds is sent, over and over; empty: made-up records of `size`."""
     content: Literal["lines", "whole", "folder"] = "lines"
     """What a record is: each line of the file, the whole file, or each file of a folder in the order of their names."""
     text: str = ""
     """What each record says: {record} is what is sent without it, {n} the record's number from 1, {topic} the topic."""
+    function: str = ""
+    """module:function of a Python file beside the declaration, which makes each record."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Of each record, filled in as `text` is."""
     key: Literal["none", "tab"] = "none"
     """tab: the text before a line's first tab is the record's key."""
     size: Size = Size(100)
-    """Of each made-up record."""
+    """Of each made-up record, in the mean."""
+    sizes: Literal["constant", "uniform", "exponential", "normal", "lognormal", "pareto"] = "constant"
+    """How sizes are drawn around `size`, by the seed; from 1 byte to ten times the mean."""
     keys: Annotated[int, Field(ge=0, le=100_000_000)] = 0
     """How many different keys made-up records have; 0: no key."""
-    spread: Literal["uniform", "zipf"] = "uniform"
+    spread: Literal["uniform", "zipf", "normal"] = "uniform"
     """How keys are drawn."""
     rate: Frequency | None = Frequency(100)
-    """How often a record is due; null: a burst, or as fast as the client takes records."""
+    """How often a record of each producer is due; null: a burst, or as fast as the client takes records."""
+    profile: Profile | None = None
+    """How the rate changes while the load lasts; without it, it stays."""
+    arrivals: Literal["constant", "exponential", "uniform", "lognormal", "pareto"] = "constant"
+    """How the gaps between records are drawn, by the seed: all alike, or by a distribution; the number of records stays the same."""
     count: Annotated[int, Field(ge=1)] | None = None
     """Stop after so many records."""
     rounds: Annotated[int, Field(ge=1)] | None = None
@@ -65,6 +97,10 @@ class Producer(OnOneNode):
     """How long a batch waits for more records."""
     idempotence: bool | None = None
     """Default: wherever acks is all."""
+    transaction: Transaction | None = None
+    """Send in transactions."""
+    ledger: bool = True
+    """Note every record; without that, checks can say nothing of them."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
     limits: Limits | None = None
@@ -78,15 +114,48 @@ class Producer(OnOneNode):
         needing = {"key: tab": self.key == "tab", f"content: {self.content}": self.content != "lines", "rounds": self.rounds is not None}
         if lacking := [key for key, asked in needing.items() if asked and not self.file]:
             raise ValueError(f"{lacking[0]} needs a file")
+        if self.rate is None and (self.profile or self.arrivals != "constant"):
+            raise ValueError(f"{'profile' if self.profile else 'arrivals'} needs a rate")
+        if self.function and (self.file or not FUNCTION.fullmatch(self.function)):
+            raise ValueError("function must be module:function, without a file beside it")
+        if self.transaction and (self.acks != "all" or self.idempotence is False or not self.ledger):
+            raise ValueError("transaction needs acks: all, idempotence and the ledger")
+        if self.node and self.nodes:
+            raise ValueError("give node or nodes, not both")
         if self.count is not None and self.rounds is not None:
             raise ValueError("give count or rounds, not both")
         if self.idempotence and self.acks != "all":
             raise ValueError(f"idempotence needs acks: all, not {self.acks}")
         return self
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """All hosts that it sends from."""
+        return self.nodes or (self.node,)
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The key that names each host."""
+        return {f"nodes.{at}": node for at, node in enumerate(self.nodes)} or {"node": self.node}
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Its processes by name, each with the hosts whose producers it holds."""
+        count = min(self.agents, len(self.hosts))
+        cuts = [at * len(self.hosts) // count for at in range(count + 1)]
+        groups = [self.hosts[begin:end] for begin, end in pairwise(cuts)]
+        return {f"{self.name}/{group[0]}": group for group in groups} if count > 1 else {self.name: self.hosts}
+
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topic must be declared, its file or folder there."""
-        found = unknown_topics([self.writes], others, "writes")
+        """Its topics must be declared, its hosts differ, its file or folder be there."""
+        found = unknown_topics(self.writes, others, "writes")
+        found += [
+            Problem(key=f"nodes.{at}", says=f"'{host}' is named twice") for at, host in enumerate(self.nodes) if host in self.nodes[:at]
+        ]
+        if self.function:
+            found += missing_file(f"{self.function.partition(':')[0].replace('.', '/')}.py", base, "function")
+        if self.profile and self.profile.file:
+            found += missing_file(self.profile.file, base, "profile.file")
         if self.file and self.content != "folder":
             found += missing_file(self.file, base, "file")
         elif self.file and not any(path.is_file() for path in (base / self.file).glob("*")):
@@ -95,40 +164,65 @@ class Producer(OnOneNode):
         return found
 
     def answers(self) -> dict[str, str]:
-        """References to it."""
-        return {"topic": self.writes}
+        """References to it; several topics are joined by commas, as Kafka's own programs want them."""
+        return {"topic": ",".join(self.writes)}
 
     def processes(self, site: Site) -> list[ProcessSpec]:
-        """One agent."""
-        bootstrap = site.bootstrap_for([self.writes])
-        order = {
-            "producer": self.name,
-            "topic": self.writes,
+        """One agent, or a few that hold the producers of many hosts."""
+        bootstrap = site.bootstrap_for(self.writes)
+        return [
+            ProcessSpec(
+                name=name,
+                component=self.name,
+                node=hosts[0],
+                argv=(site.machine.python, "-m", "streambed.agents.producer", json.dumps(self._order(site, hosts))),
+                env=site.variables(self.name, hosts[0], bootstrap),
+                on_exit=self.on_exit,
+                starts="ready",
+                networks=hosts if len(hosts) > 1 else (),
+            )
+            for name, hosts in self.groups.items()
+        ]
+
+    def _order(self, site: Site, hosts: tuple[str, ...]) -> dict[str, Any]:
+        names = [(host, number) for host in self.hosts for number in range(1, self.each + 1)]
+        producers = [
+            {"name": self._called(host, number), "number": at, "host": host if len(hosts) > 1 else ""}
+            for at, (host, number) in enumerate(names)
+            if host in hosts
+        ]
+        return {
+            "producers": producers,
+            "of": len(names),
+            "topics": list(self.writes),
+            "order": self.order,
             "file": str(site.base / self.file) if self.file else "",
             "content": self.content,
             "text": self.text,
+            "function": self.function,
+            "folder": str(site.base),
+            "headers": self.headers,
             "key": self.key,
             "size": self.size.bytes,
+            "sizes": self.sizes,
             "keys": self.keys,
             "spread": self.spread,
             "rate": self.rate.per_s if self.rate else None,
+            "profile": self.profile.order(str(site.base / self.profile.file)) if self.profile else None,
+            "arrivals": self.arrivals,
             "count": self.count,
             "rounds": self.rounds,
+            "transaction": self.transaction.records if self.transaction else 0,
+            "ledger": self.ledger,
             "after_ns": self.after.ns,
             "duration_ns": max(0, site.duration_ns - self.after.ns),
-            "client": {"bootstrap.servers": bootstrap, **self._client()},
+            "client": {"bootstrap.servers": site.bootstrap_for(self.writes), **self._client()},
         }
-        return [
-            ProcessSpec(
-                name=self.name,
-                component=self.name,
-                node=self.node,
-                argv=(site.machine.python, "-m", "streambed.agents.producer", json.dumps(order)),
-                env=site.variables(self.name, self.node, bootstrap),
-                on_exit=self.on_exit,
-                starts="ready",
-            )
-        ]
+
+    def _called(self, host: str, number: int) -> str:
+        """What one producer is called in the ledger."""
+        parts = [self.name, *([host] if self.nodes else []), *([str(number)] if self.each > 1 else [])]
+        return "/".join(parts)
 
     def _client(self) -> dict[str, str]:
         settings: dict[str, Setting] = {
@@ -142,5 +236,10 @@ class Producer(OnOneNode):
         return {key: setting_text(setting) for key, setting in settings.items()}
 
     def readiness(self, world: World) -> Missing:
-        """Ready when it knows the topic's partitions."""
-        return when_gauge_is_ready(world, self.name)
+        """Ready when all of it know their topics' partitions."""
+
+        def missing() -> str:
+            silent = [name for name in self.groups if not world.gauge(name).get("ready")]
+            return f"its agents have not reported yet: {', '.join(silent)}" if silent else ""
+
+        return missing

@@ -92,6 +92,7 @@ class Sink(OnOneNode):
             "group": self.group,
             "topics": list(self.reads),
             "keep": False,
+            "ledger": True,
             "client": {
                 "bootstrap.servers": bootstrap,
                 "group.id": self.group,

@@ -1,0 +1,88 @@
+"""When records are due: a rate that changes over the load, and the times at which so many of them have come. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
+AT_ONCE = 4096
+HAIR = 1e-9
+"""What is missing of a whole record for want of digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """A while in which the rate changes evenly from one value to another."""
+
+    lasts_s: float
+    first: float
+    last: float
+
+
+class Course:
+    """The rate over the whole load: a row of stretches. `times` turns numbers of records into times."""
+
+    def __init__(self, stretches: Sequence[Stretch]) -> None:
+        kept = [stretch for stretch in stretches if stretch.lasts_s > 0]
+        self._lasts = np.array([stretch.lasts_s for stretch in kept], dtype=np.float64)
+        self._first = np.array([stretch.first for stretch in kept], dtype=np.float64)
+        self._last = np.array([stretch.last for stretch in kept], dtype=np.float64)
+        self._starts = np.concatenate(([0.0], np.cumsum(self._lasts)))
+        self._before = np.concatenate(([0.0], np.cumsum((self._first + self._last) / 2 * self._lasts)))
+
+    @property
+    def count(self) -> int:
+        """How many records are due in all."""
+        return int(self._before[-1] + HAIR)
+
+    def times(self, numbers: Numbers) -> Numbers:
+        """When so many records have come, in seconds from the start."""
+        at = np.clip(np.searchsorted(self._before, numbers, side="right") - 1, 0, len(self._lasts) - 1)
+        left = numbers - self._before[at]
+        first, growth = self._first[at], (self._last[at] - self._first[at]) / self._lasts[at]
+        # The smaller root of a quadratic, in the form that stays exact while the rate hardly changes.
+        below = first + np.sqrt(np.maximum(first**2 + 2 * growth * left, 0))
+        return self._starts[at] + np.divide(2 * left, below, out=np.zeros_like(left), where=below > 0)
+
+
+class Timetable:
+    """The time at which each record is due, in nanoseconds from the start."""
+
+    def __init__(self, course: Course, positions: Numbers | None = None, *, shift: float = 0.0) -> None:
+        """`positions` are the records' places among all, if they do not come at equal steps; `shift` moves them by a part of a step."""
+        self._times: Callable[[Numbers], Numbers] = course.times
+        self._positions = positions
+        self._shift = shift
+        self.count = course.count
+
+    @classmethod
+    def at_times(cls, times: Numbers, *, until_s: float) -> Timetable:
+        """Of records whose times are known."""
+        kept = times[times < until_s]
+        found = cls(Course([]), kept)
+        found.count, found._times = len(kept), lambda seconds: seconds
+        return found
+
+    def from_number(self, first: int) -> Iterator[tuple[int, int]]:
+        """The number of each record from `first` on, and when it is due."""
+        for begin in range(first, self.count, AT_ONCE):
+            end = min(begin + AT_ONCE, self.count)
+            numbers = np.arange(begin, end, dtype=np.float64) + self._shift if self._positions is None else self._positions[begin:end]
+            yield from zip(range(begin, end), self._nanoseconds(numbers), strict=True)
+
+    def next_after(self, time_ns: int) -> int:
+        """The first record that is due after a time."""
+        low, high = 0, self.count
+        while low < high:
+            middle = (low + high) // 2
+            (_, due) = next(self.from_number(middle))
+            low, high = (low, middle) if due > time_ns else (middle + 1, high)
+        return low
+
+    def _nanoseconds(self, numbers: Numbers) -> list[int]:
+        found: list[int] = np.rint(self._times(numbers) * 1e9).astype(np.int64).tolist()
+        return found

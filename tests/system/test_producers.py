@@ -1,0 +1,109 @@
+"""200 producers on 20 hosts in 4 processes, beside transactions, a function's records and a group of static members: one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from running import only_run, streambed
+
+from streambed import Run
+
+pytestmark = pytest.mark.system
+
+HOSTS = [f"h{number}" for number in range(1, 21)]
+LOAD_S = 8
+EXPERIMENT = f"""
+version: 1
+name: producers
+duration: {LOAD_S}s
+topology:
+  switches: [core]
+  links:
+    - {{ends: [broker, core]}}
+    - {{ends: [edge, core]}}
+{"".join(f"    - {{ends: [{host}, core]}}{chr(10)}" for host in HOSTS)}
+components:
+  kafka: {{kind: kafka, nodes: [broker], topics: {{wide: {{partitions: 2}}, broad: {{}}, sums: {{}}, readings: {{}}, quiet: {{}}}}}}
+  load: {{kind: producer, nodes: [{", ".join(HOSTS)}], each: 10, agents: 4, writes: [wide, broad], rate: 5/s, size: 2kB, linger: 100ms}}
+  banker: {{kind: producer, node: edge, writes: sums, rate: 40/s, transaction: {{records: 30}}}}
+  sensor:
+    {{kind: producer, node: edge, writes: readings, function: "sensor:reading", rate: 20/s,
+      profile: {{shape: on_off, bursts: 1s, pauses: 1s}}}}
+  hushed: {{kind: producer, node: edge, writes: quiet, rate: 50/s, ledger: false}}
+  one: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
+  two: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
+  teller: {{kind: consumer, node: edge, reads: [sums, readings], keep: true}}
+checks:
+  - {{kind: no_loss, topic: wide}}
+  - {{kind: no_loss, topic: broad}}
+  - {{kind: no_loss, topic: sums}}
+  - {{kind: no_loss, topic: readings}}
+  - {{kind: no_loss, topic: quiet}}
+"""
+SENSOR = """
+def reading(number, random):
+    return {"key": f"sensor{number % 3}", "value": f"{random.gauss(20, 5):.1f}", "headers": {"unit": "celsius"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder: Path = tmp_path_factory.mktemp("producers")
+    (folder / "producers.yaml").write_text(EXPERIMENT)
+    (folder / "sensor.py").write_text(SENSOR)
+    found = streambed("run", "producers.yaml", "--into", "runs", "--no-report", cwd=folder, limit_s=110)
+    directory = only_run(folder / "runs")
+    assert directory, found.stdout + found.stderr
+    return Run(directory)
+
+
+def sent_by(run: Run, producer: str) -> pl.DataFrame:
+    return run.ledger().sent.filter(pl.col("producer").str.starts_with(producer))
+
+
+def test_200_producers_in_4_processes_send_exactly_what_their_rate_says(run: Run) -> None:
+    counts = sent_by(run, "load/").group_by("producer").len()
+
+    assert len([process for process in run.plan.processes if process.component == "load"]) == 4
+    assert counts.height == 200
+    assert counts["len"].unique().to_list() == [5 * LOAD_S]
+
+
+def test_most_records_are_handed_over_when_they_are_due(run: Run) -> None:
+    late_s = (sent_by(run, "load/")["sent"] - sent_by(run, "load/")["due"]) / 1e9
+
+    assert late_s.median() < 0.1
+
+
+def test_each_host_sends_the_bytes_of_its_own_producers(run: Run) -> None:
+    counters = run.samples().filter((pl.col("metric") == "port_tx_bytes") & (pl.col("time") >= run.history().load_ns))
+    by_port = counters.group_by("of").agg((pl.col("value").max() - pl.col("value").min()).alias("bytes"))
+    sent = {name.partition("/")[0]: carried for name, carried in by_port.iter_rows()}
+    payload = 10 * 5 * LOAD_S * 2000
+
+    assert all(0.6 * payload < sent[host] < 1.6 * payload for host in HOSTS), sent
+
+
+@pytest.mark.parametrize("topic", ["wide", "broad", "sums", "readings"])
+def test_nothing_is_lost(run: Run, topic: str) -> None:
+    verdict = run.verdicts()[["wide", "broad", "sums", "readings"].index(topic)]
+
+    assert verdict.holds, verdict.says
+
+
+def test_without_a_ledger_nothing_is_known(run: Run) -> None:
+    assert (run.verdicts()[4].answer, run.verdicts()[4].says) == ("unknown", "hushed kept no ledger of quiet")
+
+
+def test_records_of_a_transaction_are_acknowledged_at_once(run: Run) -> None:
+    per_commit = sent_by(run, "banker").group_by("acked").len()
+
+    assert sorted(per_commit["len"].to_list()) == [40 * LOAD_S % 30, *[30] * (40 * LOAD_S // 30)]
+
+
+def test_records_come_in_bursts_and_from_a_function(run: Run) -> None:
+    assert sent_by(run, "sensor").height == 20 * LOAD_S // 2
+    kept = run.records().filter(pl.col("topic") == "readings")
+    assert kept["key"].unique().sort().to_list() == [b"sensor0", b"sensor1", b"sensor2"]
