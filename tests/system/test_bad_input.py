@@ -50,6 +50,8 @@ def test_a_job_that_crashes_at_import_ends_the_run_with_its_traceback(tmp_path):
     assert done.returncode == 3
     assert "job on engine ended with status 1" in done.stderr
     assert "No module named 'no_such_module'" in done.stderr
+    assert "needs the Python module 'no_such_module'" in done.stderr
+    assert "`python_path`" in done.stderr
     assert Run(tmp_path / "runs" / "kafka" / "latest").history().of("process_ended")
 
 
