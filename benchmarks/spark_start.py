@@ -66,9 +66,9 @@ def under_streambed(folder: Path) -> dict[str, float]:
     began, began_ns = time.time(), time.monotonic_ns()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=True)
     run = Run(Path(json.loads(done.stdout)["run"]))
-    ready = next(event for event in run.history().of("ready") if event["component"] == "spark")
+    ready = next(event for event in run.history().of("ready") if event.fields["component"] == "spark")
     first = (run.directory / "first-batch").stat().st_mtime
-    return {"ready_s": first - began, "cluster_s": (ready["time"] - began_ns) / 1e9}
+    return {"ready_s": first - began, "cluster_s": (ready.time - began_ns) / 1e9}
 
 
 def stock(folder: Path) -> dict[str, float]:

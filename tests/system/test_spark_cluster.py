@@ -52,7 +52,7 @@ from pyspark.sql import functions as F
 bootstrap, checkpoint, topic = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 lines = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", "lines").load()
-said = lines.select("key", F.udf(saying.said)(F.lit(topic), F.hex("value")).alias("value"))
+said = lines.select("key", F.udf(saying.said)(F.lit(topic), F.concat_ws("/", "partition", "offset")).alias("value"))
 sink = said.writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("topic", topic)
 sink.option("checkpointLocation", checkpoint).start().awaitTermination()
 """
@@ -63,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One run for all tests here."""
     folder = tmp_path_factory.mktemp("cluster")
     (folder / "lib").mkdir()
-    (folder / "lib" / "saying.py").write_text("def said(topic, text):\n    return f'{topic} {text}'\n")
+    (folder / "lib" / "saying.py").write_text("def said(topic, place):\n    return f'{topic} {place}'\n")
     (folder / "job.py").write_text(JOB)
     (folder / "cluster.yaml").write_text(FILE)
     done = streambed("run", "cluster.yaml", "--no-report", cwd=folder)
@@ -85,9 +85,9 @@ def test_every_record_passes_both_jobs_though_a_worker_was_killed(run: Run) -> N
 
 
 def test_the_killed_worker_came_back(run: Run) -> None:
-    starts = [event for event in run.history().of("process_started") if event["process"] == "spark/w1"]
+    starts = [event for event in run.history().of("process_started") if event.fields["process"] == "spark/w1"]
 
-    assert [event["incarnation"] for event in starts] == [1, 2]
+    assert [event.fields["incarnation"] for event in starts] == [1, 2]
 
 
 @pytest.fixture
