@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Producer,
         Redis,
         Sink,
+        SparkCluster,
         SparkJob,
         Traffic,
     )
@@ -74,6 +75,7 @@ _HOMES = {
     "Ring": "streambed.experiment.generators",
     "Run": "streambed.runs",
     "Sink": "streambed.kinds.components",
+    "SparkCluster": "streambed.kinds.components",
     "SparkJob": "streambed.kinds.components",
     "Star": "streambed.experiment.generators",
     "Topic": "streambed.kinds.components.kafka",
@@ -117,6 +119,7 @@ __all__ = [
     "Ring",
     "Run",
     "Sink",
+    "SparkCluster",
     "SparkJob",
     "Star",
     "Topic",

@@ -68,15 +68,21 @@ def kafka_command(java: Java, *, flags: Sequence[str] = KAFKA_FLAGS, archive: bo
 
 
 def spark_command(
-    java: Java, *, pyspark_home: Path, flags: Sequence[str] = SPARK_FLAGS, extra_jars: Sequence[Path] = (), archive: bool = True
+    java: Java,
+    *,
+    pyspark_home: Path,
+    flags: Sequence[str] = SPARK_FLAGS,
+    extra_jars: Sequence[Path] = (),
+    archive: bool = True,
+    main: Sequence[str] = (SPARK_MAIN,),
 ) -> list[str]:
-    """Java with Spark's flags, class path and main class; add `--conf k=v … pyspark-shell`.
+    """Java with Spark's flags, class path and main class; add `--conf k=v … pyspark-shell`, or what another main class wants.
 
     The Kafka and Avro connectors are on the class path. Extra jars come last, where they leave the archive valid.
     """
     class_path = spark_class_path(pyspark_home)
     share = sharing(java, archive_path("spark", java, class_path)) if archive else []
-    return [str(java.path), *flags, *share, *_SPARK_OPTIONS, "-cp", joined([*class_path, *extra_jars]), SPARK_MAIN]
+    return [str(java.path), *flags, *share, *_SPARK_OPTIONS, "-cp", joined([*class_path, *extra_jars]), *main]
 
 
 def cassandra_command(java: Java, *, archive: bool = True) -> list[str]:

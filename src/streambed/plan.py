@@ -170,6 +170,8 @@ class PlannedFile:
     path: str
     text: str = ""
     source: str = ""
+    program: bool = False
+    """Whether others start it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,3 +29,14 @@ def test_another_interpreter_brings_its_own_spark_and_no_archive(driver, tmp_pat
     driver.HOME = str(tmp_path)
 
     assert driver.own_class_path(COMMAND) == ["java", "-cp", f"{tmp_path}/jars/theirs.jar:/cache/kafka.jar", "Main"]
+
+
+def test_a_missing_module_is_named_with_what_to_do(driver):
+    advice = driver.advice_on("ModuleNotFoundError: No module named 'saying'", "job.py")
+
+    assert "the job job.py needs the Python module 'saying'" in advice
+    assert "`python_path`" in advice
+
+
+def test_other_errors_speak_for_themselves(driver):
+    assert driver.advice_on("division by zero", "job.py") == ""

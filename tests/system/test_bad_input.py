@@ -34,6 +34,22 @@ components:
   job: {kind: spark_job, node: engine, job: job.py, reads: lines}
 """
 
+CLUSTER = """
+version: 1
+name: cluster
+duration: 20s
+topology:
+  links: [{ends: [left, right]}]
+components:
+  spark: {kind: spark_cluster, master: left, workers: [right]}
+  assassin: {kind: command, node: right, starts: load, on_exit: record, argv: ["{run.python}", end_master.py, "{run.directory}"]}
+"""
+END_MASTER = """
+import json, os, pathlib, signal, sys
+events = map(json.loads, (pathlib.Path(sys.argv[1]) / "history" / "events.jsonl").read_text().splitlines())
+os.kill(next(event["pid"] for event in events if event.get("process") == "spark/left"), signal.SIGKILL)
+"""
+
 
 def run_in_user_namespace(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a shell script as root of a user namespace with mounts of its own."""
@@ -50,7 +66,20 @@ def test_a_job_that_crashes_at_import_ends_the_run_with_its_traceback(tmp_path):
     assert done.returncode == 3
     assert "job on engine ended with status 1" in done.stderr
     assert "No module named 'no_such_module'" in done.stderr
+    assert "needs the Python module 'no_such_module'" in done.stderr
+    assert "`python_path`" in done.stderr
     assert Run(tmp_path / "runs" / "kafka" / "latest").history().of("process_ended")
+
+
+def test_a_spark_master_that_dies_ends_the_run_with_its_last_lines(tmp_path):
+    (tmp_path / "experiment.yaml").write_text(CLUSTER)
+    (tmp_path / "end_master.py").write_text(END_MASTER)
+
+    done = streambed("run", "experiment.yaml", "--no-report", cwd=tmp_path)
+
+    assert done.returncode == 3
+    assert "spark/left on left was killed by signal 9. Its last lines" in done.stderr
+    assert "Registering worker" in done.stderr
 
 
 def test_a_corrupted_jar_is_named_with_the_command_that_mends_it(tmp_path):

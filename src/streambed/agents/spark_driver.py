@@ -7,12 +7,14 @@ rather than through spark-submit: no second Java, no shell, and a class archive 
 import glob
 import json
 import os
+import re
 import runpy
 import signal
 import struct
 import subprocess
 import sys
 import time
+import traceback
 
 import pyspark
 
@@ -59,6 +61,17 @@ def start_java(command: list[str], settings: dict[str, str]) -> None:
     wait_for(os.path.join(os.environ["STREAMBED_RUN"], "gates", "servers"), java, 10**9)
 
 
+def advice_on(error: str, job: str) -> str:
+    """What to do about a missing module, on this host or on an executor's, whose words Spark repeats; empty for other errors."""
+    missing = re.search(r"No module named '([^']+)'", error)
+    if not missing:
+        return ""
+    return (
+        f"the job {job} needs the Python module '{missing[1]}', which {sys.executable} does not find: install it there, "
+        "name another interpreter with `python`, or the module's folder with `python_path`"
+    )
+
+
 def main() -> None:
     """Run the job as `python job.py args…` would."""
     order = json.loads(sys.argv[1])
@@ -67,7 +80,13 @@ def main() -> None:
     start_java(own_class_path(order["java"]), order["settings"])
     sys.argv = [order["job"], *order["args"]]
     sys.path.insert(0, os.path.dirname(order["job"]))
-    runpy.run_path(order["job"], run_name="__main__")
+    try:
+        runpy.run_path(order["job"], run_name="__main__")
+    except Exception as error:
+        if not (advice := advice_on(str(error), order["job"])):
+            raise
+        traceback.print_exc()
+        sys.exit(advice)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import typer
 from rich.markup import escape
 
-from streambed.cli import converting, keeping, querying, running, setting_up, studying, visiting
+from streambed.cli import converting, keeping, querying, remembering, running, setting_up, studying, visiting
 from streambed.cli.screen import err
 from streambed.errors import StreambedError, UsageError
 
@@ -29,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": keeping.list_runs,
     "logs": keeping.logs,
     "query": querying.query,
+    "history": remembering.history,
     "rm": keeping.remove,
     "shell": visiting.shell,
     "schema": setting_up.schema,

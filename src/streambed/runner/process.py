@@ -249,3 +249,5 @@ def _lay_down(file: PlannedFile) -> None:
         shutil.copyfile(file.source, path)
     else:
         path.write_text(file.text)
+    if file.program:
+        path.chmod(0o755)

@@ -11,6 +11,7 @@ from streambed.kinds.components.postgresql import PostgreSQL
 from streambed.kinds.components.producer import Producer
 from streambed.kinds.components.redis import Redis
 from streambed.kinds.components.sink import Sink
+from streambed.kinds.components.spark_cluster import SparkCluster
 from streambed.kinds.components.spark_job import SparkJob
 from streambed.kinds.components.traffic import Traffic
 
@@ -18,6 +19,7 @@ COMPONENTS = {
     "kafka": Kafka,
     "producer": Producer,
     "spark_job": SparkJob,
+    "spark_cluster": SparkCluster,
     "consumer": Consumer,
     "traffic": Traffic,
     "command": Command,
@@ -43,6 +45,7 @@ __all__ = [
     "Producer",
     "Redis",
     "Sink",
+    "SparkCluster",
     "SparkJob",
     "Traffic",
 ]

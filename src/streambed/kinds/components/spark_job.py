@@ -1,8 +1,9 @@
-"""Spark job: a PySpark script, unchanged, with Spark's driver in local mode on its host."""
+"""Spark job: a PySpark script, unchanged, with Spark's driver on its host; its tasks run in the driver, or on a cluster."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +15,7 @@ from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.spark_cluster import Quickness, flags_for, lending_problems
 from streambed.kinds.components.spark_log import SparkLog
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
@@ -47,11 +49,17 @@ class SparkJob(OnOneNode):
     """The folder that it runs in; default: one of its own in the run's folder."""
     python: str = ""
     """An interpreter of its own, with pyspark in it."""
+    python_path: tuple[str, ...] = ()
+    """Folders with Python modules that it needs; the script's own folder is always looked in. Every host sees them."""
+    cluster: str = ""
+    """The spark_cluster whose workers run its tasks; default: the driver runs them itself (local mode)."""
     cores: Annotated[int, Field(ge=1, le=1024)] = 2
-    """Threads of local[n]; also the number of shuffle partitions unless `settings` says otherwise."""
+    """How many tasks run at once: threads of local[n], or cores of the cluster; also the number of shuffle partitions."""
     memory: Size = Size(1 << 30)
     """Java heap of the driver."""
-    start: Literal["quick", "steady"] = "quick"
+    executor_memory: Size = Size(512 << 20)
+    """Java heap of each executor on a cluster: one on each worker that lends it cores."""
+    start: Quickness = "quick"
     """quick: compile lightly, start soon; steady: compile fully, for long runs at high rates."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Spark's settings."""
@@ -68,14 +76,17 @@ class SparkJob(OnOneNode):
         """Its script must be there, its topics declared."""
         found = missing_file(self.job, base, "job") + (missing_file(self.python, base, "python") if self.python else [])
         found += missing_folder(self.cwd, base, "cwd") if self.cwd else []
+        for number, folder in enumerate(self.python_path):
+            found += missing_folder(folder, base, f"python_path.{number}")
+        found += lending_problems(self, others) if self.cluster else []
         return found + unknown_topics(self.reads, others, "reads") + unknown_topics(self.writes, others, "writes")
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""
         bootstrap = site.bootstrap_for((*self.reads, *self.writes))
         interpreter = str(site.base / self.python) if self.python else site.machine.python
-        flags = [flag for flag in artifacts.SPARK_FLAGS if self.start == "quick" or not flag.startswith("-XX:TieredStopAtLevel")]
-        java = artifacts.spark_command(site.java, pyspark_home=artifacts.find_pyspark(), flags=[*flags, f"-Xmx{self.memory.bytes >> 20}m"])
+        flags = flags_for(self.start, self.memory)
+        java = artifacts.spark_command(site.java, pyspark_home=artifacts.find_pyspark(), flags=flags)
         order = {
             "java": java,
             "settings": self._settings(site),
@@ -90,6 +101,7 @@ class SparkJob(OnOneNode):
                 argv=(interpreter, str(DRIVER), json.dumps(order)),
                 env={
                     **site.variables(self.name, self.node, bootstrap),
+                    "PYTHONPATH": self._python_path(site),
                     **{key: site.resolve(text, self.name) for key, text in self.env.items()},
                 },
                 cwd=str(site.base / self.cwd if self.cwd else site.data(self.name)),
@@ -98,11 +110,26 @@ class SparkJob(OnOneNode):
             )
         ]
 
+    def _python_path(self, site: Site) -> str:
+        folders = [str((site.base / self.job).parent), *(str(site.base / folder) for folder in self.python_path)]
+        return os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+    def _where(self, site: Site) -> dict[str, Setting]:
+        """Where its tasks run. All hosts see the same files, so that a path is all that executors need to find its modules."""
+        if not self.cluster:
+            return {"spark.master": f"local[{self.cores}]"}
+        return {
+            "spark.master": site.resolve(f"{{{self.cluster}.url}}", self.name),
+            "spark.cores.max": self.cores,
+            "spark.executor.memory": f"{self.executor_memory.bytes >> 20}m",
+            "spark.executorEnv.PYTHONPATH": self._python_path(site),
+        }
+
     def _settings(self, site: Site) -> dict[str, str]:
         home = site.data(self.name)
         settings: dict[str, Setting] = {
             "spark.app.name": self.name,
-            "spark.master": f"local[{self.cores}]",
+            **self._where(site),
             "spark.driver.host": self.node,
             "spark.driver.bindAddress": self.node,
             "spark.local.dir": f"{home}/local",

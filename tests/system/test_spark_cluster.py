@@ -1,0 +1,110 @@
+"""A Spark cluster on the emulated network: two jobs share it, a worker is killed, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from running import STREAMBED, end_now, streambed
+
+from streambed import Run
+
+pytestmark = pytest.mark.system
+FILE = """
+version: 1
+name: cluster
+duration: 10s
+topology:
+  switches: [core]
+  links:
+    - {ends: [edge, core], delay: 5ms}
+    - {ends: [broker, core], delay: 2ms}
+    - {ends: [engine, core], delay: 2ms}
+    - {ends: [m, core], delay: 1ms}
+    - {ends: [w1, core], delay: 1ms}
+    - {ends: [w2, core], delay: 1ms}
+components:
+  kafka: {kind: kafka, nodes: [broker], topics: {lines: {partitions: 2}, loud: {}, soft: {}}}
+  spark: {kind: spark_cluster, master: m, workers: [w1, w2], cores: 2}
+  poet: {kind: producer, node: edge, writes: lines, size: 100B, rate: 50/s}
+  shout: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: loud, python_path: [lib], memory: 512MiB,
+          args: ["{kafka.bootstrap}", "{self.checkpoint}", loud]}
+  whisper: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: soft, python_path: [lib], memory: 512MiB,
+            args: ["{kafka.bootstrap}", "{self.checkpoint}", soft]}
+  reader: {kind: consumer, node: edge, reads: [loud, soft], keep: true}
+faults:
+  - {kind: kill, at: 3s, lasts: 3s, target: spark/w1}
+checks:
+  - {kind: no_loss, topic: lines}
+"""
+JOB = """
+import sys
+
+import saying
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+bootstrap, checkpoint, topic = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+lines = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", "lines").load()
+said = lines.select("key", F.udf(saying.said)(F.lit(topic), F.concat_ws("/", "partition", "offset")).alias("value"))
+sink = said.writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("topic", topic)
+sink.option("checkpointLocation", checkpoint).start().awaitTermination()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run for all tests here."""
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "lib").mkdir()
+    (folder / "lib" / "saying.py").write_text("def said(topic, place):\n    return f'{topic} {place}'\n")
+    (folder / "job.py").write_text(JOB)
+    (folder / "cluster.yaml").write_text(FILE)
+    done = streambed("run", "cluster.yaml", "--no-report", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture
+def run(folder: Path) -> Run:
+    return Run(folder / "runs" / "cluster" / "latest")
+
+
+def test_every_record_passes_both_jobs_though_a_worker_was_killed(run: Run) -> None:
+    sent = run.ledger().sent.height
+    values = run.records()["value"].to_list()
+
+    for topic in (b"loud ", b"soft "):
+        assert len({value for value in values if value.startswith(topic)}) == sent
+
+
+def test_the_killed_worker_came_back(run: Run) -> None:
+    starts = [event for event in run.history().of("process_started") if event.fields["process"] == "spark/w1"]
+
+    assert [event.fields["incarnation"] for event in starts] == [1, 2]
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The history server, as a user starts it."""
+    process = subprocess.Popen([*STREAMBED, "history"], cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    yield process
+    end_now(process)
+
+
+def test_history_shows_both_jobs_and_ends_with_ctrl_c(server: subprocess.Popen[str]) -> None:
+    assert server.stdout
+    url = server.stdout.readline().strip()
+
+    with urllib.request.urlopen(f"{url}api/v1/applications") as answer:
+        applications = json.load(answer)
+    server.send_signal(signal.SIGINT)
+
+    assert {application["name"] for application in applications} == {"shout", "whisper"}
+    assert server.wait(20) == 0
