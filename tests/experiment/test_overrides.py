@@ -8,11 +8,14 @@ import pytest
 from experiment.samples import GOOD, complaints, write
 
 from streambed.experiment.document import document_of
+from streambed.experiment.keys import keys_of
 from streambed.experiment.overrides import override
 from streambed.experiment.yaml_file import read
+from streambed.kinds.components import Producer
 from streambed.units import Duration
 
-PRODUCER_KEYS = "There is acks, after, batch, compression, content, count, file, idempotence, and 15 more."
+KEYS = sorted(keys_of(Producer))
+PRODUCER_KEYS = f"There is {', '.join(KEYS[:8])}, and {len(KEYS) - 8} more."
 
 
 def test_a_value_in_the_file_is_changed(tmp_path: Path) -> None:
