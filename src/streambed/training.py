@@ -127,7 +127,7 @@ def _make_spark(java: Java, on_progress: Progress) -> None:
         has_kafka = all(jar.exists() for jar in kafka_class_path())
         bootstrap = stack.enter_context(_broker(java, folder, kafka_command(java))) if has_kafka else ""
         command = _noting(spark_command(java, pyspark_home=home, archive=False), java, made)
-        script = [sys.executable, "-m", "streambed.spark_training", bootstrap, str(folder), *_tied(), *command]
+        script = [sys.executable, "-m", "streambed.spark_training", bootstrap, str(folder), *tied(), *command]
         _finish(script, folder / "spark.log", SPARK_LIMIT_S)
         _keep(made, path)
 
@@ -179,7 +179,7 @@ def _noting(command: list[str], java: Java, archive: Path) -> list[str]:
     return [command[0], f"-XX:ArchiveClassesAtExit={archive}", *sharing(java, archive), *command[1:]]
 
 
-def _tied() -> list[str]:
+def tied() -> list[str]:
     """What lets a process die with its parent, where the machine has it: killed without a word, we cannot end it ourselves."""
     return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
 
@@ -188,7 +188,7 @@ def _tied() -> list[str]:
 def _running(argv: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process and its children, in a session of their own so that Ctrl-C reaches only us, and gone when we leave or die."""
     with log.open("wb") as out:
-        process = subprocess.Popen([*_tied(), *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+        process = subprocess.Popen([*tied(), *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     try:
         yield process
     finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 from streambed import artifacts
 from streambed.errors import ProcessError, UsageError
 from streambed.record import wait_until
+from streambed.training import tied
 
 MAIN = "org.apache.spark.deploy.history.HistoryServer"
 LOOPBACK = "127.0.0.1"
@@ -56,7 +57,9 @@ def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
     command = artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=flags, main=(MAIN,))
     environment = {**os.environ, "SPARK_LOCAL_IP": LOOPBACK}  # Else it would be open to the whole network.
     with (folder / "log").open("wb") as log:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True)
+        return subprocess.Popen(
+            [*tied(), *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
 
 
 def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
