@@ -12,7 +12,7 @@ from streambed.experiment.overrides import override
 from streambed.experiment.yaml_file import read
 from streambed.units import Duration
 
-PRODUCER_KEYS = "There is acks, after, batch, compression, content, count, file, idempotence, and 15 more."
+PRODUCER_KEYS = "There is acks, after, agents, arrivals, batch, compression, content, count, and 26 more."
 
 
 def test_a_value_in_the_file_is_changed(tmp_path: Path) -> None:
