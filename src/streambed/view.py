@@ -55,7 +55,7 @@ class Happenings:
             kind = event["event"]
             if kind == "phase":
                 self.phase = event["phase"]
-            if kind not in HIDDEN:
+            if kind not in HIDDEN and event.get("was") != "":  # Whoever was first to lead did not take over.
                 yield f"{clock(event['time'] - self._start_ns)} {self._line(kind, event)}"
 
     def _unread(self) -> Iterator[dict[str, Any]]:
@@ -88,6 +88,8 @@ class Happenings:
             return f"{'drained':<8} every reader caught up in {event['seconds']:.1f} s"
         if kind == "drain_incomplete":
             return f"{'drain':<8} INCOMPLETE: {'; '.join(event['waits'])}"
+        if kind in ("leader_changed", "controller_changed"):
+            return f"{'kafka':<8} {_led(event)}"
         return f"{kind:<8} {event.get('says', '')}".rstrip()
 
     def _about(self, phase: str) -> str:
@@ -100,6 +102,11 @@ class Happenings:
             "ready": "waiting for jobs and clients",
             "load": f"for {self._plan.duration_ns / 1e9:g} s",
         }.get(phase, "")
+
+
+def _led(event: dict[str, Any]) -> str:
+    what = f"{event['topic']}/{event['partition']}" if "topic" in event else "the controllers"
+    return f"{what} led by {event['is'] or 'nobody'}, before by {event['was']}"
 
 
 def _rerouted(event: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ EXPERIMENT = """
 version: 1
 name: stores
 duration: 15s
+drain: 3min
 topology:
   switches: [core]
   links:

@@ -86,37 +86,34 @@ class Reading:
     def receive(self, wait_s: float = POLL_S) -> list[Message]:
         """The records that come within a moment."""
         received = self.client.consume(BATCH, wait_s)
-        for error in filter(None, (message.error() for message in received)):
-            print(error, file=sys.stderr)  # librdkafka goes on by itself; what was missed shows as lag.
-        return [message for message in received if not message.error()]
+        good = [message for message in received if message.error() is None]
+        if len(good) < len(received):
+            for error in filter(None, (message.error() for message in received)):
+                print(error, file=sys.stderr)  # librdkafka goes on by itself; what was missed shows as lag.
+        return good
 
     def note(self, messages: list[Message]) -> None:
         """Keep when each was seen, and how far this has come."""
-        newest: dict[tuple[str, int], Message] = {}
-        for message in messages:
+        if self.table or self.kept:
+            for message in messages:
+                self._note_one(message)
+        newest = {(message.topic(), message.partition()): message for message in messages}
+        for message in newest.values():
             topic, partition, offset = where(message)
-            if self.table:
-                self.table.append(
-                    self.order["consumer"],
-                    self.order["group"],
-                    topic,
-                    partition,
-                    offset,
-                    *identity(message),
-                    now_ns(),
-                    message.timestamp()[1],
-                )
-            if self.kept:
-                self.kept.append(self.order["consumer"], topic, partition, offset, message.key(), message.value())
-            newest[topic, partition] = message
-            self.seen += 1
-        for part, message in newest.items():
-            self.next[part] = where(message)[2] + 1
-            self.written_ms[part] = message.timestamp()[1]
+            self.next[topic, partition] = offset + 1
+            self.written_ms[topic, partition] = message.timestamp()[1]
+        self.seen += len(messages)
         for table in self.tables():
             table.flush_if_due()
         if self.agent.report_is_due():
             self.report()
+
+    def _note_one(self, message: Message) -> None:
+        name, place = self.order["consumer"], where(message)
+        if self.table:
+            self.table.append(name, self.order["group"], *place, *identity(message), now_ns(), message.timestamp()[1])
+        if self.kept:
+            self.kept.append(name, *place, message.key(), message.value())
 
     def pass_markers(self) -> None:
         """Having read all there is, stand behind what no reader is given: the ends of transactions, and what was aborted."""

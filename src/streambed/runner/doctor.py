@@ -18,6 +18,10 @@ FREE_GIB_MIN = 2
 MEMORY_MIB_MIN = 2048
 
 
+ALWAYS = ("kafka", "spark_job")
+"""What set-up fetches; the jars of stores are fetched by those who want one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """One thing that was looked at."""
@@ -91,7 +95,8 @@ def _jars(kind: str) -> Finding:
     try:
         count = len(artifacts.jars(kind))
     except StreambedError as error:
-        return Finding(what=kind, good=False, says=str(error).partition(". Run:")[0], mend=f"streambed fetch {kind}")
+        says = str(error).partition(". Run:")[0]
+        return Finding(what=kind, good=False, says=says, mend=f"streambed fetch {kind}", optional=kind not in ALWAYS)
     return Finding(what=kind, good=True, says=f"{count} jars in the cache, checksums right")
 
 
