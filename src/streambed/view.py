@@ -15,7 +15,7 @@ from streambed.record import EVENTS, now_ns, read_json
 from streambed.runner.process import file_name
 from streambed.runs import Run
 
-HIDDEN = ("clock", "batch", "calibrated", "calibration", "process_started", "timers")
+HIDDEN = ("clock", "batch", "calibrated", "calibration", "delay_line", "in_sync_changed", "process_started", "timers")
 RATE_NS_MIN = 900_000_000
 
 
