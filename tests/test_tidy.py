@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -163,3 +164,8 @@ def test_tracked_files_name_no_registry_and_no_place_on_a_machine():
         if any(host in text for host in HOSTS) or MACHINE_PATHS.search(text):
             found.append(path.relative_to(ROOT).as_posix())
     assert found == []
+
+
+def test_no_agent_is_called_as_a_module_of_python() -> None:
+    """Agents that are run as files have their folder on Python's path, where such a name would hide the module from everybody."""
+    assert [path.stem for path in (SOURCE / "agents").glob("*.py") if path.stem in sys.stdlib_module_names] == []

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from streambed.agents.due_times import Timetable
-from streambed.agents.profile import timetable_of
+from streambed.agents.rate_profile import timetable_of
 from streambed.record import now_ns
 
 
