@@ -9,8 +9,11 @@ import typer
 from streambed import runs
 from streambed.cli.screen import IntoOption, RunArgument, err
 from streambed.errors import ProcessError
+from streambed.record import wait_until
 from streambed.runner.spark_history import history_server
 from streambed.runs import RUNS
+
+LOOK_S, STEP_S = 3600.0, 0.2
 
 
 def history(
@@ -20,10 +23,12 @@ def history(
 ) -> None:
     """Open the event logs of a run's Spark jobs in Spark's own history server, on loopback, until Ctrl-C."""
     with history_server(runs.find(named, into).directory, port) as (url, process):
-        typer.echo(url)
-        err.print("Spark's history server; Ctrl-C ends it")
         try:
-            process.wait()
+            typer.echo(url)
+            err.print("Spark's history server; Ctrl-C ends it")
+            # Looked at again and again: a wait would not notice a Ctrl-C that another thread of ours was told of.
+            while not wait_until(lambda: process.poll() is not None, limit_s=LOOK_S, step_s=STEP_S):
+                pass
         except KeyboardInterrupt:
             return
         raise ProcessError(f"Spark's history server ended by itself with status {process.returncode}")
