@@ -22,7 +22,7 @@ BANNED_NAMES = re.compile(r"utils?|helpers?|\w*Manager|\w*Handler")
 HOMES = {
     "aiohttp": ("gateway_traffic/ingest/",),
     "altair": ("reports/",),
-    "cassandra": ("stores/",),
+    "cassandra": ("stores/", "gateway_traffic/stores/"),
     "confluent_kafka": ("agents/", "kinds/components/", "gateway_traffic/ingest/forwarder.py"),
     "duckdb": ("stores/",),
     "fastavro": ("gateway_traffic/codecs.py",),
@@ -33,7 +33,7 @@ HOMES = {
     "prometheus_client": ("gateway_traffic/ingest/tally.py",),
     "psycopg": ("stores/",),
     "pymysql": ("stores/",),
-    "pyspark": ("agents/spark_driver.py", "spark_training.py"),
+    "pyspark": ("agents/spark_driver.py", "spark_training.py", "gateway_traffic/jobs/"),
     "redis": ("stores/",),
     "rocksdict": ("stores/",),
     "ruamel": ("experiment/",),

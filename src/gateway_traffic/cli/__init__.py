@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from gateway_traffic.cli import clients, servers, tracing
+from gateway_traffic.cli import clients, jobs, servers, tracing
 from gateway_traffic.errors import GatewayTrafficError, UsageError
 
 WRONG_USAGE = 64
@@ -26,6 +26,8 @@ app.command()(servers.serve)
 app.command()(servers.token)
 app.command()(clients.send)
 app.command()(tracing.answer)
+app.command()(jobs.job)
+app.command()(jobs.top)
 
 
 def main() -> None:

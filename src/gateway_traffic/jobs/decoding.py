@@ -1,0 +1,88 @@
+"""Kafka's records as gateways' records, and as letters for those that cannot be read: none is lost silently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from gateway_traffic.codecs import schema_text
+from gateway_traffic.records import (
+    DAY_MS,
+    ENCODINGS,
+    GATEWAY_ID,
+    HIGHEST,
+    RESTARTS_UNKNOWN,
+    SCHEMA_HEADER,
+    Encoding,
+    Serialisation,
+    Version,
+)
+
+FIELDS = "gateway_id string, date long, ipTx double, ipRx double"
+JSON_SCHEMAS = {1: FIELDS, 2: f"{FIELDS}, restarts int"}
+KAFKA = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
+RECORD = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
+
+
+def decoded(rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(ENCODINGS)) -> DataFrame:
+    """Each of Kafka's rows with its record's fields, and `flaw`: why it cannot be read, null if it can."""
+    chosen = [ENCODINGS[name] for name in encodings]
+    written = F.filter("headers", lambda header: header["key"] == SCHEMA_HEADER)
+    named = rows.select(*KAFKA, F.element_at(written, -1)["value"].cast("string").alias("encoding"))
+    read = named.select("*", F.coalesce(*[_read(encoding) for encoding in chosen]).alias("record"))
+    flat = read.select(*KAFKA, "encoding", *[F.col(f"record.{name}").alias(name) for name in RECORD])
+    return flat.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen]))
+
+
+def readable(rows: DataFrame) -> DataFrame:
+    """The gateways' records."""
+    return rows.where(F.col("flaw").isNull()).select(*RECORD)
+
+
+def letters(rows: DataFrame) -> DataFrame:
+    """What goes to the topic of dead letters: key, value and headers as they came, then the reason and where the row stood."""
+    place = F.concat_ws("/", "topic", "partition", "offset")
+    added = F.array(_header("reason", F.col("flaw")), _header("place", place))
+    headers = F.concat(F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>")), added)
+    return rows.where(F.col("flaw").isNotNull()).select("key", "value", headers.alias("headers"))
+
+
+def _read(encoding: Encoding) -> Column:
+    """The record, null if the row is in another encoding or its bytes are not a record."""
+    return F.when(F.col("encoding") == encoding.name, _newest(_parsed(encoding), encoding.schema))
+
+
+def _parsed(encoding: Encoding) -> Column:
+    if encoding.serialisation is Serialisation.JSON:
+        return F.from_json(F.col("value").cast("string"), JSON_SCHEMAS[encoding.schema])
+    return from_avro("value", schema_text(encoding.schema), {"mode": "PERMISSIVE"})
+
+
+def _newest(parsed: Column, schema: int) -> Column:
+    """As schema 2 has it: a writer of schema 1 does not know of restarts."""
+    fields = [parsed[name].alias(name) for name in RECORD[:-1]]
+    restarts = F.lit(RESTARTS_UNKNOWN) if schema == 1 else parsed["restarts"]
+    return F.struct(*fields, restarts.alias("restarts"))
+
+
+def _flaw(version: Version, encodings: list[str]) -> Column:
+    """The first thing that is wrong. A date far ahead would close days for everybody, so it is compared with Kafka's own clock."""
+    missing = F.greatest(*[F.col(name).isNull() for name in RECORD])
+    identity = F.col("gateway_id").rlike(f"^(?:{GATEWAY_ID.pattern})$")
+    possible = [F.col(name).between(0.0, HIGHEST[version]) for name in ("ipTx", "ipRx")]
+    ahead = F.col("date") > F.unix_millis("timestamp") + DAY_MS
+    return (
+        F.when(F.col("encoding").isNull(), "no header tells the encoding")
+        .when(~F.col("encoding").isin(encodings), F.concat(F.lit("unknown encoding "), F.substring("encoding", 1, 40)))
+        .when(missing, F.concat(F.lit("this is not "), "encoding"))
+        .when(~identity, "gateway_id is not 1 to 64 letters, digits or . _ : -")
+        .when(~(possible[0] & possible[1]), f"ipTx and ipRx are not both between 0 and {HIGHEST[version]:.0f}")
+        .when((F.col("restarts") < RESTARTS_UNKNOWN) | (F.col("date") < 0) | ahead, "an impossible date or number of restarts")
+    )
+
+
+def _header(name: str, text: Column) -> Column:
+    return F.struct(F.lit(name).alias("key"), F.encode(text, "utf-8").alias("value"))

@@ -1,0 +1,1 @@
+"""Where the jobs put their results, and where pages and reports read them."""
