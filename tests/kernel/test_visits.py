@@ -39,6 +39,7 @@ topology:
   links:
     - {{ends: [a, core], delay: 5ms}}
     - {{ends: [core, b], rate: 100Mbit}}
+    - {{ends: [core, idle]}}
 capture: {{snap: 128B}}
 expose: {{{port}: "b:8000"}}
 components:
@@ -157,7 +158,7 @@ def test_a_switch_is_entered_too(visited):
     status, said = visited[1]["switch"]
 
     assert status == 0
-    assert {"eth0:", "eth1:"} < set(said.split())
+    assert {"eth0:", "eth1:", "eth2:"} < set(said.split())
 
 
 def test_a_host_that_is_not_there_is_said_with_what_may_be_meant(visited):
@@ -253,8 +254,9 @@ def test_an_ordinary_user_enters_hosts_reaches_ports_and_keeps_packets_too(home)
     try:
         directory = wait_for(lambda: launcher.poll() is None and only_run(home / "runs"), 20, "the run's folder")
         wait_for(lambda: read_json(directory / "gauges" / "hum.b.json").get("received_packets"), 20, "packets")
-        entered = as_ordinary_user("shell", "a", "sh", "-c", "hostname; getent hosts b; exit 7", home=home)
-        said, _ = entered.communicate(timeout=20)
+        look = ("sh", "-c", "touch /tmp/mine; hostname; getent hosts b; exit 7")
+        visitors = [as_ordinary_user("shell", host, *look, home=home) for host in ("a", "idle")]  # Nothing has run on the second yet.
+        said = [visitor.communicate(timeout=20)[0].split() for visitor in visitors]
         port = next(iter(Run(directory).plan.exposures)).port
         page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode()
         os.killpg(launcher.pid, signal.SIGINT)
@@ -262,5 +264,7 @@ def test_an_ordinary_user_enters_hosts_reaches_ports_and_keeps_packets_too(home)
     finally:
         end_now(launcher)
 
-    assert (entered.returncode, said.split(), page) == (7, ["a", "10.0.0.2", "b"], PAGE)
+    assert [visitor.returncode for visitor in visitors] == [7, 7]
+    assert said == [["a", "10.0.0.2", "b"], ["idle", "10.0.0.2", "b"]]
+    assert page == PAGE and not Path("/tmp/mine").exists()
     assert list(read_pcap(directory / "captures" / "core+b.pcap"))

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -181,6 +182,7 @@ def _fulfil(future: Future[Answer], function: Callable[[], Answer]) -> None:
         future.set_exception(error)
 
 
+@cache
 def _present() -> dict[str, bytes]:
     return {setting: value for setting, value in _OPTIONAL_SETTINGS.items() if os.path.exists(f"/proc/sys/net/{setting}")}
 

@@ -49,4 +49,4 @@ def _vacant(directory: Path, node: str, descriptor: int) -> entering.Vacant:
     """Nothing has run on the node yet, so that its visitor makes itself at home there."""
     decided = plan.read(directory / "plan.json")
     switch = decided.node(node).switch
-    return entering.Vacant(name=node, descriptor=descriptor, furniture=None if switch else furniture(decided, directory))
+    return entering.Vacant(name=node, descriptor=descriptor, furniture=None if switch else furniture(decided, directory.absolute()))
