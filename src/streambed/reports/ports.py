@@ -17,6 +17,8 @@ CELLS = 12_000
 """So many cells are drawn at most: with many ports a cell lasts longer."""
 ROW_PX, LABEL_PX, ROW_LEAST_PX, HEIGHT_PX = 14, 9, 3, 1_500
 """Rows that are too low for their names are told by pointing at them."""
+CHARACTER_PX, LABELS_PX = 7, 240
+"""Room for names in whatever font a browser has: a figure that is a file was measured with another."""
 
 
 def switch_ports(history: History, plan: Plan | None, direction: Direction) -> Figure | Absent:
@@ -76,7 +78,9 @@ def _chart(history: History, cells: pl.DataFrame, order: list[str]) -> Chart:
     """The topmost row is left free for the names of faults and doubts."""
     height_px = max(ROW_LEAST_PX, min(ROW_PX, HEIGHT_PX // len(order)))
     free = [" " * count for count in range(1, 1 + max(1, 24 // height_px))]
-    axis = alt.Axis(ticks=False, domain=False, grid=False, labelLimit=240, labels=height_px >= LABEL_PX)
+    named = height_px >= LABEL_PX
+    extent_px = min(LABELS_PX, CHARACTER_PX * max(map(len, order))) if named else 0
+    axis = alt.Axis(ticks=False, domain=False, grid=False, labelLimit=LABELS_PX, labels=named, minExtent=extent_px)
     y = alt.Y("port:N", sort=None, title=None, scale=alt.Scale(domain=[*free, *order], paddingInner=0.08, paddingOuter=0), axis=axis)
     legend = alt.Legend(title="bit/s", format="~s", gradientLength=220, titleOrient="left")
     colour = alt.Color("bit_per_s:Q", scale=alt.Scale(type="sqrt", range="ramp", domainMin=0), legend=legend)
