@@ -25,12 +25,10 @@ SLOT_BYTES = 27 * 64
 SENT_AT_ONCE_BYTES = 64 << 10
 
 libc = ctypes.CDLL(None, use_errno=True)
-_IS_PACKET = struct.unpack("!H", struct.pack("=H", PACKET))[0]
+IS_PACKET: int = struct.unpack("!H", struct.pack("=H", PACKET))[0]
+"""The kind of a message that brings a packet, as the head of a slot shows it."""
 _heads = struct.Struct(f"!4xH12xH4xI{SLOT_BYTES - 28}x").iter_unpack
 _id = struct.Struct("!I").pack
-
-Packet = tuple[int, int, int]
-"""The number of its queue, its id there, and the slot that it came in."""
 
 
 def attribute(kind: int, content: bytes) -> bytes:
@@ -115,9 +113,6 @@ class Slots:
                 payload = bytes(message[place + 4 : place + size])
             place += max(4, size + 3 & ~3)
         return sender, payload
-
-
-IS_PACKET: int = _IS_PACKET
 
 
 def enter(namespace: int) -> None:
