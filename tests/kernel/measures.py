@@ -286,8 +286,8 @@ def surroundings(net: Network) -> dict[str, Any]:
 
 
 def built(net: Network) -> dict[str, Any]:
-    """Nothing but that it could be built."""
-    return {"hosts": len(net.hosts), "ports": len(net.ports.names)}
+    """Nothing but that it could be built, and its ports be read."""
+    return {"hosts": len(net.hosts), "ports": len(net.ports.by_name())}
 
 
 def counted(net: Network) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from boxes import SOURCE, Measure, run_box
-from small_plans import MS, pairs_of_switch_and_host, star
+from small_plans import MS, pairs_of_switch_and_host, star, wide
 
 from streambed.net import machine
 from streambed.plan import Shape
@@ -44,6 +44,10 @@ def test_the_machine_itself_sees_nothing_of_a_box(measure: Measure) -> None:
 
 def test_a_row_of_switches_is_built(measure: Measure) -> None:
     assert measure(pairs_of_switch_and_host(5), "built")["hosts"] == 10
+
+
+def test_the_ports_of_a_switch_are_read_however_many_there_are(measure: Measure) -> None:
+    assert measure(wide(100), "built") == {"hosts": 101, "ports": 200}
 
 
 def test_both_ends_of_a_link_count_the_same_and_only_hosts_in_use_have_threads(measure: Measure) -> None:

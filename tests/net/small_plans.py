@@ -67,6 +67,15 @@ def _host(name: str, address: str, gateway: str) -> PlannedNode:
     return PlannedNode(name=name, switch=False, address=address, routes=(Route(destination="default", interface="eth0", via=gateway),))
 
 
+def wide(hosts: int) -> Plan:
+    """One switch with many hosts, whose links do nothing."""
+    routes = [Route(destination=_address(number) + "/32", interface=f"eth{number}") for number in range(hosts)]
+    nodes = [PlannedNode(name="switch", switch=True, address=SWITCH, routes=tuple(routes))]
+    nodes += [_host(f"h{number}", _address(number), SWITCH) for number in range(hosts)]
+    links = [link((f"h{number}", "switch"), (Shape(), Shape()), ("eth0", f"eth{number}")) for number in range(hosts)]
+    return plan_of(nodes, links)
+
+
 def pairs_of_switch_and_host(count: int) -> Plan:
     """A row of `count` switches with one host each."""
     nodes, links = [], []

@@ -102,8 +102,11 @@ class Host:
         return future
 
     def counters(self) -> bytes:
-        """What every interface has carried, as /proc/net/dev shows it; may be called from any thread."""
-        return os.pread(self._counters, _COUNTERS_BYTES, 0)
+        """What every interface has carried, as /proc/net/dev shows it: a page at a time. May be called from any thread."""
+        text = b""
+        while page := os.pread(self._counters, _COUNTERS_BYTES, len(text)):
+            text += page
+        return text
 
     def close(self) -> None:
         """Leave: the kernel removes the host's network once no process lives in it."""
