@@ -21,7 +21,7 @@ from streambed.units import clock, shown
 Reason = Literal["wrong", "late", "held up", "silent", "stolen", "stalled"]
 STOLEN_SHARE = 0.1
 """So much of the processors may the hypervisor take away in a second."""
-SILENT_NS = 2_500_000_000
+SILENT_NS = 1_500_000_000
 """The delay line writes its gauge every second, if it can."""
 STALLED_S = 0.5
 """So much later than it wished the sampler may be woken."""
