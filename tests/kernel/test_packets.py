@@ -51,7 +51,7 @@ def test_delays_spread_as_declared_and_let_packets_overtake(measure_both: Measur
     assert spreads_like(found["there"], normal, slack_ms)
     assert spreads_like(found["back"], pareto, slack_ms)
     assert found["there"]["overtaken"] > 100 and found["back"]["overtaken"] > 50
-    assert found["back"]["least_ms"] >= 53.8 and found["back"]["most_ms"] > 80
+    assert found["back"]["least_ms"] >= 53 and found["back"]["most_ms"] > 80
 
 
 def test_delays_are_drawn_from_samples_and_packets_stay_in_order_where_they_should(measure_both: Measure, slack_ms: float) -> None:
