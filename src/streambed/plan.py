@@ -37,6 +37,8 @@ class Machine:
     means: Means = "delay_line"
     shaping: bool = True
     filtering: bool = True
+    arrivals: bool = True
+    """Whether netem can hold back what arrives at an interface; otherwise it holds back only what leaves one."""
     java: str = ""
     java_version: int = 0
     java_build: str = ""

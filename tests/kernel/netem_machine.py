@@ -35,7 +35,7 @@ BOOT_LIMIT_S = 120
 ANSWER_LIMIT_S = 90
 END_LIMIT_S = 20
 MEMORY_MIB = 1024
-MODULES = ("sch_netem", "sch_tbf", "veth")
+MODULES = ("act_mirred", "cls_matchall", "ifb", "sch_ingress", "sch_netem", "sch_tbf", "veth")
 PACKAGES = ("annotated_types", "pydantic", "pydantic_core", "typing_extensions.py", "typing_inspection")
 _NOT_NEEDED = re.compile(
     r"(test|site-packages|dist-packages|config-|idlelib|tkinter|turtledemo|ensurepip|lib2to3|distutils|pydoc_data"
@@ -56,7 +56,8 @@ def lacks() -> str:
         return "the machine with netem is for x86_64 alone"
     if not shutil.which(QEMU):
         return f"no {QEMU}: install qemu-system-x86, or let scripts/setup do it"
-    return "" if _vmlinuz().exists() else f"no kernel with netem in {kernel()}: scripts/setup can unpack one there"
+    whole = _vmlinuz().exists() and all(any(kernel().glob(f"{name}.ko*")) for name in MODULES)
+    return "" if whole else f"no kernel with netem in {kernel()}: scripts/setup can unpack one there"
 
 
 class NetemMachine:

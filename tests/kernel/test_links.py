@@ -15,6 +15,7 @@ pytestmark = pytest.mark.kernel
 RoundTrip = Callable[[Plan], float]
 
 DELAY = Shape(delay_ns=10 * MS)
+NARROW = Shape(delay_ns=10 * MS, rate_bps=10_000_000)
 
 
 @pytest.fixture
@@ -58,6 +59,14 @@ def test_tcp_fills_a_link_to_its_rate_and_no_further(measure_both: Measure, mean
 
     least = 5 if means == "delay_line" else 2  # A link is not filled when others want the processors too.
     assert least <= found <= 11
+
+
+@pytest.mark.parametrize("plan", [star(NARROW), pair(NARROW)], ids=["behind a switch", "linked directly"])
+def test_tcp_that_fills_the_link_of_its_own_host_does_not_fill_its_queue(measure_both: Measure, plan: Plan) -> None:
+    found = measure_both(plan, "loaded_round_trips")
+
+    assert found["mbit_per_s"] > 2
+    assert 20 < found["median_ms"] < 60  # The queue alone would hold 100 ms.
 
 
 def test_tcp_passes_a_queue_that_is_shorter_than_a_bundle(measure_both: Measure, means: str) -> None:

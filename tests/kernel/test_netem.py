@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from netem_machine import NetemMachine
-from small_plans import MS, star
+from small_plans import MS, pair, star
 
 from streambed.plan import Shape
 
@@ -15,7 +15,7 @@ NOBODY = 65534
 
 
 def test_netem_is_found_without_packet_rules(netem: NetemMachine) -> None:
-    assert netem.examined["means"] == "netem"
+    assert netem.examined["means"] == "netem" and netem.examined["arrivals"]
     assert netem.examined["namespaces"] and netem.examined["shaping"] and not netem.examined["filtering"]
 
 
@@ -27,6 +27,13 @@ def test_hosts_have_names_where_netem_shapes_their_links(netem: NetemMachine) ->
     found = netem.measure(star(DELAY), "surroundings")
 
     assert (found["hostname"], found["names"], found["interfaces"]) == ("a", ["localhost", "a", "switch1", "b"], ["eth0", "lo"])
+
+
+def test_a_machine_without_ifb_delays_in_the_sender(netem: NetemMachine) -> None:
+    plan = pair(Shape(delay_ns=10 * MS, rate_bps=10_000_000), arrivals=False)
+
+    assert 19 < netem.measure(plan, "round_trips")["least_ms"] < 34
+    assert netem.measure(plan, "cuts")["from a"] == {"asked": False, "answered": False}
 
 
 def test_cgroup_v2_caps_at_the_top_and_in_a_delegated_group_that_nobody_else_lives_in(netem: NetemMachine) -> None:

@@ -32,6 +32,7 @@ REQUESTS = [
     rtnetlink.tbf(NEAR, shaping.bucket(40_000_000_000)),
     rtnetlink.netem(NEAR, Shape(delay_ns=1)),
     rtnetlink.netem(NEAR, Shape(delay_ns=20, jitter_ns=1, distribution="pareto", in_order=True, loss_enter=0.1, loss_leave=0.2)),
+    *rtnetlink.detour(NEAR),
     *nfnetlink.requests(RULES, "nft queue"),
     *nfnetlink.requests(RULES, "xt NFQUEUE"),
     *nfnetlink.wall("wall1", ["10.0.0.1", "10.0.0.2"]),

@@ -13,11 +13,14 @@ from streambed.net import rtnetlink, shaping
 from streambed.plan import Plan, Shape
 
 DELAY = Shape(delay_ns=10 * MS)
+NARROW = Shape(delay_ns=MS, rate_bps=10_000_000)
 
 
 def made(plan: Plan) -> list[list[str]]:
     """What is asked of the kernel for each direction, without the port."""
-    return [[request.asks.split("(")[1].rstrip(")") for request in shaping.disciplines(way, plan.seed)] for way in shaping.directions(plan)]
+    return [
+        [request.asks.split("(")[1].rstrip(")") for _, request in shaping.disciplines(way, plan.seed)] for way in shaping.directions(plan)
+    ]
 
 
 def test_a_switch_queues_what_it_sends_and_what_hosts_send_it() -> None:
@@ -38,11 +41,21 @@ def test_every_direction_has_a_queue_of_its_own() -> None:
 
 
 def test_the_delay_line_leaves_only_the_rate_to_the_kernel() -> None:
-    assert made(pair(Shape(delay_ns=MS, rate_bps=10_000_000))) == [["tbf"], ["tbf"]]
+    assert made(pair(NARROW)) == [["tbf"], ["tbf"]]
 
 
-def test_netem_comes_first_because_the_rate_hangs_beneath_it() -> None:
-    assert made(pair(Shape(delay_ns=MS, rate_bps=10_000_000), means="netem")) == [["netem", "tbf"], ["netem", "tbf"]]
+def test_netem_is_in_the_receiver_of_what_a_host_sends_and_over_the_rate_of_what_a_switch_sends() -> None:
+    plan = star(NARROW, means="netem")
+    from_host, from_switch, *_ = shaping.directions(plan)
+
+    assert made(plan)[:2] == [["ifb", "ingress", "mirred", "netem", "tbf"], ["netem", "tbf"]]
+    assert [node for node, _ in shaping.disciplines(from_host, 7)] == ["switch1"] * 4 + ["a"]
+    assert [node for node, _ in shaping.disciplines(from_switch, 7)] == ["switch1"] * 2
+    assert (from_host.bucket_parent, from_switch.bucket_parent) == (rtnetlink.ROOT, rtnetlink.NETEM_CHILD)
+
+
+def test_netem_is_in_every_sender_where_what_arrives_cannot_be_redirected() -> None:
+    assert made(pair(NARROW, means="netem", arrivals=False)) == [["netem", "tbf"], ["netem", "tbf"]]
 
 
 def test_a_link_that_is_not_emulated_gets_nothing_but_its_rate() -> None:
@@ -86,7 +99,7 @@ def test_a_queue_tells_the_delay_line_its_shape_and_namespace() -> None:
 
 def asked(means: str, before: Shape, after: Shape) -> list[str]:
     way, _ = shaping.directions(pair(before, means=means))
-    return [request.asks for request in shaping.changes(way, before, after, seed=7)]
+    return [request.asks for _, request in shaping.changes(way, before, after, seed=7)]
 
 
 def test_a_change_of_rate_changes_the_bucket_and_none_means_as_much_as_can_be() -> None:
@@ -118,13 +131,19 @@ def test_netem_is_made_to_forget_a_table_when_delays_spread_evenly_again() -> No
     way, _ = shaping.directions(pair(normal, means="netem"))
     tables = struct.pack("=HH", 4 + 2 * 8192, 2)
 
-    assert tables in shaping.changes(way, normal, even, seed=7)[0].body
-    assert tables not in shaping.changes(way, even, even, seed=7)[0].body
+    assert tables in shaping.changes(way, normal, even, seed=7)[0][1].body
+    assert tables not in shaping.changes(way, even, even, seed=7)[0][1].body
 
 
 def test_a_change_of_delay_concerns_the_kernel_only_where_it_has_netem() -> None:
     assert asked("delay_line", DELAY, Shape(delay_ns=MS)) == []
-    assert asked("netem", DELAY, Shape(delay_ns=MS)) == ["delay or drop what leaves a/eth0 (netem)"]
+    assert asked("netem", DELAY, Shape(delay_ns=MS)) == ["delay or drop what leaves b/ifb10 (netem)"]
+
+
+def test_a_fault_changes_the_delay_where_it_is_and_the_rate_where_that_is() -> None:
+    way, _ = shaping.directions(pair(NARROW, means="netem"))
+
+    assert [node for node, _ in shaping.changes(way, NARROW, replace(NARROW, loss=0.1, rate_bps=1_000), seed=7)] == ["b", "a"]
 
 
 def test_a_delay_is_refused_where_the_machine_has_no_means() -> None:

@@ -36,13 +36,19 @@ def test_a_machine_without_namespaces_says_why() -> None:
 
 
 def test_a_machine_that_can_do_everything_has_nothing_to_say() -> None:
-    assert machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, queue=True, filter=True)) == ()
+    assert machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, arrivals=True, queue=True, filter=True)) == ()
 
 
 def test_a_machine_without_packet_rules_says_that_partitions_are_refused() -> None:
-    (said,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True))
+    (said,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, arrivals=True))
 
     assert "partitions are refused" in said
+
+
+def test_a_machine_that_cannot_redirect_what_arrives_says_what_differs_and_how_to_mend_it() -> None:
+    (said,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, filter=True))
+
+    assert "fills that link's queue too; try: sudo modprobe -a ifb sch_ingress cls_matchall act_mirred" in said
 
 
 def test_every_node_is_known_by_name() -> None:

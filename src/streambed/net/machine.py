@@ -32,6 +32,7 @@ class Findings:
     namespaces: bool = False
     tbf: bool = False
     netem: bool = False
+    arrivals: bool = False
     queue: bool = False
     filter: bool = False
     refusals: list[str] = field(default_factory=list)
@@ -52,6 +53,7 @@ def examine(remembered: Path | None = None) -> Machine:
         means=means_of(findings),
         shaping=findings.tbf,
         filtering=findings.filter,
+        arrivals=findings.arrivals,
         python=sys.executable,
         notes=notes_of(findings),
     )
@@ -66,8 +68,9 @@ def notes_of(findings: Findings) -> tuple[str, ...]:
     """What a user should know, one sentence each."""
     if not findings.namespaces:
         return tuple(findings.refusals)
+    on_arrival = "this kernel cannot redirect what arrives: a host that fills its own link fills that link's queue too; try: sudo modprobe"
     by = {
-        "netem": (),
+        "netem": () if findings.arrivals else (f"{on_arrival} -a ifb sch_ingress cls_matchall act_mirred",),
         "delay_line": (f"this kernel has no netem: {_LIMITS} go through the delay line",),
         "none": (f"this kernel has neither netem nor NFQUEUE: {_LIMITS} are refused; try: sudo modprobe sch_netem", *findings.refusals),
     }
@@ -85,7 +88,7 @@ def _recall(file: Path) -> Findings:
     if kept.get("place") == place:
         return Findings(**kept["findings"])
     findings = _ask_probe()
-    if findings.namespaces and findings.tbf and findings.filter and (findings.netem or findings.queue):
+    if findings.namespaces and findings.tbf and findings.filter and (findings.arrivals if findings.netem else findings.queue):
         file.parent.mkdir(parents=True, exist_ok=True)
         record.write_whole(file, json.dumps({"place": place, "findings": vars(findings)}))
     return findings
@@ -123,6 +126,7 @@ def _probe() -> Findings:
         return Findings(refusals=[str(error)])
     findings.tbf = _tries(findings, lambda: netlink.send([rtnetlink.tbf(_ENDS[0], shaping.bucket(10_000_000))]))
     findings.netem = _tries(findings, lambda: netlink.send([rtnetlink.netem(_ENDS[1], Shape(delay_ns=1_000_000))]))
+    findings.arrivals = findings.netem and _tries(findings, lambda: netlink.send(rtnetlink.detour(_ENDS[0])))
     rule = nfnetlink.QueueRule(node="probe", hook="postrouting", interface="probe0", number=1)
     findings.queue = _tries(findings, lambda: nfnetlink.add_rules([rule]))
     findings.filter = _tries(findings, lambda: netlink.send(nfnetlink.wall("probe", ["10.0.0.1"]), netlink.NETFILTER))

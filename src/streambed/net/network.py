@@ -181,10 +181,11 @@ def _settings(node: PlannedNode, neighbours: dict[Port, str]) -> list[Request]:
 
 
 def _disciplines(plan: Plan, ways: tuple[Direction, ...]) -> dict[str, list[Request]]:
-    """What shapes the packets that leave each node."""
+    """What shapes the packets that leave each node, or arrive there."""
     asked: dict[str, list[Request]] = defaultdict(list)
     for way in ways:
-        asked[way.sender.node] += shaping.disciplines(way, plan.seed)
+        for node, request in shaping.disciplines(way, plan.seed):
+            asked[node].append(request)
     for port in bundles.ports_without_bundles(plan):
         asked[port.node].append(rtnetlink.unbundled(port))
     return asked
@@ -208,7 +209,8 @@ def _wires(ways: tuple[Direction, ...], apply: Apply) -> dict[str, Wire]:
 
 def _changer(hosts: dict[str, Host], line: DelayLine | None, seed: int) -> Apply:
     def apply(way: Direction, before: Shape, after: Shape) -> None:
-        hosts[way.sender.node].ask(shaping.changes(way, before, after, seed))
+        for node, request in shaping.changes(way, before, after, seed):
+            hosts[node].ask([request])
         if line and way.means == "delay_line":
             line.tell(shaping.queue(way, after))
 

@@ -12,13 +12,15 @@ from streambed.kinds.shape_rules import delays
 from streambed.net.netlink import CREATE, EXCLUSIVE, REPLACE, Request, attribute, nested, text, u32
 from streambed.plan import Hop, Port, Route, Shape
 
-NEWLINK, NEWADDR, NEWROUTE, DELROUTE, NEWNEIGHBOUR, NEWQDISC = 16, 20, 24, 25, 28, 36
+NEWLINK, NEWADDR, NEWROUTE, DELROUTE, NEWNEIGHBOUR, NEWQDISC, NEWFILTER = 16, 20, 24, 25, 28, 36, 44
 NEW = CREATE | EXCLUSIVE
 LOOPBACK = Port(node="", interface="lo", index=1)
 
 ROOT = 0xFFFFFFFF
 NETEM_HANDLE = 0x00010000
 NETEM_CHILD = 0x00010001
+INGRESS, INGRESS_HANDLE = 0xFFFFFFF1, 0xFFFF0000
+ARRIVALS_FIRST_INDEX = 1_000_000
 QUEUE_LIMIT_PACKETS, PACKETS_PER_S = 100_000, 1_000_000
 """netem drops what is more than its limit, so that holds all that may be on its way: a million packets a second, and some to spare."""
 IN_ORDER_BYTES_PER_S = 1_000_000_000_000
@@ -40,6 +42,8 @@ _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
 _NETEM_DELAY_DIST, _NETEM_REORDER, _NETEM_CORRUPT, _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64 = 2, 3, 4, 5, 6, 8
 _NETEM_LATENCY64, _NETEM_JITTER64, _NETEM_SEED, _NETEM_LOSS_GILBERT_ELLIOTT = 10, 11, 14, 2
+_MATCHALL_ACT, _ACT_KIND, _ACT_OPTIONS, _MIRRED_PARMS = 2, 1, 2, 2
+_STOLEN, _TO_SENDING_SIDE, _EVERY_PROTOCOL = 4, 1, 0x0003
 _U32_MAX = 0xFFFFFFFF
 
 
@@ -193,6 +197,28 @@ def netem(port: Port, shape: Shape, *, seed: int = 0, change: bool = False, even
     return Request(asks=asks, kind=NEWQDISC, flags=0 if change else NEW, body=body)
 
 
+def arrivals(port: Port) -> Port:
+    """The interface (ifb) by way of which everything that arrives at a port goes: what leaves the one comes in by the other."""
+    return Port(node=port.node, interface=f"ifb{port.index}", index=ARRIVALS_FIRST_INDEX + port.index)
+
+
+def detour(port: Port) -> list[Request]:
+    """Make that interface, and send all that arrives there, so that disciplines can treat it as what leaves an interface."""
+    by = arrivals(port)
+    kind = nested(_IFLA_LINKINFO, attribute(_IFLA_INFO_KIND, text("ifb")))
+    device = _interface(by.index, up=True) + attribute(_IFLA_IFNAME, text(by.interface)) + _ONE_QUEUE + kind
+    action = attribute(_MIRRED_PARMS, struct.pack("=IIiiiiI", 0, 0, _STOLEN, 0, 0, _TO_SENDING_SIDE, by.index))
+    actions = nested(1, attribute(_ACT_KIND, text("mirred")), nested(_ACT_OPTIONS, action))
+    first_of_every_protocol = 1 << 16 | socket.htons(_EVERY_PROTOCOL)
+    rule = _discipline(port, "matchall", INGRESS_HANDLE, 0, first_of_every_protocol) + nested(_TCA_OPTIONS, nested(_MATCHALL_ACT, actions))
+    way = f"what arrives at {port.node}/{port.interface}"
+    return [
+        Request(asks=f"make an interface for {way} (ifb)", kind=NEWLINK, flags=NEW, body=device),
+        Request(asks=f"look at {way} (ingress)", kind=NEWQDISC, flags=NEW, body=_discipline(port, "ingress", INGRESS, INGRESS_HANDLE)),
+        Request(asks=f"redirect {way} (mirred)", kind=NEWFILTER, flags=NEW, body=rule),
+    ]
+
+
 def _chance(share: float) -> int:
     return round(min(1.0, share) * _U32_MAX)
 
@@ -203,5 +229,5 @@ def _pace(rate_bytes: int) -> bytes:
     return (attribute(_NETEM_RATE64, struct.pack("=Q", rate_bytes)) if rate_bytes > _U32_MAX else b"") + low
 
 
-def _discipline(port: Port, kind: str, parent: int, handle: int) -> bytes:
-    return struct.pack("=BBHiIII", 0, 0, 0, port.index, handle, parent, 0) + attribute(_TCA_KIND, text(kind))
+def _discipline(port: Port, kind: str, parent: int, handle: int, match: int = 0) -> bytes:
+    return struct.pack("=BBHiIII", 0, 0, 0, port.index, handle, parent, match) + attribute(_TCA_KIND, text(kind))

@@ -3,14 +3,15 @@
         sender                                        receiver
     rate:  tbf ──────────────── veth ───────────────▶
     delay, jitter, loss, cuts, by the machine's means:
-      netem       on the sender, with the tbf beneath it
-      delay line  in the sender if that is a switch (postrouting, by outgoing interface),
-                  else in the receiver (prerouting, by incoming interface)
+      from a switch  in the sender: netem with the tbf beneath it, or the delay line (postrouting, by outgoing interface)
+      from a host    in the receiver: netem on an ifb to which all is redirected that arrives at the interface,
+                     or the delay line (prerouting, by incoming interface)
 
-With netem the rate comes after the delay in the kernel's order. A link carries as much either way, because a constant delay
-and a rate may change places; and the rate's own queue keeps its limit, which it would lose above netem. One thing differs: a
-host that fills its own link is held back by the kernel before the queue of a delayless tbf grows, but netem has let go of its
-packets by then, so that they wait in that queue, for as long as its limit lets them.
+A host that fills its own link is held back by the kernel before the queue of its tbf grows, as it would be for a network card;
+netem in the sender would let go of its packets before that, so that they fill the queue. A switch only passes packets on, so
+netem may be there, which saves an interface. The rate then comes after the delay in the kernel's order: a link carries as much
+either way, because a constant delay and a rate may change places; and the rate's own queue keeps its limit, which it would lose
+above netem. A machine without ifb has netem in every sender (see Machine.arrivals).
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ LIMIT_PER_S = 10
 UNLIMITED_BPS = 100_000_000_000
 """More than any link here carries. A bucket that is no longer wanted gets it: taken away, it would lose what waits in it."""
 
+Asked = list[tuple[str, Request]]
+"""Requests, each with the node whose network it is for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
@@ -47,19 +51,31 @@ class Direction:
     shape: Shape
     means: Means
     """"none" where packets need neither netem nor the delay line."""
-    from_switch: bool
+    on_arrival: bool
+    """Packets are delayed in the receiver, not in the sender."""
+
+    @property
+    def netem_port(self) -> Port:
+        """The interface that netem is on."""
+        return rtnetlink.arrivals(self.receiver) if self.on_arrival else self.sender
+
+    @property
+    def bucket_parent(self) -> int:
+        """Where the token bucket is on the sender's interface."""
+        return rtnetlink.NETEM_CHILD if self.means == "netem" and not self.on_arrival else rtnetlink.ROOT
 
     @property
     def rule(self) -> QueueRule:
         """Where the delay line takes its packets."""
-        if self.from_switch:
-            return QueueRule(node=self.sender.node, hook="postrouting", interface=self.sender.interface, number=self.number)
-        return QueueRule(node=self.receiver.node, hook="prerouting", interface=self.receiver.interface, number=self.number)
+        if self.on_arrival:
+            return QueueRule(node=self.receiver.node, hook="prerouting", interface=self.receiver.interface, number=self.number)
+        return QueueRule(node=self.sender.node, hook="postrouting", interface=self.sender.interface, number=self.number)
 
 
 def directions(plan: Plan) -> tuple[Direction, ...]:
     """Both ways through every link, numbered from 1; MachineError if this machine cannot do what they ask."""
     switches = {node.name for node in plan.nodes if node.switch}
+    arrivals = plan.machine.means != "netem" or plan.machine.arrivals
     found: list[Direction] = []
     for link in plan.links:
         _refuse_what_cannot_be(link, plan)
@@ -72,7 +88,7 @@ def directions(plan: Plan) -> tuple[Direction, ...]:
                     receiver=receiver,
                     shape=shape,
                     means=plan.machine.means if link.emulated else "none",
-                    from_switch=sender.node in switches,
+                    on_arrival=arrivals and sender.node not in switches,
                 )
             )
     return tuple(found)
@@ -103,14 +119,17 @@ def bucket(rate_bps: int, queue_bytes: int = 0) -> Bucket:
     return Bucket(rate_bytes=rate_bytes, burst_bytes=burst_bytes, limit_bytes=limit_bytes)
 
 
-def disciplines(direction: Direction, seed: int) -> list[Request]:
-    """The queueing disciplines on the sender's interface, in the order in which they must be made."""
-    made: list[Request] = []
+def disciplines(direction: Direction, seed: int) -> Asked:
+    """The queueing disciplines of a direction, and what they need, in the order in which they must be made."""
+    made: Asked = []
     if direction.means == "netem":
-        made.append(rtnetlink.netem(direction.sender, direction.shape, seed=netem_seed(direction, seed)))
+        port = direction.netem_port
+        if direction.on_arrival:
+            made += [(port.node, request) for request in rtnetlink.detour(direction.receiver)]
+        made.append((port.node, rtnetlink.netem(port, direction.shape, seed=netem_seed(direction, seed))))
     if direction.shape.rate_bps:
-        parent = rtnetlink.NETEM_CHILD if direction.means == "netem" else rtnetlink.ROOT
-        made.append(rtnetlink.tbf(direction.sender, bucket(direction.shape.rate_bps, direction.shape.queue_bytes), parent))
+        rate = bucket(direction.shape.rate_bps, direction.shape.queue_bytes)
+        made.append((direction.sender.node, rtnetlink.tbf(direction.sender, rate, direction.bucket_parent)))
     return made
 
 
@@ -119,16 +138,17 @@ def netem_seed(direction: Direction, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed} {direction.number}".encode(), digest_size=8).digest(), "big")
 
 
-def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> list[Request]:
+def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> Asked:
     """Make the disciplines that do `before` do `after`; what a delay line does is not among them."""
-    asked: list[Request] = []
+    asked: Asked = []
     if direction.means == "netem":
         _refuse_what_netem_cannot(direction.link.name, after)
         even = bool(delays(before).table)
-        asked.append(rtnetlink.netem(direction.sender, after, seed=netem_seed(direction, seed), change=True, even=even))
+        port = direction.netem_port
+        asked.append((port.node, rtnetlink.netem(port, after, seed=netem_seed(direction, seed), change=True, even=even)))
     if (before.rate_bps, before.queue_bytes) != (after.rate_bps, after.queue_bytes):
-        parent = rtnetlink.NETEM_CHILD if direction.means == "netem" else rtnetlink.ROOT
-        asked.append(rtnetlink.tbf(direction.sender, bucket(after.rate_bps or UNLIMITED_BPS, after.queue_bytes), parent, change=True))
+        rate = bucket(after.rate_bps or UNLIMITED_BPS, after.queue_bytes)
+        asked.append((direction.sender.node, rtnetlink.tbf(direction.sender, rate, direction.bucket_parent, change=True)))
     return asked
 
 
