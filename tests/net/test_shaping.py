@@ -109,6 +109,15 @@ def test_a_change_of_rate_changes_the_bucket_and_none_means_as_much_as_can_be() 
     assert asked("delay_line", fast, replace(fast, rate_bps=0)) == [f"limit a/eth0 to {shaping.UNLIMITED_BPS} bit/s (tbf)"]
 
 
+def test_a_bucket_that_is_made_slower_still_takes_what_waits_in_it() -> None:
+    for rate_bps, largest in ((10_000_000, 5_000), (1_000_000_000, shaping.LARGEST_PACKET_BYTES)):
+        fast = Shape(rate_bps=rate_bps)
+        way, _ = shaping.directions(pair(fast))
+
+        ((_, request),) = shaping.changes(way, fast, replace(fast, rate_bps=1_000_000), seed=7)
+        assert request.body.endswith(struct.pack("=HHI", 8, 6, largest))
+
+
 def test_a_change_of_the_queue_alone_changes_the_bucket() -> None:
     fast = Shape(rate_bps=10_000_000)
 

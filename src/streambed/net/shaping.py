@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streambed.errors import MachineError
@@ -33,6 +33,7 @@ BURST_LEAST_BYTES = 3_200
 BURST_PER_S = 250
 LIMIT_LEAST_BYTES = 45_000
 LIMIT_PER_S = 10
+LARGEST_PACKET_BYTES = 65_536 + 14
 UNLIMITED_BPS = 100_000_000_000
 """More than any link here carries. A bucket that is no longer wanted gets it: taken away, it would lose what waits in it."""
 
@@ -148,6 +149,8 @@ def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> Ask
         asked.append((port.node, rtnetlink.netem(port, after, seed=netem_seed(direction, seed), change=True, even=even)))
     if (before.rate_bps, before.queue_bytes) != (after.rate_bps, after.queue_bytes):
         rate = bucket(after.rate_bps or UNLIMITED_BPS, after.queue_bytes)
+        waiting_bytes = min(LARGEST_PACKET_BYTES, bucket(before.rate_bps).burst_bytes) if before.rate_bps else 0
+        rate = replace(rate, burst_bytes=max(rate.burst_bytes, waiting_bytes))  # What waits and is larger would block the way for good.
         asked.append((direction.sender.node, rtnetlink.tbf(direction.sender, rate, direction.bucket_parent, change=True)))
     return asked
 
