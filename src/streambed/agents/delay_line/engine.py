@@ -23,7 +23,7 @@ from streambed.agents.delay_line.queue import NEVER_NS, Queue
 
 STDIN, STDOUT = 0, 1
 FIRST_WAKE_NS, FIRST_RELEASE_NS = 50_000, 30_000
-PASS_NS, PASS_IN_REAL_TIME_NS = 10_000, 40_000
+PASS_NS, PASS_IN_REAL_TIME_NS = 10_000, 70_000
 """What a pass costs beside wakes and releases. More in real time: nobody else runs on our processor until we sleep."""
 SHORTEST_SLEEP_NS = 20_000
 """A wait that was shorter was none."""
