@@ -125,6 +125,11 @@ class StudyResult:
         """What the checks say of all finished trials."""
         return [verdict for trial in self.finished for verdict in _judged(self.run(trial))]
 
+    def doubts(self) -> dict[str, str]:
+        """The finished trials that are not to be believed, and what their runs say of it."""
+        found = {trial.name: self.run(trial).fidelity() for trial in self.finished}
+        return {name: fidelity.says for name, fidelity in found.items() if not fidelity.believable}
+
     def trials(self) -> pl.DataFrame:
         """A row for each trial and measure, once the study has written its tables."""
         return pl.read_parquet(self.folder / "trials.parquet")

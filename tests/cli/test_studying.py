@@ -75,6 +75,30 @@ def test_two_runs_are_compared_in_words_and_as_json(tmp_path):
     assert {one["measure"] for one in found["measures"]} >= {"p99 latency of reader", "use of processors by poet"}
 
 
+DOUBTFUL = {"believable": False, "says": "links were 9 ms late", "spans": [], "within_ms": None, "within_share": None}
+
+
+def test_trials_that_are_not_to_be_believed_are_named(tmp_path, monkeypatch):
+    install(monkeypatch)  # What it runs calibrates no links, so that nobody can know how well they did.
+    path = write_study(tmp_path)
+
+    said = streambed("study", path, "--into", tmp_path)
+    found = json.loads(streambed("study", path, "--into", tmp_path, "--json").output)
+
+    assert " ".join(said.output.split()).count("is doubtful: nobody knows") == len(found["doubts"]) == 4
+    assert (tmp_path / "delays" / "study.html").read_text().count("is doubtful: nobody knows") == 4
+
+
+def test_a_compared_run_that_is_not_to_be_believed_is_marked(tmp_path):
+    for name in ("one", "two"):
+        synthetic.write_run(tmp_path / "words" / name, load_s=10)
+    (tmp_path / "words" / "two" / "fidelity.json").write_text(json.dumps(DOUBTFUL))
+
+    assert (
+        streambed("compare", "words/one", "words/two", "--into", tmp_path, "--no-page").output.count("DOUBTFUL links were 9 ms late") == 1
+    )
+
+
 def test_a_run_that_is_not_there_is_told(tmp_path):
     said = streambed("compare", "one", "two", "--into", tmp_path)
 

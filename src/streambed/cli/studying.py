@@ -103,6 +103,7 @@ def _outcome(result: StudyResult, page: Path | None) -> dict[str, Any]:
         "trials": len(result.declared.trials),
         "finished": len(result.finished),
         "failures": result.failures,
+        "doubts": result.doubts(),
         "interrupted": result.interrupted,
         "answer": worst(result.verdicts()) if result.finished else "unknown",
         "summary": result.summary().to_dicts(),
@@ -113,6 +114,8 @@ def _outcome(result: StudyResult, page: Path | None) -> dict[str, Any]:
 def _show(result: StudyResult, page: Path | None, file: Path) -> None:
     for name, reason in result.failures.items():
         err.print(f"[bold red]{escape(name)}[/] did not finish: {escape(reason)}")
+    for name, says in result.doubts().items():
+        err.print(f"[yellow]{escape(name)}[/] is doubtful: {escape(says)}")
     keys = result.declared.study.keys()
     table = []
     for row in result.summary().iter_rows(named=True):
@@ -147,6 +150,8 @@ def compare(
         return
     for letter, run in (("A", a), ("B", b)):
         out.print(escape(f"{letter} {short(run.directory)}" + ("" if run.state == "finished" else f", {run.state}: {run.reason}")))
+        if not (fidelity := run.fidelity()).believable:
+            out.print(f"  [yellow]DOUBTFUL[/] {escape(fidelity.says)}")
     for key, was, now in differing:
         out.print(escape(f"  declared {key}: A {was}, B {now}"))
     headings = ("measure", "A", "B", "B − A", "95 % interval", "chance")
@@ -178,6 +183,7 @@ def _side_by_side(a: Run, b: Run, differing: list[tuple[str, str, str]], compare
     return {
         "a": str(a.directory),
         "b": str(b.directory),
+        "doubts": {letter: run.fidelity().says for letter, run in (("a", a), ("b", b)) if not run.fidelity().believable},
         "declared": [{"key": key, "a": was, "b": now} for key, was, now in differing],
         "measures": [{**asdict(one), "says": one.says} for one in compared],
         "page": str(page) if page else None,

@@ -47,7 +47,8 @@ def axis_of(texts: list[str]) -> Axis:
 def write(result: StudyResult) -> Path:
     """Write study.html and figures/ into the study's folder, from its tables."""
     study, trials, summary = result.declared.study, result.trials(), result.summary()
-    failures = [f"{name} did not finish: {reason}" for name, reason in result.failures.items()]
+    banners = [f"{name} did not finish: {reason}" for name, reason in result.failures.items()]
+    banners += [f"{name} is doubtful: {says}" for name, says in result.doubts().items()]
     left_out = f"Records due, and seconds passed, before {study.warm_up} of the load are left out of latency, throughput and cpu."
     lines = [left_out] if study.warm_up.ns else ["Nothing is left out as warm-up."]
     lines.append("Bars are 95 % intervals of the mean by Student's t over repetitions; faint points are single trials.")
@@ -63,7 +64,7 @@ def write(result: StudyResult) -> Path:
             "seed": str(study.seed),
             "warm-up": str(study.warm_up),
         },
-        banners=failures,
+        banners=banners,
         sections=[
             sheet.Section(title="Measures", lines=lines, figures=figures(study, trials, summary)),
             sheet.Section(title="Points", table=summary.drop("study")),
