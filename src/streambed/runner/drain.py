@@ -37,16 +37,17 @@ class Drain:
         self._world = world
         self._components = components
         self._still_since_ns: int | None = None
+        self._may_bring_more = any(isinstance(component, SparkJob | Command) for component in components)
         self.waits: list[str] = []
 
     def done(self) -> bool:
-        """Whether all have caught up and stayed so for a second: a job's last batch may still bring output."""
+        """Whether all have caught up and, where there are jobs or commands, stayed so for a second: they may still bring output."""
         self.waits = [said for said in self._ask() if said]
         if self.waits:
             self._still_since_ns = None
             return False
         self._still_since_ns = self._still_since_ns or now_ns()
-        return now_ns() - self._still_since_ns >= SETTLE_NS
+        return now_ns() - self._still_since_ns >= (SETTLE_NS if self._may_bring_more else 0)
 
     def _ask(self) -> list[str]:
         producers = [component for component in self._components if isinstance(component, Producer)]

@@ -160,7 +160,7 @@ class Kafka:
         return world.keep(f"kafka cluster {self.name}", lambda: world.call(self.nodes[0], lambda: KafkaCluster(self.bootstrap)))
 
     def readiness(self, world: World) -> Missing:
-        """Ready when every broker has registered and every partition of every topic has a leader."""
+        """Ready when every broker has registered and every partition of every topic has a leader and all replicas in sync."""
         cluster = self.cluster(world)
         topics = wanted(self.topics, self.nodes)
         return lambda: cluster.missing(brokers=len(self.nodes), topics=topics)
