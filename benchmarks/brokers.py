@@ -213,7 +213,9 @@ def resource(found: dict[str, Any]) -> str:
     if "says" in found:
         return f"the run did not come to its end: {found['says'].strip().splitlines()[-1]}"
     full = found["busy"] >= CORES_FULL
-    return f"{found['out_of_sync']} partitions out of sync, {os.cpu_count()} cores {found['busy']:.0%} busy" + (": processors" if full else "")
+    return f"{found['out_of_sync']} partitions out of sync, {os.cpu_count()} cores {found['busy']:.0%} busy" + (
+        ": processors" if full else ""
+    )
 
 
 def main() -> None:

@@ -85,10 +85,11 @@ class Drain:
 
     def _groups(self) -> dict[str, tuple[list[str], set[str]]]:
         groups: dict[str, tuple[list[str], set[str]]] = {}
-        for consumer in self._components:
-            if isinstance(consumer, Consumer | Sink) and self._world.find(consumer.name).alive:
+        for consumer in (component for component in self._components if isinstance(component, Consumer | Sink)):
+            agents = consumer.groups if isinstance(consumer, Consumer) else (consumer.name,)
+            for agent in (agent for agent in agents if self._world.find(agent).alive):
                 members, topics = groups.setdefault(consumer.group or consumer.name, ([], set()))
-                members.append(consumer.name)
+                members.append(agent)
                 topics.update(consumer.reads)
         return groups
 

@@ -26,6 +26,11 @@ class Reader:
     """It began with the newest record: what is older than the first that it saw is no loss."""
 
 
+def of_component(column: str, component: str) -> pl.Expr:
+    """Whether a producer or consumer of the ledger is this component, or one of those that it has on many hosts."""
+    return (pl.col(column) == component) | pl.col(column).str.starts_with(f"{component}/")
+
+
 def topics_in(declared: object) -> tuple[str, ...]:
     """The topics of a `reads` or `writes` key, which may hold one or a list."""
     if isinstance(declared, str):
@@ -41,7 +46,7 @@ def readers_of(history: History, topic: str) -> list[Reader]:
             groups.setdefault(declared.get("group") or name, {})[name] = declared
     seen = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") != WITNESS))
     for group, consumer in seen.select("group", "consumer").unique(maintain_order=True).iter_rows():
-        groups.setdefault(group, {}).setdefault(consumer, {})
+        groups.setdefault(group, {}).setdefault(consumer.partition("/")[0], {})
     jobs = dict.fromkeys(name for name, declared in history.components("spark_job").items() if topic in topics_in(declared.get("reads")))
     jobs |= dict.fromkeys(event.fields["component"] for event in history.of("batch") if topic in event.fields["offsets"])
     return [
