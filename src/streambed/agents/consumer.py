@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
 
 from streambed.agents import host_network
 from streambed.agents.agent import Agent
@@ -43,6 +43,14 @@ def where(message: Message) -> tuple[str, int, int]:
     return topic, partition, offset
 
 
+def _sound_parts(parts: list[TopicPartition]) -> list[TopicPartition]:
+    """Partitions that were asked about; KafkaException if the answer for one of them is an error."""
+    for part in parts:
+        if part.error:
+            raise KafkaException(part.error)
+    return parts
+
+
 class Reading:
     """One consumer and what it has seen."""
 
@@ -64,21 +72,21 @@ class Reading:
         """Asked until it is answered where to start: just after a host was cut off, its old connections are deaf for a while."""
         while not self.agent.stopping:
             try:
-                client.assign([self._start(client, part) for part in client.committed(parts, timeout=ASK_S)])
+                client.assign(self._starts(client, parts))
                 self.ready = True
                 return
             except KafkaException as error:
                 print(f"where to start: {error}", file=sys.stderr)
 
-    def _start(self, client: Consumer, committed: TopicPartition) -> TopicPartition:
+    def _starts(self, client: Consumer, parts: list[TopicPartition]) -> list[TopicPartition]:
         """Where the group left off, or a stated offset: a position that is known is one that can be compared."""
-        if committed.error:
-            raise KafkaException(committed.error)
-        low, high = client.get_watermark_offsets(committed, timeout=ASK_S)
-        fresh = high if self.order["client"].get("auto.offset.reset") == "latest" else low
-        offset = committed.offset if committed.offset >= 0 else fresh
-        self.next[committed.topic, committed.partition] = offset
-        return TopicPartition(committed.topic, committed.partition, offset)
+        committed = _sound_parts(client.committed(parts, timeout=ASK_S))
+        usual = OFFSET_END if self.order["client"].get("auto.offset.reset") == "latest" else OFFSET_BEGINNING
+        fresh = [TopicPartition(part.topic, part.partition, usual) for part in committed if part.offset < 0]
+        found = [part for part in committed if part.offset >= 0]
+        found += _sound_parts(client.offsets_for_times(fresh, timeout=ASK_S)) if fresh else []
+        self.next.update({(part.topic, part.partition): part.offset for part in found})
+        return [TopicPartition(part.topic, part.partition, part.offset) for part in found]
 
     def revoked(self, client: Consumer, parts: list[TopicPartition]) -> None:
         """Partitions that moved to another member are no longer ours to count."""
@@ -176,12 +184,13 @@ class Reading:
 
 
 def report(agent: Agent, readings: Sequence[Reading], done: bool = False) -> None:
-    """The gauge of all of them together: no two of a group are given the same partition."""
+    """The gauge of all of them together; where several read one partition, what the slowest of them has read."""
     gauges = [reading.gauge() for reading in readings]
     positions: dict[str, dict[str, int]] = {}
     for gauge in gauges:
         for topic, parts in gauge["positions"].items():
-            positions.setdefault(topic, {}).update(parts)
+            known = positions.setdefault(topic, {})
+            known.update({part: min(offset, known.get(part, offset)) for part, offset in parts.items()})
     counts = {"seen": sum(gauge["seen"] for gauge in gauges), "lag": sum(gauge["lag"] for gauge in gauges)}
     lag_s = max(gauge["lag_s"] for gauge in gauges)
     agent.report(ready=all(gauge["ready"] for gauge in gauges), done=done, **counts, lag_s=lag_s, positions=positions)
@@ -225,7 +234,8 @@ def readings_of(agent: Agent, order: dict[str, Any]) -> list[Reading]:
     for asked in order["consumers"]:
         if asked["host"]:
             host_network.enter(asked["host"])
-        found.append(Reading(agent, {**order, "consumer": asked["name"], "client": {**order["client"], **asked["client"]}}))
+        own = {"consumer": asked["name"], "group": asked["group"], "client": {**order["client"], **asked["client"]}}
+        found.append(Reading(agent, {**order, **own}))
     return found
 
 
@@ -234,7 +244,7 @@ def main(order: dict[str, Any]) -> None:
     agent = Agent()
     agent.gate("servers")
     readings = readings_of(agent, order)
-    if order["group"]:
+    if order["consumers"][0]["group"]:
         follow(agent, readings)
     else:
         readings[0].read_all()

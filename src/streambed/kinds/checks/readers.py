@@ -38,12 +38,20 @@ def topics_in(declared: object) -> tuple[str, ...]:
     return tuple(declared) if isinstance(declared, (list, tuple)) else ()
 
 
+def declared_groups(name: str, declared: dict[str, Any]) -> list[str]:
+    """The group of a consumer or sink; of a consumer on several hosts, those of all hosts if each has its own."""
+    if declared.get("share", True):
+        return [declared.get("group") or name]
+    return [f"{name}/{host}" for host in declared.get("nodes", ())] or [name]
+
+
 def readers_of(history: History, topic: str) -> list[Reader]:
     """All who were declared to read a topic, and all who did."""
     groups: dict[str, dict[str, Any]] = {}
     for name, declared in history.components("consumer", "sink").items():
         if topic in topics_in(declared.get("reads")):
-            groups.setdefault(declared.get("group") or name, {})[name] = declared
+            for group in declared_groups(name, declared):
+                groups.setdefault(group, {})[name] = declared
     seen = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") != WITNESS))
     for group, consumer in seen.select("group", "consumer").unique(maintain_order=True).iter_rows():
         groups.setdefault(group, {}).setdefault(consumer.partition("/")[0], {})

@@ -22,14 +22,14 @@ from streambed.plan import OnExit, ProcessSpec
 
 @declared
 class Consumer(OnManyHosts):
-    """Reads `reads` from the earliest or the latest record on; on several hosts, as one group that shares the partitions."""
+    """Reads `reads` from the earliest or the latest record on."""
 
     kind: Literal["consumer"] = "consumer"
     name: Name
     node: str = ""
     """The host."""
     nodes: Names = ()
-    """Several hosts in its place, each with a consumer of its own; all are of one group."""
+    """Several hosts in its place, each with a consumer of its own."""
     place: Placed = None
     """How the host or hosts are chosen if neither `node` nor `nodes` names them."""
     agents: Annotated[int, Field(ge=1, le=64)] = 4
@@ -38,6 +38,8 @@ class Consumer(OnManyHosts):
     """A topic or several."""
     group: str = ""
     """Consumers of one group share the partitions; default: a group of its own."""
+    share: bool = True
+    """The consumers of several hosts are one group and share the partitions; false: each is a group of its own and sees everything."""
     membership: Literal["dynamic", "static"] = "dynamic"
     """static: it is known to its group by name (group.instance.id), and keeps its partitions while it is away for a short time."""
     start: Literal["earliest", "latest"] = "earliest"
@@ -57,7 +59,14 @@ class Consumer(OnManyHosts):
     def _possible(self) -> Consumer:
         if self.node and self.nodes:
             raise ValueError("give node or nodes, not both")
+        if self.group and not self.share:
+            raise ValueError("give a group to share, or `share: false`, not both")
         return self
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Its group, or those of all of its consumers if each has its own."""
+        return (self.group or self.name,) if self.share else tuple(map(self._called, self.hosts))
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topics must be declared, its hosts differ."""
@@ -70,17 +79,20 @@ class Consumer(OnManyHosts):
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent, or a few that hold the consumers of many hosts."""
         settings = {"auto.offset.reset": self.start, "isolation.level": self.isolation, **self.settings}
-        group = self.group or self.name
-        noted = {"keep": self.keep, "ledger": self.ledger}
+        bootstrap = site.bootstrap_for(self.reads)
         specs = []
         for name, hosts in self.groups.items():
-            consumers = [self._called(host) for host in hosts]
-            static = self.membership == "static"
-            found = reader(site, consumers, hosts, self.reads, group=group, settings=settings, static=static, on_exit=self.on_exit, **noted)
-            specs.append(
-                replace(found, name=name, component=self.name, env=site.variables(self.name, hosts[0], site.bootstrap_for(self.reads)))
-            )
+            members = [self._member(host, alone=len(hosts) == 1) for host in hosts]
+            found = reader(site, members, hosts, self.reads, settings=settings, keep=self.keep, ledger=self.ledger, on_exit=self.on_exit)
+            specs.append(replace(found, name=name, component=self.name, env=site.variables(self.name, hosts[0], bootstrap)))
         return specs
+
+    def _member(self, host: str, *, alone: bool) -> dict[str, Any]:
+        """What an agent is told of one of its consumers."""
+        name = self._called(host)
+        static = {"group.instance.id": name} if self.membership == "static" else {}
+        group = name if not self.share else self.group or self.name
+        return {"name": name, "group": group, "host": "" if alone else host, "client": {"group.id": group, **static}}
 
     def _called(self, host: str) -> str:
         """What one consumer is called in the ledger."""
@@ -89,36 +101,27 @@ class Consumer(OnManyHosts):
 
 def reader(
     site: Site,
-    names: Sequence[str],
+    members: Sequence[Mapping[str, Any]],
     hosts: Sequence[str],
     topics: tuple[str, ...],
     *,
-    group: str,
     settings: Mapping[str, Setting],
-    static: bool = False,
     keep: bool = False,
     ledger: bool = True,
     on_exit: OnExit = "fail",
 ) -> ProcessSpec:
-    """An agent that holds consumers, each on its host; an empty group makes it a witness, which reads all there is once and ends."""
-    bootstrap, several = site.bootstrap_for(topics), len(hosts) > 1
-    client = {
-        "bootstrap.servers": bootstrap,
-        "group.id": group or names[0],
-        **{key: setting_text(value) for key, value in settings.items()},
-    }
-    consumers = [
-        {"name": name, "host": host if several else "", "client": {"group.instance.id": name} if static else {}}
-        for name, host in zip(names, hosts, strict=True)
-    ]
-    order = {"consumers": consumers, "group": group, "topics": list(topics), "keep": keep, "ledger": ledger, "client": client}
+    """An agent that holds consumers, each on its host; one without a group is a witness, which reads all there is once and ends."""
+    bootstrap, name = site.bootstrap_for(topics), members[0]["name"]
+    client = {"bootstrap.servers": bootstrap, **{key: setting_text(value) for key, value in settings.items()}}
+    order = {"consumers": members, "topics": list(topics), "keep": keep, "ledger": ledger, "client": client}
     return ProcessSpec(
-        name=names[0],
-        component=names[0],
+        name=name,
+        component=name,
         node=hosts[0],
         argv=(site.machine.python, "-m", "streambed.agents.consumer", json.dumps(order)),
-        env=site.variables(names[0], hosts[0], bootstrap),
+        env=site.variables(name, hosts[0], bootstrap),
         on_exit=on_exit,
-        starts="ready" if group else "drain",  # Before the servers are there it would only take the CPU that they need to start.
-        networks=tuple(hosts) if several else (),
+        # Before the servers are there it would only take the CPU that they need to start.
+        starts="ready" if members[0]["group"] else "drain",
+        networks=tuple(hosts) if len(hosts) > 1 else (),
     )

@@ -46,6 +46,8 @@ class Kafka:
     controllers: tuple[str, ...] = ()
     """The 1, 3 or 5 nodes that vote, brokers or not; default: the first broker, or the first three where there are as many."""
     topics: dict[Name, Topic] = Field(default_factory=dict)
+    placement: Literal["kafka", "balanced"] = "kafka"
+    """Where the partitions of topics are that say nothing of it."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Kafka's broker settings."""
     settings_of: dict[str, dict[str, Setting]] = Field(default_factory=dict)
@@ -162,7 +164,7 @@ class Kafka:
     def readiness(self, world: World) -> Missing:
         """Ready when every broker has registered and every partition of every topic has a leader and all replicas in sync."""
         cluster = self.cluster(world)
-        topics = wanted(self.topics, self.nodes)
+        topics = wanted(self.topics, self.nodes, self.placement)
         return lambda: cluster.missing(brokers=len(self.nodes), topics=topics)
 
     def holder(self, role: Role, world: World) -> str:
