@@ -121,7 +121,7 @@ def journeys(history: History, component: str) -> pl.DataFrame:
         return inputs_and_sights(history, component)
     own = history.ledger.seen.filter(of_component("consumer", component) & pl.col("producer").is_not_null())
     reads = topics_in(history.components("consumer", "sink").get(component, {}).get("reads"))
-    first = own.group_by(IDENTITY).agg(pl.col("seen").min())
+    first = own.group_by("group", *IDENTITY).agg(pl.col("seen").min())
     # A job may give a record on to another topic, header and all: it is still the record that its producer sent.
     awaited = pl.col("topic").is_in(list(reads)) | pl.col("producer").is_in(own["producer"].unique().to_list())
     sent = history.ledger.sent.filter(awaited)

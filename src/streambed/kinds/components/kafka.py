@@ -165,7 +165,19 @@ class Kafka:
         """Ready when every broker has registered and every partition of every topic has a leader and all replicas in sync."""
         cluster = self.cluster(world)
         topics = wanted(self.topics, self.nodes, self.placement)
-        return lambda: cluster.missing(brokers=len(self.nodes), topics=topics)
+
+        def missing() -> str:
+            lacking = cluster.missing(brokers=len(self.nodes), topics=topics)
+            return lacking and lacking + self._why_no_quorum(world)
+
+        return missing
+
+    def _why_no_quorum(self, world: World) -> str:
+        """Without a leader among the controllers no broker is let in: that none was elected is what to look at then."""
+        if self.quorum_leader(world):
+            return ""
+        voters = ", ".join(member.node for member in self.members if member.controller)
+        return f"; no controller has been elected (one of {voters} should be): a majority of the voters must live and reach each other"
 
     def holder(self, role: Role, world: World) -> str:
         """The broker process that holds a role now; WorldError if nobody does."""
