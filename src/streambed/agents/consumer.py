@@ -20,7 +20,7 @@ from streambed.record import now_ns
 from streambed.tables import KEPT, SEEN, Table
 
 ASK_S = 10
-BATCH = 1000
+BATCH = 10_000
 POLL_S = 0.1
 POLL_S_OF_MANY = 0.005
 """Of many clients only one can be waited for: what came for the others is looked for so often."""

@@ -13,11 +13,12 @@ from typing import Any
 from confluent_kafka import KafkaException, Message, TopicPartition
 
 from streambed.agents.agent import Agent
-from streambed.agents.consumer import BATCH, Reading, follow, report, where
+from streambed.agents.consumer import Reading, follow, report, where
 from streambed.errors import QueryError, StoreError
 from streambed.stores.store import Address, SinkTable, Store, connect
 
 AGAIN_S = 0.2
+BATCH = 1000
 LINGER_S = 0.3
 """So long records are gathered before they are written together; meanwhile others may open a store that is a file."""
 Row = tuple[Any, ...]
