@@ -141,10 +141,10 @@ def our_producer(folder: Path, bootstrap: str, topic: str, *, ledger: bool) -> f
 
 def our_consumer(folder: Path, bootstrap: str, topic: str) -> float:
     """Records a second between the first and the last gauge that shows some."""
-    client = {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
-    agent = begun(
-        folder, "consumer", {"consumer": "agent", "group": topic, "topics": [topic], "keep": False, "ledger": False, "client": client}
-    )
+    client = {"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest"}
+    consumers = [{"name": "agent", "group": topic, "host": "", "client": {"group.id": topic}}]
+    order = {"consumers": consumers, "topics": [topic], "keep": False, "ledger": False, "client": client}
+    agent = begun(folder, "consumer", order)
     seen: dict[int, float] = {}
     end = time.monotonic() + LIMIT_S
     while RECORDS not in seen and time.monotonic() < end:

@@ -18,7 +18,7 @@ from streambed.history import History
 from streambed.kinds.checks import Latency, NoLoss
 from streambed.kinds.checks.latency import journeys
 from streambed.kinds.checks.no_loss import acked_records
-from streambed.kinds.checks.readers import IDENTITY
+from streambed.kinds.checks.readers import IDENTITY, of_component
 from streambed.kinds.declaring import declared
 from streambed.statistics import Numbers, Observations, Statistic, reduced
 from streambed.units import Duration
@@ -153,9 +153,9 @@ def _passed(history: History, of: str) -> tuple[Numbers, Numbers]:
         found = [[batch["end"] for batch in batches], [batch["rows"] for batch in batches]]
         return np.array(found[0], dtype=np.float64), np.array(found[1], dtype=np.float64)
     if of in history.components("producer"):
-        times = history.ledger.sent.filter(pl.col("producer") == of)["acked"].drop_nulls()
+        times = history.ledger.sent.filter(of_component("producer", of))["acked"].drop_nulls()
     else:
-        times = history.ledger.seen.filter(pl.col("consumer") == of)["seen"]
+        times = history.ledger.seen.filter(of_component("consumer", of))["seen"]
     return times.cast(pl.Float64).to_numpy(), np.ones(times.len())
 
 

@@ -18,6 +18,8 @@ Starts = Literal["start", "ready", "load", "drain"]
 Means = Literal["netem", "delay_line", "none"]
 Distribution = Literal["uniform", "normal", "pareto", "samples"]
 
+DOMAIN = "streambed"
+"""Every node is also known as NAME.streambed."""
 CAPTURE = "capture"
 """The processes that write what passes links belong to it; no component may be called so."""
 SHORTEST_DELAY_NS = 100_000

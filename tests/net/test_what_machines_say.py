@@ -52,7 +52,9 @@ def test_a_machine_that_cannot_redirect_what_arrives_says_what_differs_and_how_t
 
 
 def test_every_node_is_known_by_name() -> None:
-    assert network.names_file(star(Shape(delay_ns=MS))) == "127.0.0.1 localhost\n10.0.0.1 a\n10.255.0.1 switch1\n10.0.0.2 b\n"
+    assert network.names_file(star(Shape(delay_ns=MS))) == (
+        "127.0.0.1 localhost\n10.0.0.1 a a.streambed\n10.255.0.1 switch1 switch1.streambed\n10.0.0.2 b b.streambed\n"
+    )
 
 
 def test_a_folder_in_tmp_that_a_run_uses_stays_visible(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

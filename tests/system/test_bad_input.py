@@ -34,6 +34,17 @@ components:
   job: {kind: spark_job, node: engine, job: job.py, reads: lines}
 """
 
+NO_QUORUM = """
+version: 1
+name: quorum
+duration: 3s
+ready: 12s
+topology:
+  links: [{ends: [broker, other]}]
+components:
+  kafka:
+    {kind: kafka, nodes: [broker], settings: {controller.quorum.voters: "1@broker:9093,2@other:9093,3@other:9094"}}
+"""
 CLUSTER = """
 version: 1
 name: cluster
@@ -69,6 +80,19 @@ def test_a_job_that_crashes_at_import_ends_the_run_with_its_traceback(tmp_path):
     assert "needs the Python module 'no_such_module'" in done.stderr
     assert "`python_path`" in done.stderr
     assert Run(tmp_path / "runs" / "kafka" / "latest").history().of("process_ended")
+
+
+def test_a_controller_that_cannot_be_elected_ends_the_run_with_the_reason(tmp_path):
+    (tmp_path / "experiment.yaml").write_text(NO_QUORUM)
+
+    done = streambed("run", "experiment.yaml", "--no-report", cwd=tmp_path)
+
+    assert done.returncode == 3
+    assert "kafka was not ready within 12 s: 0 of 1 brokers answer; no controller has been elected" in done.stderr
+    assert "\n  | " in done.stderr, "the last lines of its log are missing"
+    assert "Traceback" not in done.stderr
+    ended = Run(tmp_path / "runs" / "quorum" / "latest").history().of("process_ended")
+    assert [event.fields["process"] for event in ended] == ["kafka/broker"]
 
 
 def test_a_spark_master_that_dies_ends_the_run_with_its_last_lines(tmp_path):

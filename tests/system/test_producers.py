@@ -33,6 +33,8 @@ components:
       profile: {{shape: on_off, bursts: 1s, pauses: 1s}}}}
   hushed: {{kind: producer, node: edge, writes: quiet, rate: 50/s, ledger: false}}
   one: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
+  crowd:
+    {{kind: consumer, nodes: [h1, h2, h3], agents: 2, reads: [wide, broad], settings: {{partition.assignment.strategy: roundrobin}}}}
   two: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
   teller: {{kind: consumer, node: edge, reads: [sums, readings], keep: true}}
 checks:
@@ -107,3 +109,11 @@ def test_records_come_in_bursts_and_from_a_function(run: Run) -> None:
     assert sent_by(run, "sensor").height == 20 * LOAD_S // 2
     kept = run.records().filter(pl.col("topic") == "readings")
     assert kept["key"].unique().sort().to_list() == [b"sensor0", b"sensor1", b"sensor2"]
+
+
+def test_consumers_on_three_hosts_in_two_processes_share_the_partitions(run: Run) -> None:
+    seen = run.ledger().seen.filter(pl.col("group") == "crowd")
+
+    assert len([process for process in run.plan.processes if process.component == "crowd"]) == 2
+    assert sorted(seen["consumer"].unique()) == ["crowd/h1", "crowd/h2", "crowd/h3"]
+    assert seen.height == sent_by(run, "load/").height

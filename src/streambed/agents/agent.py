@@ -33,11 +33,11 @@ class Agent:
     def _stop(self, *_: object) -> None:
         self.stopping = True
 
-    def table(self, kind: str, schema: pa.Schema) -> Table:
-        """This agent's own file of the ledger; a restarted agent begins another."""
+    def table(self, kind: str, schema: pa.Schema, *, of: str = "") -> Table:
+        """A file of the ledger, of this agent or of one that it holds; a restarted agent begins another."""
         from streambed.tables import Table  # Arrow takes a while to load: an agent without a ledger does not wait for it.
 
-        return Table(self.run / "history" / f"{kind}-{self.name}-{self.incarnation}.arrow", schema)
+        return Table(self.run / "history" / f"{kind}-{of.replace('/', '.') or self.name}-{self.incarnation}.arrow", schema)
 
     def gate(self, name: str) -> dict[str, Any]:
         """Wait until the conductor opens a gate; what it wrote there. Empty if told to stop first."""

@@ -1,22 +1,29 @@
-"""Consumer agent: notes when it saw each record. Without a group it is the witness, which reads all there is once."""
+"""Consumer agent: notes when it saw each record. Without a group it is the witness, which reads all there is once.
+
+One process may hold many consumers, each with a client of its own in the network of its own host.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
 
+from streambed.agents import host_network
 from streambed.agents.agent import Agent
 from streambed.agents.sender import IDENTITY
 from streambed.record import now_ns
 from streambed.tables import KEPT, SEEN, Table
 
 ASK_S = 10
-BATCH = 1000
+BATCH = 10_000
 POLL_S = 0.1
+POLL_S_OF_MANY = 0.005
+"""Of many clients only one can be waited for: what came for the others is looked for so often."""
 
 
 def identity(message: Message) -> tuple[str | None, int | None]:
@@ -36,6 +43,14 @@ def where(message: Message) -> tuple[str, int, int]:
     return topic, partition, offset
 
 
+def _sound_parts(parts: list[TopicPartition]) -> list[TopicPartition]:
+    """Partitions that were asked about; KafkaException if the answer for one of them is an error."""
+    for part in parts:
+        if part.error:
+            raise KafkaException(part.error)
+    return parts
+
+
 class Reading:
     """One consumer and what it has seen."""
 
@@ -43,88 +58,92 @@ class Reading:
         self.agent = agent
         self.order = order
         self.client = Consumer({**order["client"], "log_level": 4})
-        self.table = agent.table("seen", SEEN) if order["ledger"] else None
-        self.kept = agent.table("kept", KEPT) if order["keep"] else None
+        self.table = agent.table("seen", SEEN, of=order["consumer"]) if order["ledger"] else None
+        self.kept = agent.table("kept", KEPT, of=order["consumer"]) if order["keep"] else None
         self.seen = 0
         self.next: dict[tuple[str, int], int] = {}
         self.written_ms: dict[tuple[str, int], int] = {}
         """When the last record that was read from each partition was written, by the wall clock."""
         self.ready = False
+        self.idle = False
+        """Whether nothing had come at the last look."""
 
     def assigned(self, client: Consumer, parts: list[TopicPartition]) -> None:
         """Asked until it is answered where to start: just after a host was cut off, its old connections are deaf for a while."""
         while not self.agent.stopping:
             try:
-                client.assign([self._start(client, part) for part in client.committed(parts, timeout=ASK_S)])
+                client.assign(self._starts(client, parts))
                 self.ready = True
                 return
             except KafkaException as error:
                 print(f"where to start: {error}", file=sys.stderr)
 
-    def _start(self, client: Consumer, committed: TopicPartition) -> TopicPartition:
+    def _starts(self, client: Consumer, parts: list[TopicPartition]) -> list[TopicPartition]:
         """Where the group left off, or a stated offset: a position that is known is one that can be compared."""
-        if committed.error:
-            raise KafkaException(committed.error)
-        low, high = client.get_watermark_offsets(committed, timeout=ASK_S)
-        fresh = high if self.order["client"].get("auto.offset.reset") == "latest" else low
-        offset = committed.offset if committed.offset >= 0 else fresh
-        self.next[committed.topic, committed.partition] = offset
-        return TopicPartition(committed.topic, committed.partition, offset)
+        committed = _sound_parts(client.committed(parts, timeout=ASK_S))
+        usual = OFFSET_END if self.order["client"].get("auto.offset.reset") == "latest" else OFFSET_BEGINNING
+        fresh = [TopicPartition(part.topic, part.partition, usual) for part in committed if part.offset < 0]
+        found = [part for part in committed if part.offset >= 0]
+        found += _sound_parts(client.offsets_for_times(fresh, timeout=ASK_S)) if fresh else []
+        self.next.update({(part.topic, part.partition): part.offset for part in found})
+        return [TopicPartition(part.topic, part.partition, part.offset) for part in found]
 
     def revoked(self, client: Consumer, parts: list[TopicPartition]) -> None:
         """Partitions that moved to another member are no longer ours to count."""
         for part in parts:
             self.next.pop((part.topic, part.partition), None)
 
-    def take(self) -> None:
-        """Read what has come and note it."""
-        messages = self.receive()
-        self.note(messages)
-        if not messages:
-            self.pass_markers()
+    def join(self) -> None:
+        """Become a member of the group."""
+        self.client.subscribe(self.order["topics"], on_assign=self.assigned, on_revoke=self.revoked)
 
-    def receive(self, wait_s: float = POLL_S) -> list[Message]:
-        """The records that come within a moment."""
-        received = self.client.consume(BATCH, wait_s)
+    def take(self, wait_s: float) -> None:
+        """Read what has come, waiting a while for the first record, and note it."""
+        first = self.client.poll(wait_s)
+        messages = self.sound([first, *self.client.consume(BATCH, 0)]) if first else []
+        self.idle = not messages
+        self.note(messages)
+
+    def sound(self, received: list[Message]) -> list[Message]:
+        """The records among what was received; errors are told, and librdkafka goes on by itself: what was missed shows as lag."""
         good = [message for message in received if message.error() is None]
         if len(good) < len(received):
             for error in filter(None, (message.error() for message in received)):
-                print(error, file=sys.stderr)  # librdkafka goes on by itself; what was missed shows as lag.
+                print(error, file=sys.stderr)
         return good
 
     def note(self, messages: list[Message]) -> None:
         """Keep when each was seen, and how far this has come."""
-        if self.table or self.kept:
-            for message in messages:
-                self._note_one(message)
-        newest = {(message.topic(), message.partition()): message for message in messages}
-        for message in newest.values():
-            topic, partition, offset = where(message)
-            self.next[topic, partition] = offset + 1
-            self.written_ms[topic, partition] = message.timestamp()[1]
-        self.seen += len(messages)
-        for table in self.tables():
-            table.flush_if_due()
-        if self.agent.report_is_due():
-            self.report()
-
-    def _note_one(self, message: Message) -> None:
-        name, place = self.order["consumer"], where(message)
+        seen_ns, name = now_ns(), self.order["consumer"]
         if self.table:
-            self.table.append(name, self.order["group"], *place, *identity(message), now_ns(), message.timestamp()[1])
+            for message in messages:
+                self.table.append(name, self.order["group"], *where(message), *identity(message), seen_ns, message.timestamp()[1])
         if self.kept:
-            self.kept.append(name, *place, message.key(), message.value())
+            for message in messages:
+                self.kept.append(name, *where(message), message.key(), message.value())
+        self._pass(messages)
+        self.seen += len(messages)
 
-    def pass_markers(self) -> None:
-        """Having read all there is, stand behind what no reader is given: the ends of transactions, and what was aborted."""
-        self.next = {part: self._position(part) for part in self.next}
+    def _pass(self, messages: list[Message]) -> None:
+        """Stand behind the last of them in each partition, looked for from the end: that is found at once where there is one."""
+        left = set(self.next)
+        for message in reversed(messages):
+            topic, partition, offset = where(message)
+            if (topic, partition) in left:
+                left.discard((topic, partition))
+                self.next[topic, partition] = offset + 1
+                self.written_ms[topic, partition] = message.timestamp()[1]
+            if not left:
+                return
 
     def tables(self) -> list[Table]:
         """Its files in the history."""
         return [table for table in (self.table, self.kept) if table]
 
-    def report(self, done: bool = False) -> None:
-        """The gauge: what was seen, how far each partition was read, how much is left."""
+    def gauge(self) -> dict[str, Any]:
+        """What was seen, how far each partition was read, how much is left."""
+        if self.idle:  # It has read all there is: it stands behind what no reader is given, the ends of transactions and what was aborted.
+            self.next = {part: self._position(part) for part in self.next}
         positions: dict[str, dict[str, int]] = {}
         lag, lag_s = 0, 0.0
         for (topic, partition), offset in self.next.items():
@@ -133,20 +152,10 @@ class Reading:
             if high > max(OFFSET_INVALID, offset):
                 lag += high - offset
                 lag_s = max(lag_s, time.time() - self.written_ms.get((topic, partition), time.time() * 1e3) / 1e3)
-        self.agent.report(ready=self.ready, done=done, seen=self.seen, lag=lag, lag_s=round(lag_s, 3), positions=positions)
+        return {"ready": self.ready, "seen": self.seen, "lag": lag, "lag_s": round(lag_s, 3), "positions": positions}
 
-    def follow(self) -> None:
-        """A member of a group: read until told to stop."""
-        self.client.subscribe(self.order["topics"], on_assign=self.assigned, on_revoke=self.revoked)
-        while not self.agent.stopping:
-            self.take()
-        self.finish()
-
-    def finish(self) -> None:
-        """Keep what was noted and leave the group."""
-        for table in self.tables():
-            table.close()
-        self.report(done=True)
+    def leave(self) -> None:
+        """Leave the group."""
         try:
             self.client.close()
         except KafkaException as error:
@@ -162,9 +171,11 @@ class Reading:
         ends = {(part.topic, part.partition): self.client.get_watermark_offsets(part, timeout=10) for part in parts}
         self.client.assign(parts)
         wanted = {part: high for part, (low, high) in ends.items() if high > low}
+        self.next = {part: low for part, (low, _) in ends.items()}
         while any(self._position(part) < high for part, high in wanted.items()) and not self.agent.stopping:
-            self.take()
-        self.finish()
+            self.take(POLL_S)
+            tend(self.agent, [self])
+        finish(self.agent, [self])
 
     def _position(self, part: tuple[str, int]) -> int:
         """Where the client stands, which moves past transaction markers and compacted records as well."""
@@ -172,15 +183,71 @@ class Reading:
         return max(found.offset, self.next.get(part, 0))
 
 
+def report(agent: Agent, readings: Sequence[Reading], done: bool = False) -> None:
+    """The gauge of all of them together; where several read one partition, what the slowest of them has read."""
+    gauges = [reading.gauge() for reading in readings]
+    positions: dict[str, dict[str, int]] = {}
+    for gauge in gauges:
+        for topic, parts in gauge["positions"].items():
+            known = positions.setdefault(topic, {})
+            known.update({part: min(offset, known.get(part, offset)) for part, offset in parts.items()})
+    counts = {"seen": sum(gauge["seen"] for gauge in gauges), "lag": sum(gauge["lag"] for gauge in gauges)}
+    lag_s = max(gauge["lag_s"] for gauge in gauges)
+    agent.report(ready=all(gauge["ready"] for gauge in gauges), done=done, **counts, lag_s=lag_s, positions=positions)
+
+
+def tend(agent: Agent, readings: Sequence[Reading]) -> None:
+    """Serve the ledger and the gauge."""
+    for reading in readings:
+        for table in reading.tables():
+            table.flush_if_due()
+    if agent.report_is_due():
+        report(agent, readings)
+
+
+def follow(agent: Agent, readings: Sequence[Reading], wait_s: float = POLL_S) -> None:
+    """Members of a group: read until told to stop."""
+    for reading in readings:
+        reading.join()
+    first, *others = readings
+    while not agent.stopping:
+        for reading in others:
+            reading.take(0)
+        first.take(min(wait_s, POLL_S_OF_MANY) if others else wait_s)
+        tend(agent, readings)
+    finish(agent, readings)
+
+
+def finish(agent: Agent, readings: Sequence[Reading]) -> None:
+    """Keep what was noted and leave the group."""
+    for reading in readings:
+        for table in reading.tables():
+            table.close()
+    report(agent, readings, done=True)
+    for reading in readings:
+        reading.leave()
+
+
+def readings_of(agent: Agent, order: dict[str, Any]) -> list[Reading]:
+    """Every consumer with its client, made in the network of its host: the client's own threads stay there."""
+    found = []
+    for asked in order["consumers"]:
+        if asked["host"]:
+            host_network.enter(asked["host"])
+        own = {"consumer": asked["name"], "group": asked["group"], "client": {**order["client"], **asked["client"]}}
+        found.append(Reading(agent, {**order, **own}))
+    return found
+
+
 def main(order: dict[str, Any]) -> None:
     """Read until told to stop."""
     agent = Agent()
     agent.gate("servers")
-    reading = Reading(agent, order)
-    if order["group"]:
-        reading.follow()
+    readings = readings_of(agent, order)
+    if order["consumers"][0]["group"]:
+        follow(agent, readings)
     else:
-        reading.read_all()
+        readings[0].read_all()
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from streambed.agents.agent import Agent
 from streambed.agents.record_source import Source, source_of
 from streambed.agents.schedule import Schedule, schedule_of
 from streambed.agents.sender import Sender, sender_of
+from streambed.agents.sent_rows import SentRows
 from streambed.record import now_ns
-from streambed.tables import SENT, Table
+from streambed.tables import SENT
 
 POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
@@ -32,10 +33,10 @@ RECORDS_BETWEEN_POLLS = 256
 class Sending:
     """All senders of this process."""
 
-    def __init__(self, agent: Agent, senders: list[Sender], tables: list[Table]) -> None:
+    def __init__(self, agent: Agent, senders: list[Sender], rows: SentRows | None) -> None:
         self.agent = agent
         self.senders = senders
-        self.tables = tables
+        self.rows = rows
         self._wait_s_max = POLL_S_MAX if len(senders) == 1 else POLL_S_OF_MANY
 
     def follow(self, schedules: list[Schedule]) -> None:
@@ -77,8 +78,8 @@ class Sending:
         first.client.poll(max(0.0, min(wait_s, self._wait_s_max)))
         for sender in others:
             sender.client.poll(0)
-        for table in self.tables:
-            table.flush_if_due()
+        if self.rows:
+            self.rows.flush_if_due()
         if self.agent.report_is_due():
             self.report()
 
@@ -94,8 +95,8 @@ class Sending:
         for sender in self.senders:
             if sender.open:
                 sender.give_up()
-        for table in self.tables:
-            table.close()
+        if self.rows:
+            self.rows.close()
         self.report(done=True)
 
 
@@ -104,13 +105,13 @@ def _course(sender: Sender, schedule: Schedule, incarnation: int) -> Iterator[tu
         yield due, sequence, sender
 
 
-def senders_of(agent: Agent, order: dict[str, Any], sources: list[Source], table: Table | None) -> list[Sender]:
+def senders_of(agent: Agent, order: dict[str, Any], sources: list[Source], rows: SentRows | None) -> list[Sender]:
     """Every producer with its client, made in the network of its host: the client's own threads stay there."""
     found = []
     for asked, source in zip(order["producers"], sources, strict=True):
         if asked["host"]:
             host_network.enter(asked["host"])
-        found.append(sender_of(asked["name"], agent, source, order, table))
+        found.append(sender_of(asked["name"], agent, source, order, rows))
     for sender in found:
         sender.know_the_topics()
     return found
@@ -122,8 +123,8 @@ def main(order: dict[str, Any]) -> None:
     agent = Agent()
     sources = [source_of(order, asked["name"], asked["number"]) for asked in order["producers"]]
     agent.gate("servers")
-    table = agent.table("sent", SENT) if order["ledger"] else None
-    sending = Sending(agent, senders_of(agent, order, sources, table), [table] if table else [])
+    rows = SentRows(agent.table("sent", SENT)) if order["ledger"] else None
+    sending = Sending(agent, senders_of(agent, order, sources, rows), rows)
     sending.report()
     start_ns = agent.gate("load").get("start_ns", 0) + order["after_ns"]
     producers = zip(order["producers"], sources, strict=True)

@@ -164,7 +164,9 @@ def source_of(order: dict[str, Any], name: str, number: int) -> Source:
     contents = contents_of(Path(order["file"]), order["content"]) if order["file"] else []
     seed = f"{os.environ['STREAMBED_SEED']} {name}"
     record_of = repeated(contents, order["key"]) if contents else _made(order, seed)
-    topic_of = topics_of(order["topics"], order["order"], seed=seed, shift=number)
+    # Many producers that take turns begin at topics far apart: side by side they would all write to a few topics at a time.
+    shift = number * len(order["topics"]) // order["of"]
+    topic_of = topics_of(order["topics"], order["order"], seed=seed, shift=shift)
     said = worded(record_of, order["text"], topic_of, order["headers"]) if order["text"] or order["headers"] else record_of
     return Source(topics=order["topics"], topic_of=topic_of, record_of=said, held=len(contents))
 

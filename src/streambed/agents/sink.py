@@ -13,11 +13,12 @@ from typing import Any
 from confluent_kafka import KafkaException, Message, TopicPartition
 
 from streambed.agents.agent import Agent
-from streambed.agents.consumer import Reading, where
+from streambed.agents.consumer import Reading, follow, report, where
 from streambed.errors import QueryError, StoreError
 from streambed.stores.store import Address, SinkTable, Store, connect
 
 AGAIN_S = 0.2
+BATCH = 1000
 LINGER_S = 0.3
 """So long records are gathered before they are written together; meanwhile others may open a store that is a file."""
 Row = tuple[Any, ...]
@@ -80,15 +81,14 @@ class Sinking(Reading):
         self.taken = {name: self.sink_table.columns[name] for name in order["taken"]}
         self.store: Store | None = None
 
-    def take(self) -> None:
-        """Read what has come, write it, and then note it and commit."""
-        messages = self.receive(LINGER_S)
+    def take(self, wait_s: float) -> None:
+        """Read what comes in a while, write it, and then note it and commit."""
+        messages = self.sound(self.client.consume(BATCH, wait_s))
+        self.idle = not messages
         rows = [row_of(message, self.order["format"], self.taken) for message in messages]
         if not rows or self.persist(rows):
             self.note(messages)
             self.commit(messages)
-        if not messages:
-            self.pass_markers()
 
     def persist(self, rows: list[Row]) -> bool:
         """Write, again and again if the store does not answer: False if told to stop before it did."""
@@ -113,7 +113,7 @@ class Sinking(Reading):
         if self.store:
             self.store.close()
             self.store = None
-        self.report()
+        report(self.agent, [self])
         time.sleep(AGAIN_S)
 
     def commit(self, messages: list[Message]) -> None:
@@ -137,7 +137,7 @@ def main(order: dict[str, Any]) -> None:
             sinking.opened()
         except StoreError as error:
             sinking.lose(error)
-    sinking.follow()
+    follow(agent, [sinking], LINGER_S)
     if sinking.store:
         sinking.store.close()
 

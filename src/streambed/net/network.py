@@ -24,7 +24,7 @@ from streambed.net.rerouting import Rerouting, Tables
 from streambed.net.rtnetlink import End
 from streambed.net.shaping import Direction
 from streambed.net.wires import Apply, Wire
-from streambed.plan import Plan, PlannedNode, Port, Shape
+from streambed.plan import DOMAIN, Plan, PlannedNode, Port, Shape
 from streambed.world import Heal
 
 AT_A_TIME = 50
@@ -103,8 +103,8 @@ def furniture(plan: Plan, directory: Path) -> Furniture:
 
 
 def names_file(plan: Plan) -> str:
-    """The text of /etc/hosts: every node by name."""
-    return "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in plan.addresses().items())
+    """The text of /etc/hosts: every node by name, and by its name in the domain of all."""
+    return "127.0.0.1 localhost\n" + "".join(f"{address} {name} {name}.{DOMAIN}\n" for name, address in plan.addresses().items())
 
 
 def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:

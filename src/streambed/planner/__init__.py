@@ -99,5 +99,6 @@ def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) 
     clusters = [kafka for kafka in _clusters(experiment) if any(site.topics.get(topic) == kafka.name for topic in wanted)]
     for kafka in clusters:
         topics = tuple(topic for topic in wanted if site.topics.get(topic) == kafka.name)
-        witness = reader(site, WITNESS, kafka.nodes[0], topics, group="", settings={"auto.offset.reset": "earliest"}, on_exit="record")
+        member = {"name": WITNESS, "group": "", "host": "", "client": {"group.id": WITNESS}}
+        witness = reader(site, [member], kafka.nodes[:1], topics, settings={"auto.offset.reset": "earliest"}, on_exit="record")
         yield witness if len(clusters) == 1 else replace(witness, name=f"{WITNESS}/{kafka.name}")

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from streambed.history import WITNESS, History
-from streambed.kinds.checks.readers import IDENTITY
+from streambed.kinds.checks.readers import IDENTITY, declared_groups
 from streambed.kinds.checks.through_spark import through_spark
 from streambed.reports import series
 from streambed.reports.figure import Absent, Figure, end_s, lines, rows
@@ -48,7 +48,7 @@ def subscribers(history: History) -> dict[str, set[str]]:
     for name, consumer in history.components("consumer", "sink").items():
         reads = consumer.get("reads") or []
         for topic in [reads] if isinstance(reads, str) else reads:
-            found.setdefault(topic, set()).add(group_of.get(name) or consumer.get("group") or name)
+            found.setdefault(topic, set()).update([group_of[name]] if name in group_of else declared_groups(name, consumer))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from streambed.errors import ProcessError
 from streambed.kinds.components import Command, Consumer, Kafka, Producer, Sink, SparkJob
@@ -37,16 +37,17 @@ class Drain:
         self._world = world
         self._components = components
         self._still_since_ns: int | None = None
+        self._may_bring_more = any(isinstance(component, SparkJob | Command) for component in components)
         self.waits: list[str] = []
 
     def done(self) -> bool:
-        """Whether all have caught up and stayed so for a second: a job's last batch may still bring output."""
+        """Whether all have caught up and, where there are jobs or commands, stayed so for a second: they may still bring output."""
         self.waits = [said for said in self._ask() if said]
         if self.waits:
             self._still_since_ns = None
             return False
         self._still_since_ns = self._still_since_ns or now_ns()
-        return now_ns() - self._still_since_ns >= SETTLE_NS
+        return now_ns() - self._still_since_ns >= (SETTLE_NS if self._may_bring_more else 0)
 
     def _ask(self) -> list[str]:
         producers = [component for component in self._components if isinstance(component, Producer)]
@@ -58,8 +59,8 @@ class Drain:
             if self._world.find(job.name).alive:
                 said.append(behind(job.name, {*job.reads, *jobs[job.name]}, jobs[job.name], ends))
         said += [f"{topic} cannot be looked at" for topic in self._topics() if topic not in ends]
-        for group, (members, topics) in self._groups().items():
-            said.append(behind(group, topics, group_positions(self._world, members), ends))
+        for name, members, topics in self._readers():
+            said.append(behind(name, topics, group_positions(self._world, members), ends))
         return said
 
     def _undecided(self, producer: str) -> str:
@@ -82,14 +83,19 @@ class Drain:
                 ends.update(kafka.cluster(self._world).end_offsets(list(kafka.topics)))
         return ends
 
-    def _groups(self) -> dict[str, tuple[list[str], set[str]]]:
+    def _readers(self) -> Iterator[tuple[str, list[str], set[str]]]:
+        """Whoever must have read all: a name, the agents that read for it together, and the topics."""
         groups: dict[str, tuple[list[str], set[str]]] = {}
-        for consumer in self._components:
-            if isinstance(consumer, Consumer | Sink) and self._world.find(consumer.name).alive:
+        for consumer in (component for component in self._components if isinstance(component, Consumer | Sink)):
+            agents = list(consumer.groups) if isinstance(consumer, Consumer) else [consumer.name]
+            living = [agent for agent in agents if self._world.find(agent).alive]
+            if isinstance(consumer, Consumer) and not consumer.share:
+                yield from ((consumer.name, [agent], set(consumer.reads)) for agent in living)
+            elif living:
                 members, topics = groups.setdefault(consumer.group or consumer.name, ([], set()))
-                members.append(consumer.name)
+                members += living
                 topics.update(consumer.reads)
-        return groups
+        yield from ((name, members, topics) for name, (members, topics) in groups.items())
 
 
 def final_states(world: LiveWorld, components: Iterable[Component]) -> None:

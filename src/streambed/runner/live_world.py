@@ -154,6 +154,13 @@ class LiveWorld:
         for process in processes:
             process.kill()
 
+    def end(self) -> None:
+        """End whatever still runs, all at once: a server with a large heap takes a while to be gone, and many would take turns."""
+        for process in self.processes.values():
+            process.strike_down()
+        for process in self.processes.values():
+            process.kill()
+
 
 def death(process: LiveProcess, status: int, plan: Plan) -> str:
     """The evidence: exit status, last output, where the whole log is."""
@@ -195,5 +202,4 @@ def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
         try:
             yield world
         finally:
-            for process in world.processes.values():
-                process.kill()
+            world.end()

@@ -146,10 +146,14 @@ class LiveProcess:
 
     def kill(self) -> None:
         """End it and its children without a word."""
+        self.strike_down()
+        self.reap()
+
+    def strike_down(self) -> None:
+        """Kill it and its children, without waiting until they are gone."""
         self._told_to_end = True
         if self.alive:
             self._signal_session(signal.SIGKILL)
-        self.reap()
 
     def terminate(self) -> None:
         """Ask it to end."""

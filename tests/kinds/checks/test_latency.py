@@ -43,6 +43,12 @@ def test_another_consumer_does_not_make_it_faster():
     assert verdict_of(acked("lines", "a=1"), seen("lines", "a=1", at=9), seen("lines", "a=1", by="other", at=1.5), max="2s").fails
 
 
+def test_each_group_of_a_consumer_on_many_hosts_counts():
+    lines = [acked("lines", "a=1"), seen("lines", "a=1", at=1.2, by="reader/h1"), seen("lines", "a=1", at=1.9, by="reader/h2")]
+
+    assert verdict_of(*lines, max="1s").says.startswith("reader p50 900 ms, p99 900 ms, max 900 ms over 2 records")
+
+
 def test_a_broken_limit_says_when_and_during_which_fault():
     quick = [line for number in (1, 50, 100) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))]
     slow = [line for number in (52, 53) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}", at=64))]

@@ -8,7 +8,7 @@ from fakes import FakeWorld
 from streambed import Kafka
 from streambed.errors import WorldError
 from streambed.kinds.components import kafka_questions
-from streambed.kinds.components.kafka_properties import properties
+from streambed.kinds.components.kafka_properties import advertised, properties
 from streambed.kinds.components.kafka_questions import Partition, coordinating_partition, quorum_leader, view
 from streambed.kinds.components.kafka_topic import Topic, wanted
 from streambed.kinds.components.roles import Role
@@ -97,6 +97,17 @@ def test_balanced_placement_evens_out_leaders_and_replicas_over_all_topics():
     assert all(len(set(partition)) == 3 for partition in dealt)
     assert {Counter(partition[0] for partition in dealt)[number] for number in range(1, 21)} == {5}
     assert {Counter(broker for partition in dealt for broker in partition)[number] for number in range(1, 21)} == {15}
+
+
+def test_a_cluster_may_be_balanced_as_a_whole_and_a_topic_may_differ():
+    topics = {"a": Topic(), "b": Topic(placement="kafka"), "c": Topic(leaders=("b3",)), "d": Topic()}
+    found = wanted(topics, ["b1", "b2", "b3"], "balanced")
+
+    assert [found[name].placed for name in topics] == [[[1]], [], [[3]], [[2]]]
+
+
+def test_brokers_with_short_names_are_told_to_clients_by_longer_ones():
+    assert [advertised(node) for node in ("h1", "broker", "broker1")] == ["h1.streambed", "broker.streambed", "broker1"]
 
 
 def test_controllers_may_have_hosts_of_their_own():

@@ -13,7 +13,7 @@ from streambed.errors import Problem, suggestion
 from streambed.fidelity import fidelity
 from streambed.history import Answer, History, Verdict
 from streambed.kinds.checks.course import counted, faults_of, in_doubt, load_ended, names_between
-from streambed.kinds.checks.readers import IDENTITY, topics_in
+from streambed.kinds.checks.readers import IDENTITY, of_component, topics_in
 from streambed.kinds.checks.through_spark import inputs_and_sights, intermediate_topics
 from streambed.kinds.declaring import declared
 from streambed.units import Duration, clock, shown
@@ -119,9 +119,9 @@ def journeys(history: History, component: str) -> pl.DataFrame:
     batches = any(event.fields["component"] == component for event in history.of("batch"))
     if batches or component in history.components("spark_job"):
         return inputs_and_sights(history, component)
-    own = history.ledger.seen.filter((pl.col("consumer") == component) & pl.col("producer").is_not_null())
+    own = history.ledger.seen.filter(of_component("consumer", component) & pl.col("producer").is_not_null())
     reads = topics_in(history.components("consumer", "sink").get(component, {}).get("reads"))
-    first = own.group_by(IDENTITY).agg(pl.col("seen").min())
+    first = own.group_by("group", *IDENTITY).agg(pl.col("seen").min())
     # A job may give a record on to another topic, header and all: it is still the record that its producer sent.
     awaited = pl.col("topic").is_in(list(reads)) | pl.col("producer").is_in(own["producer"].unique().to_list())
     sent = history.ledger.sent.filter(awaited)

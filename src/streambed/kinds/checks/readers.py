@@ -26,6 +26,11 @@ class Reader:
     """It began with the newest record: what is older than the first that it saw is no loss."""
 
 
+def of_component(column: str, component: str) -> pl.Expr:
+    """Whether a producer or consumer of the ledger is this component, or one of those that it has on many hosts."""
+    return (pl.col(column) == component) | pl.col(column).str.starts_with(f"{component}/")
+
+
 def topics_in(declared: object) -> tuple[str, ...]:
     """The topics of a `reads` or `writes` key, which may hold one or a list."""
     if isinstance(declared, str):
@@ -33,15 +38,23 @@ def topics_in(declared: object) -> tuple[str, ...]:
     return tuple(declared) if isinstance(declared, (list, tuple)) else ()
 
 
+def declared_groups(name: str, declared: dict[str, Any]) -> list[str]:
+    """The group of a consumer or sink; of a consumer on several hosts, those of all hosts if each has its own."""
+    if declared.get("share", True):
+        return [declared.get("group") or name]
+    return [f"{name}/{host}" for host in declared.get("nodes", ())] or [name]
+
+
 def readers_of(history: History, topic: str) -> list[Reader]:
     """All who were declared to read a topic, and all who did."""
     groups: dict[str, dict[str, Any]] = {}
     for name, declared in history.components("consumer", "sink").items():
         if topic in topics_in(declared.get("reads")):
-            groups.setdefault(declared.get("group") or name, {})[name] = declared
+            for group in declared_groups(name, declared):
+                groups.setdefault(group, {})[name] = declared
     seen = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") != WITNESS))
     for group, consumer in seen.select("group", "consumer").unique(maintain_order=True).iter_rows():
-        groups.setdefault(group, {}).setdefault(consumer, {})
+        groups.setdefault(group, {}).setdefault(consumer.partition("/")[0], {})
     jobs = dict.fromkeys(name for name, declared in history.components("spark_job").items() if topic in topics_in(declared.get("reads")))
     jobs |= dict.fromkeys(event.fields["component"] for event in history.of("batch") if topic in event.fields["offsets"])
     return [

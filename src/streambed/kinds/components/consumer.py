@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.component import Site, unknown_topics
 from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.topics import Topics
-from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
-from streambed.world import Missing, World
 
 
 @declared
-class Consumer(OnOneNode):
+class Consumer(OnManyHosts):
     """Reads `reads` from the earliest or the latest record on."""
 
     kind: Literal["consumer"] = "consumer"
     name: Name
     node: str = ""
     """The host."""
+    nodes: Names = ()
+    """Several hosts in its place, each with a consumer of its own."""
     place: Placed = None
-    """How the host is chosen if `node` does not name it."""
+    """How the host or hosts are chosen if neither `node` nor `nodes` names them."""
+    agents: Annotated[int, Field(ge=1, le=64)] = 4
+    """The consumers of several hosts share so many processes at most; each uses the network of its own host."""
     reads: Annotated[Topics, Field(min_length=1)]
     """A topic or several."""
     group: str = ""
     """Consumers of one group share the partitions; default: a group of its own."""
+    share: bool = True
+    """The consumers of several hosts are one group and share the partitions; false: each is a group of its own and sees everything."""
     membership: Literal["dynamic", "static"] = "dynamic"
     """static: it is known to its group by name (group.instance.id), and keeps its partitions while it is away for a short time."""
     start: Literal["earliest", "latest"] = "earliest"
@@ -48,49 +55,73 @@ class Consumer(OnOneNode):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
+    @model_validator(mode="after")
+    def _possible(self) -> Consumer:
+        if self.node and self.nodes:
+            raise ValueError("give node or nodes, not both")
+        if self.group and not self.share:
+            raise ValueError("give a group to share, or `share: false`, not both")
+        return self
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Its group, or those of all of its consumers if each has its own."""
+        return (self.group or self.name,) if self.share else tuple(map(self._called, self.hosts))
+
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topics must be declared."""
-        return unknown_topics(self.reads, others, "reads")
+        """Its topics must be declared, its hosts differ."""
+        return [*unknown_topics(self.reads, others, "reads"), *self.named_twice()]
 
     def answers(self) -> dict[str, str]:
         """References to it."""
         return {"group": self.group or self.name}
 
     def processes(self, site: Site) -> list[ProcessSpec]:
-        """One agent."""
-        known = {"group.instance.id": self.name} if self.membership == "static" else {}
-        settings = {"auto.offset.reset": self.start, "isolation.level": self.isolation, **known, **self.settings}
-        group = self.group or self.name
-        noted = {"keep": self.keep, "ledger": self.ledger}
-        return [reader(site, self.name, self.node, self.reads, group=group, settings=settings, on_exit=self.on_exit, **noted)]
+        """One agent, or a few that hold the consumers of many hosts."""
+        settings = {"auto.offset.reset": self.start, "isolation.level": self.isolation, **self.settings}
+        bootstrap = site.bootstrap_for(self.reads)
+        specs = []
+        for name, hosts in self.groups.items():
+            members = [self._member(host, alone=len(hosts) == 1) for host in hosts]
+            found = reader(site, members, hosts, self.reads, settings=settings, keep=self.keep, ledger=self.ledger, on_exit=self.on_exit)
+            specs.append(replace(found, name=name, component=self.name, env=site.variables(self.name, hosts[0], bootstrap)))
+        return specs
 
-    def readiness(self, world: World) -> Missing:
-        """Ready when it has been given its partitions."""
-        return when_gauge_is_ready(world, self.name)
+    def _member(self, host: str, *, alone: bool) -> dict[str, Any]:
+        """What an agent is told of one of its consumers."""
+        name = self._called(host)
+        static = {"group.instance.id": name} if self.membership == "static" else {}
+        group = name if not self.share else self.group or self.name
+        return {"name": name, "group": group, "host": "" if alone else host, "client": {"group.id": group, **static}}
+
+    def _called(self, host: str) -> str:
+        """What one consumer is called in the ledger."""
+        return f"{self.name}/{host}" if self.nodes else self.name
 
 
 def reader(
     site: Site,
-    name: str,
-    node: str,
+    members: Sequence[Mapping[str, Any]],
+    hosts: Sequence[str],
     topics: tuple[str, ...],
     *,
-    group: str,
     settings: Mapping[str, Setting],
     keep: bool = False,
     ledger: bool = True,
     on_exit: OnExit = "fail",
 ) -> ProcessSpec:
-    """A consumer agent; an empty group makes it a witness, which reads everything there is once and ends."""
-    bootstrap = site.bootstrap_for(topics)
-    client = {"bootstrap.servers": bootstrap, "group.id": group or name, **{key: setting_text(value) for key, value in settings.items()}}
-    order = {"consumer": name, "group": group, "topics": list(topics), "keep": keep, "ledger": ledger, "client": client}
+    """An agent that holds consumers, each on its host; one without a group is a witness, which reads all there is once and ends."""
+    bootstrap, name = site.bootstrap_for(topics), members[0]["name"]
+    client = {"bootstrap.servers": bootstrap, **{key: setting_text(value) for key, value in settings.items()}}
+    order = {"consumers": members, "topics": list(topics), "keep": keep, "ledger": ledger, "client": client}
     return ProcessSpec(
         name=name,
         component=name,
-        node=node,
+        node=hosts[0],
         argv=(site.machine.python, "-m", "streambed.agents.consumer", json.dumps(order)),
-        env=site.variables(name, node, bootstrap),
+        env=site.variables(name, hosts[0], bootstrap),
         on_exit=on_exit,
-        starts="ready" if group else "drain",  # Before the servers are there it would only take the CPU that they need to start.
+        # Before the servers are there it would only take the CPU that they need to start.
+        starts="ready" if members[0]["group"] else "drain",
+        networks=tuple(hosts) if len(hosts) > 1 else (),
     )

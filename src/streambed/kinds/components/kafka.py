@@ -46,6 +46,8 @@ class Kafka:
     controllers: tuple[str, ...] = ()
     """The 1, 3 or 5 nodes that vote, brokers or not; default: the first broker, or the first three where there are as many."""
     topics: dict[Name, Topic] = Field(default_factory=dict)
+    placement: Literal["kafka", "balanced"] = "kafka"
+    """Where the partitions of topics are that say nothing of it."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Kafka's broker settings."""
     settings_of: dict[str, dict[str, Setting]] = Field(default_factory=dict)
@@ -160,10 +162,22 @@ class Kafka:
         return world.keep(f"kafka cluster {self.name}", lambda: world.call(self.nodes[0], lambda: KafkaCluster(self.bootstrap)))
 
     def readiness(self, world: World) -> Missing:
-        """Ready when every broker has registered and every partition of every topic has a leader."""
+        """Ready when every broker has registered and every partition of every topic has a leader and all replicas in sync."""
         cluster = self.cluster(world)
-        topics = wanted(self.topics, self.nodes)
-        return lambda: cluster.missing(brokers=len(self.nodes), topics=topics)
+        topics = wanted(self.topics, self.nodes, self.placement)
+
+        def missing() -> str:
+            lacking = cluster.missing(brokers=len(self.nodes), topics=topics)
+            return lacking and lacking + self._why_no_quorum(world)
+
+        return missing
+
+    def _why_no_quorum(self, world: World) -> str:
+        """Without a leader among the controllers no broker is let in: that none was elected is what to look at then."""
+        if self.quorum_leader(world):
+            return ""
+        voters = ", ".join(member.node for member in self.members if member.controller)
+        return f"; no controller has been elected (one of {voters} should be): a majority of the voters must live and reach each other"
 
     def holder(self, role: Role, world: World) -> str:
         """The broker process that holds a role now; WorldError if nobody does."""

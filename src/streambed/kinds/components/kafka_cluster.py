@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec, PartitionMetadata  # type: ignore[attr-defined]
 
 ASK_S = 0.5
 
@@ -47,9 +47,9 @@ class KafkaCluster:
         if view is None or len(view.brokers) < brokers:
             return f"{len(view.brokers) if view else 0} of {brokers} brokers answer"
         self._create({name: wanted for name, wanted in topics.items() if name not in self._asked})
-        led = {name: sum(partition.leader > 0 for partition in topic.partitions.values()) for name, topic in view.topics.items()}
-        lacking = [name for name, wanted in topics.items() if led.get(name, 0) < wanted.partitions]
-        return f"no leader yet for {', '.join(lacking)}" if lacking else ""
+        held = {name: sum(map(_is_whole, topic.partitions.values())) for name, topic in view.topics.items()}
+        lacking = [name for name, wanted in topics.items() if held.get(name, 0) < wanted.partitions]
+        return f"no leader yet, or not all replicas in sync, for {', '.join(lacking)}" if lacking else ""
 
     def _create(self, topics: dict[str, Wanted]) -> None:
         if not topics:
@@ -73,3 +73,8 @@ class KafkaCluster:
         except KafkaException:
             return {}
         return ends
+
+
+def _is_whole(partition: PartitionMetadata) -> bool:
+    """Whether it has a leader and every replica is in sync."""
+    return partition.leader > 0 and len(partition.isrs) == len(partition.replicas)

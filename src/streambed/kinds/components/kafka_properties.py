@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streambed.kinds.declaring import Setting, setting_text
+from streambed.plan import DOMAIN
 
 BROKER_PORT = 9092
 CONTROLLER_PORT = 9093
+NAME_LENGTH_SAFE = 7
 FEW_THREADS: dict[str, Setting] = {  # Many brokers share one machine: one core's worth of threads and small buffers each.
     "num.network.threads": 1,
     "num.io.threads": 2,
@@ -68,13 +70,25 @@ class Member:
         return ",".join(name for name, is_one in (("broker", self.broker), ("controller", self.controller)) if is_one)
 
 
+def advertised(node: str) -> str:
+    """The name by which clients are told to find a broker: with the domain where it is short.
+
+    librdkafka takes room for an answer about the cluster by its length, and that of many brokers with short names does not fit in:
+    such an answer is refused as malformed. Names of seven characters and more fit always.
+    """
+    return node if len(node) >= NAME_LENGTH_SAFE else f"{node}.{DOMAIN}"
+
+
 def properties(member: Member, members: Sequence[Member], *, log: str, stock: bool, settings: Mapping[str, Setting]) -> str:
     """The server.properties of one member; `settings` go over all else."""
     brokers = sum(other.broker for other in members)
     voters = [f"{other.number}@{other.node}:{CONTROLLER_PORT}" for other in members if other.controller]
     client, quorum = f"PLAINTEXT://{member.node}:{BROKER_PORT}", f"CONTROLLER://{member.node}:{CONTROLLER_PORT}"
     copies = min(3, brokers)
-    of_broker: dict[str, Setting] = {"advertised.listeners": client, "inter.broker.listener.name": "PLAINTEXT"}
+    of_broker: dict[str, Setting] = {
+        "advertised.listeners": f"PLAINTEXT://{advertised(member.node)}:{BROKER_PORT}",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
     chosen: dict[str, Setting] = {
         "process.roles": member.roles,
         "node.id": member.number,

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
+from streambed.kinds.components.component import Site, missing_file, missing_folder, unknown_topics
 from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.profile import Profile
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.units import Duration, Frequency, Size
-from streambed.world import Missing, World
 
 FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -34,7 +33,7 @@ class Transaction:
 
 
 @declared
-class Producer(OnOneNode):
+class Producer(OnManyHosts):
     """Sends records at `rate` for as long as the run loads: each is due at its own time, whether or not the last one was acknowledged.
 
     Without a rate, `count` or `rounds` records are a burst, all due at the start; and without these too it sends as fast as its
@@ -128,30 +127,10 @@ class Producer(OnOneNode):
             raise ValueError(f"idempotence needs acks: all, not {self.acks}")
         return self
 
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """All hosts that it sends from."""
-        return self.nodes or (self.node,)
-
-    @property
-    def places(self) -> dict[str, str]:
-        """The key that names each host."""
-        return {f"nodes.{at}": node for at, node in enumerate(self.nodes)} or {"node": self.node}
-
-    @property
-    def groups(self) -> dict[str, tuple[str, ...]]:
-        """Its processes by name, each with the hosts whose producers it holds."""
-        count = min(self.agents, len(self.hosts))
-        cuts = [at * len(self.hosts) // count for at in range(count + 1)]
-        groups = [self.hosts[begin:end] for begin, end in pairwise(cuts)]
-        return {f"{self.name}/{group[0]}": group for group in groups} if count > 1 else {self.name: self.hosts}
-
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topics must be declared, its hosts differ, its file or folder be there."""
         found = unknown_topics(self.writes, others, "writes")
-        found += [
-            Problem(key=f"nodes.{at}", says=f"'{host}' is named twice") for at, host in enumerate(self.nodes) if host in self.nodes[:at]
-        ]
+        found += self.named_twice()
         if self.function:
             found += missing_file(f"{self.function.partition(':')[0].replace('.', '/')}.py", base, "function")
         if self.profile and self.profile.file:
@@ -234,12 +213,3 @@ class Producer(OnOneNode):
             **self.settings,
         }
         return {key: setting_text(setting) for key, setting in settings.items()}
-
-    def readiness(self, world: World) -> Missing:
-        """Ready when all of it know their topics' partitions."""
-
-        def missing() -> str:
-            silent = [name for name in self.groups if not world.gauge(name).get("ready")]
-            return f"its agents have not reported yet: {', '.join(silent)}" if silent else ""
-
-        return missing

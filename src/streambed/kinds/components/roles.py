@@ -83,8 +83,9 @@ def _coordinator(wanted: Role, clusters: Mapping[str, Any], components: Mapping[
 
 def groups_of(components: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The groups of all consumers, and topics that each reads."""
-    consumers = [component for component in components.values() if component.kind in ("consumer", "sink")]
-    return {consumer.group or consumer.name: consumer.reads for consumer in consumers}
+    sinks = {component.group: component.reads for component in components.values() if component.kind == "sink"}
+    consumers = [component for component in components.values() if component.kind == "consumer"]
+    return sinks | {group: consumer.reads for consumer in consumers for group in consumer.group_names}
 
 
 def cluster_of(wanted: Role, components: Mapping[str, Any]) -> Any:
