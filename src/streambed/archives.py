@@ -112,7 +112,7 @@ def find_pyspark() -> Path:
     found = importlib.util.find_spec("pyspark")
     if not found or not found.origin:
         raise MissingError("pyspark is not installed beside streambed. Run scripts/setup.")
-    return Path(found.origin).parent
+    return Path(found.origin).resolve().parent  # An archive serves its jars by their names: links to one pyspark must not make several.
 
 
 def kafka_checkpoint() -> Path:

@@ -18,7 +18,7 @@ import traceback
 
 import pyspark
 
-HOME = os.path.dirname(pyspark.__file__)
+HOME = os.path.dirname(os.path.realpath(pyspark.__file__))
 POLL_S = 0.005
 START_S_MAX = 120
 
