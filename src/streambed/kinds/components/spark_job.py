@@ -13,6 +13,8 @@ from pydantic import Field
 from streambed import artifacts
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
+from streambed.kinds.components.hdfs import keeping_problems
+from streambed.kinds.components.hdfs_files import Copies
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.spark_cluster import Quickness, flags_for, lending_problems
@@ -59,6 +61,10 @@ class SparkJob(OnOneNode):
     """Java heap of the driver."""
     executor_memory: Size = Size(512 << 20)
     """Java heap of each executor on a cluster: one on each worker that lends it cores."""
+    checkpoint: str = ""
+    """The hdfs in which {self.checkpoint} lies; default: the driver's disk, which is reached past the network."""
+    event_log: str = ""
+    """The hdfs in which Spark writes its event log; default: the driver's disk."""
     start: Quickness = "quick"
     """quick: compile lightly, start soon; steady: compile fully, for long runs at high rates."""
     settings: dict[str, Setting] = Field(default_factory=dict)
@@ -79,6 +85,7 @@ class SparkJob(OnOneNode):
         for number, folder in enumerate(self.python_path):
             found += missing_folder(folder, base, f"python_path.{number}")
         found += lending_problems(self, others) if self.cluster else []
+        found += keeping_problems(self, others)
         return found + unknown_topics(self.reads, others, "reads") + unknown_topics(self.writes, others, "writes")
 
     def processes(self, site: Site) -> list[ProcessSpec]:
@@ -92,6 +99,7 @@ class SparkJob(OnOneNode):
             "settings": self._settings(site),
             "job": str(site.base / self.job),
             "args": [site.resolve(word, self.name) for word in self.args],
+            "folders": [site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name)] if self.event_log else [],
         }
         return [
             ProcessSpec(
@@ -125,6 +133,18 @@ class SparkJob(OnOneNode):
             "spark.executorEnv.PYTHONPATH": self._python_path(site),
         }
 
+    @property
+    def _events(self) -> str:
+        """The folder of its event logs in HDFS."""
+        return f"/{self.name}/events"
+
+    def _kept(self, site: Site) -> dict[str, Setting]:
+        """Where its event log lies, and how often its blocks are kept if it uses HDFS."""
+        home = site.resolve(f"{{{self.event_log}.url}}", self.name) + self._events if self.event_log else f"{site.data(self.name)}/events"
+        used = self.event_log or self.checkpoint
+        replicas = {"spark.hadoop.dfs.replication": site.resolve(f"{{{used}.replicas}}", self.name)} if used else {}
+        return {"spark.eventLog.dir": home, **replicas}
+
     def _settings(self, site: Site) -> dict[str, str]:
         home = site.data(self.name)
         settings: dict[str, Setting] = {
@@ -136,7 +156,7 @@ class SparkJob(OnOneNode):
             "spark.sql.warehouse.dir": f"{home}/warehouse",
             "spark.sql.shuffle.partitions": self.cores,
             "spark.eventLog.enabled": True,
-            "spark.eventLog.dir": f"{home}/events",
+            **self._kept(site),
             "spark.eventLog.rolling.enabled": False,
             "spark.eventLog.compress": False,
             "spark.ui.enabled": False,  # Nobody outside the box can reach it, and it takes a second to start.
@@ -147,7 +167,12 @@ class SparkJob(OnOneNode):
 
     def log(self, world: World) -> SparkLog:
         """The reader of this job's event log, kept as long as the world."""
-        return world.keep(f"spark log {self.name}", lambda: SparkLog(world.directory / "data" / self.name / "events"))
+        folder = world.directory / "data" / self.name / "events"
+
+        def made() -> SparkLog:
+            return SparkLog(folder, Copies(world, hdfs=self.event_log, folder=self._events, into=folder).renew if self.event_log else None)
+
+        return world.keep(f"spark log {self.name}", made)
 
     def readiness(self, world: World) -> Missing:
         """Ready when each streaming query that it started has looked for input, or when a batch job has ended."""
