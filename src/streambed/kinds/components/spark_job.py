@@ -54,7 +54,7 @@ class SparkJob(OnOneNode):
     python_path: tuple[str, ...] = ()
     """Folders with Python modules that it needs; the script's own folder is always looked in. Every host sees them."""
     cluster: str = ""
-    """The spark_cluster whose workers run its tasks; default: the driver runs them itself (local mode)."""
+    """The spark_cluster whose workers run its tasks, or the URL of a master that exists already; default: the driver runs them itself."""
     cores: Annotated[int, Field(ge=1, le=1024)] = 2
     """How many tasks run at once: threads of local[n], or cores of the cluster; also the number of shuffle partitions."""
     memory: Size = Size(1 << 30)
@@ -74,6 +74,11 @@ class SparkJob(OnOneNode):
     on_exit: OnExit = "fail"
 
     @property
+    def on_existing(self) -> bool:
+        """Whether its tasks run on a cluster that is not declared here."""
+        return "://" in self.cluster
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """Spark's connectors."""
         return ("spark_job",)
@@ -84,7 +89,7 @@ class SparkJob(OnOneNode):
         found += missing_folder(self.cwd, base, "cwd") if self.cwd else []
         for number, folder in enumerate(self.python_path):
             found += missing_folder(folder, base, f"python_path.{number}")
-        found += lending_problems(self, others) if self.cluster else []
+        found += lending_problems(self, others) if self.cluster and not self.on_existing else []
         found += keeping_problems(self, others)
         return found + unknown_topics(self.reads, others, "reads") + unknown_topics(self.writes, others, "writes")
 
@@ -127,11 +132,18 @@ class SparkJob(OnOneNode):
         if not self.cluster:
             return {"spark.master": f"local[{self.cores}]"}
         return {
-            "spark.master": site.resolve(f"{{{self.cluster}.url}}", self.name),
+            "spark.master": self.cluster if self.on_existing else site.resolve(f"{{{self.cluster}.url}}", self.name),
             "spark.cores.max": self.cores,
             "spark.executor.memory": f"{self.executor_memory.bytes >> 20}m",
-            "spark.executorEnv.PYTHONPATH": self._python_path(site),
+            **(self._shipped(site) if self.on_existing else {"spark.executorEnv.PYTHONPATH": self._python_path(site)}),
         }
+
+    def _shipped(self, site: Site) -> dict[str, Setting]:
+        """What workers of others cannot be expected to have: the connectors, and the modules beside the script and in `python_path`."""
+        folders = [(site.base / self.job).parent, *(site.base / folder for folder in self.python_path)]
+        modules = [str(module) for folder in folders for module in sorted(folder.glob("*.py")) if module != site.base / self.job]
+        shipped = {"spark.jars": [str(jar) for jar in artifacts.jars("spark_job")], "spark.submit.pyFiles": modules}
+        return {key: ",".join(files) for key, files in shipped.items() if files}
 
     @property
     def _events(self) -> str:
@@ -150,8 +162,8 @@ class SparkJob(OnOneNode):
         settings: dict[str, Setting] = {
             "spark.app.name": self.name,
             **self._where(site),
-            "spark.driver.host": self.node,
-            "spark.driver.bindAddress": self.node,
+            "spark.driver.host": site.outside or self.node,
+            "spark.driver.bindAddress": site.outside or self.node,
             "spark.local.dir": f"{home}/local",
             "spark.sql.warehouse.dir": f"{home}/warehouse",
             "spark.sql.shuffle.partitions": self.cores,
