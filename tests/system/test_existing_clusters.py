@@ -19,6 +19,7 @@ from streambed.runner.spark_history import event_logs
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "word_count" / "experiment.yaml"
 START_S = 120
+QUICK = "settings={spark.executor.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'}"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,8 @@ def _said(url: str) -> str:
 def run(broker: LoneBroker, spark_master: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One run for all tests here."""
     folder = tmp_path_factory.mktemp("outside")
-    changes = ("duration=5s", "drain=3min", "components.poet.rate=100/s", "checks.1.p99=5min", "checks.2.p99=5min")
+    slow = ("duration=5s", "drain=3min", "components.poet.rate=100/s", "checks.1.p99=5min", "checks.2.p99=5min")
+    changes = (*slow, f"components.counter.{QUICK}", f"components.averager.{QUICK}")
     clusters = ("--bootstrap", broker.bootstrap, "--spark-master", spark_master)
     done = streambed("run", EXAMPLE, *clusters, *(word for change in changes for word in ("--set", change)), cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
