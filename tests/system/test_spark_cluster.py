@@ -18,6 +18,7 @@ pytestmark = pytest.mark.system
 FILE = """
 version: 1
 name: cluster
+drain: 3min
 duration: 10s
 topology:
   switches: [core]
