@@ -112,7 +112,7 @@ def find_pyspark() -> Path:
     found = importlib.util.find_spec("pyspark")
     if not found or not found.origin:
         raise MissingError("pyspark is not installed beside streambed. Run scripts/setup.")
-    return Path(found.origin).parent
+    return Path(found.origin).resolve().parent  # An archive serves its jars by their names: links to one pyspark must not make several.
 
 
 def kafka_checkpoint() -> Path:
@@ -125,7 +125,7 @@ def kafka_checkpoint() -> Path:
 
 def checkpoint_path() -> Path:
     """Where `fetch` keeps the checkpoint of this Kafka."""
-    return archive_folder() / f"kafka-{_digest(jar.sha256 for jar in locked('kafka'))}.checkpoint"
+    return archive_folder() / f"kafka-{digest(jar.sha256 for jar in locked('kafka'))}.checkpoint"
 
 
 def archive_folder() -> Path:
@@ -135,7 +135,7 @@ def archive_folder() -> Path:
 
 def archive_path(name: str, java: Java, class_path: Sequence[Path]) -> Path:
     """Where the archive for this Java and these jars is, if it has been made. The JVM compares times and sizes, so they count too."""
-    return archive_folder() / f"{name}-{_digest([str(java.path), java.build, *map(_stamp, class_path)])}.jsa"
+    return archive_folder() / f"{name}-{digest([str(java.path), java.build, *map(_stamp, class_path)])}.jsa"
 
 
 def base_archive(java: Java) -> Path | None:
@@ -163,5 +163,6 @@ def _stamp(path: Path) -> str:
     return f"{path} {found.st_size} {int(found.st_mtime)}"
 
 
-def _digest(lines: Iterable[str]) -> str:
+def digest(lines: Iterable[str]) -> str:
+    """A short name for exactly these lines."""
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

@@ -14,6 +14,8 @@ from streambed.archives import (
     kafka_command,
     spark_command,
 )
+from streambed.hadoop import configuration_text, empty_names, hdfs_command
+from streambed.hdfs_training import make_names
 from streambed.jars import LOCKS, Download, Progress, cache, fetch_jars, jars
 from streambed.java import Java, find_java
 from streambed.servers import FOUND, UNPACKED, demand_unpacked, mongod, redis_server, server_home, unpack
@@ -28,10 +30,13 @@ __all__ = [
     "cache",
     "cassandra_command",
     "checkpoint_path",
+    "configuration_text",
     "demand",
+    "empty_names",
     "fetch",
     "find_java",
     "find_pyspark",
+    "hdfs_command",
     "jars",
     "kafka_checkpoint",
     "kafka_command",
@@ -59,6 +64,8 @@ def fetch(kinds: Iterable[str], on_progress: Progress, *, download: Download | N
     java = find_java()
     if "kafka" in wanted:
         make_checkpoint(java, on_progress)
+    if "hdfs" in wanted:
+        make_names(java, on_progress)
     return [*java.notes, *make_archives(wanted, java, on_progress)]
 
 

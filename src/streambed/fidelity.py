@@ -97,7 +97,7 @@ def fidelity(history: History) -> Fidelity:
     within_ms = max((way.error_ns + late_ns for way in ways), default=0) / 1e6
     shares = [(way.error_ns + late_ns) / way.declared_ns for way in ways if way.declared_ns]
     share = f" and {_brief(100 * max(shares))} %" if shares else ""
-    good = f"links were within {_brief(within_ms)} ms{share} of what was declared"
+    good = f"links were within {_brief(within_ms)} ms{share} of what was declared" if ways else "no link was emulated"
     return Fidelity(
         believable=not spans,
         says=_says(history, spans, good) if spans else good,

@@ -16,7 +16,10 @@ from pathlib import Path
 from streambed.errors import MissingError
 from streambed.record import wait_until
 
-LOCKS = {"kafka": "kafka", "spark_job": "spark", "postgresql": "postgresql", "mariadb": "mariadb", "cassandra": "cassandra"}
+LOCKS = {
+    **{kind: kind for kind in ("kafka", "postgresql", "mariadb", "cassandra", "hdfs")},
+    "spark_job": "spark",
+}
 """Which lock each kind needs; other kinds need nothing."""
 THREADS = 8
 TRIES = 4

@@ -232,6 +232,8 @@ class Plan:
     """The delays in the files of samples that faults name."""
     stores: dict[str, Address] = field(default_factory=dict)
     """Where clients find each store that can be asked."""
+    outside: bool = False
+    """Whether it runs outside any box, on clusters that exist already: then there are no links."""
 
     def node(self, name: str) -> PlannedNode:
         """The node of that name."""

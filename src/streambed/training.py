@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import base64
-import os
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from streambed.archives import (
@@ -22,13 +17,14 @@ from streambed.archives import (
     find_pyspark,
     kafka_class_path,
     kafka_command,
-    sharing,
     spark_class_path,
     spark_command,
 )
 from streambed.errors import ProcessError
-from streambed.jars import Progress, cache
+from streambed.hdfs_training import make_hdfs
+from streambed.jars import Progress
 from streambed.java import Java
+from streambed.making import finish, free_ports, keep, last_line, listens, noting, passing_folder, running, tied, write
 from streambed.record import wait_until
 
 CLUSTER = base64.urlsafe_b64encode(b"streambed train.").decode().rstrip("=")
@@ -36,8 +32,6 @@ START_LIMIT_S = 60
 TOOL_LIMIT_S = 60
 STOP_LIMIT_S = 60
 SPARK_LIMIT_S = 400
-KEPT = 4
-"""How many archives of a name are kept: each is large, and serves one Java and one list of jars."""
 
 LOGGING = """
 appender.file.type = File
@@ -88,9 +82,9 @@ def make_checkpoint(java: Java, on_progress: Progress) -> None:
         return
     on_progress(0, 0, "formatting a Kafka node…")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _folder() as folder:
+    with passing_folder() as folder:
         _format(java, folder)
-        _keep(folder / "log" / "bootstrap.checkpoint", path)
+        keep(folder / "log" / "bootstrap.checkpoint", path)
 
 
 def _make_base(java: Java, on_progress: Progress) -> None:
@@ -98,10 +92,10 @@ def _make_base(java: Java, on_progress: Progress) -> None:
     if not path or path.exists():
         return
     on_progress(0, 0, "making Java's class archive (about 3 s)…")
-    with _folder() as folder:
+    with passing_folder() as folder:
         made = folder / "java.jsa"
-        _finish([str(java.path), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={made}"], folder / "java.log", TOOL_LIMIT_S)
-        _keep(made, path)
+        finish([str(java.path), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={made}"], folder / "java.log", TOOL_LIMIT_S)
+        keep(made, path)
 
 
 def _make_kafka(java: Java, on_progress: Progress) -> None:
@@ -109,11 +103,11 @@ def _make_kafka(java: Java, on_progress: Progress) -> None:
     if path.exists():
         return
     on_progress(0, 0, "making Kafka's class archive (about 15 s)…")
-    with _folder() as folder:
+    with passing_folder() as folder:
         made = folder / "kafka.jsa"
-        with _broker(java, folder, _noting(kafka_command(java, archive=False), java, made)) as bootstrap:
+        with _broker(java, folder, noting(kafka_command(java, archive=False), java, made)) as bootstrap:
             _use(java, bootstrap, folder)
-        _keep(made, path)
+        keep(made, path)
 
 
 def _make_spark(java: Java, on_progress: Progress) -> None:
@@ -122,35 +116,28 @@ def _make_spark(java: Java, on_progress: Progress) -> None:
     if path.exists():
         return
     on_progress(0, 0, "making Spark's class archive (about 40 s)…")
-    with _folder() as folder, ExitStack() as stack:
+    with passing_folder() as folder, ExitStack() as stack:
         made = folder / "spark.jsa"
         has_kafka = all(jar.exists() for jar in kafka_class_path())
         bootstrap = stack.enter_context(_broker(java, folder, kafka_command(java))) if has_kafka else ""
-        command = _noting(spark_command(java, pyspark_home=home, archive=False), java, made)
+        command = noting(spark_command(java, pyspark_home=home, archive=False), java, made)
         script = [sys.executable, "-m", "streambed.spark_training", bootstrap, str(folder), *tied(), *command]
-        _finish(script, folder / "spark.log", SPARK_LIMIT_S)
-        _keep(made, path)
+        finish(script, folder / "spark.log", SPARK_LIMIT_S)
+        keep(made, path)
 
 
-MAKERS = {"kafka": _make_kafka, "spark_job": _make_spark}
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """A folder that goes away again, on the same file system as the archives."""
-    with tempfile.TemporaryDirectory(prefix="train-", dir=cache()) as name:
-        yield Path(name)
+MAKERS = {"kafka": _make_kafka, "spark_job": _make_spark, "hdfs": make_hdfs}
 
 
 @contextmanager
 def _broker(java: Java, folder: Path, command: list[str]) -> Iterator[str]:
     """A broker on loopback, stopped in an orderly way so that its JVM writes what it noted; gives its address."""
     port = _format(java, folder)
-    logging = f"-Dlog4j2.configurationFile={_write(folder / 'log4j2.properties', LOGGING.format(folder=folder))}"
-    with _running([*command, logging, "kafka.Kafka", str(folder / "server.properties")], folder / "broker.out") as process:
-        answers = wait_until(lambda: process.poll() is not None or _listens(port), limit_s=START_LIMIT_S, step_s=0.1)
+    logging = f"-Dlog4j2.configurationFile={write(folder / 'log4j2.properties', LOGGING.format(folder=folder))}"
+    with running([*command, logging, "kafka.Kafka", str(folder / "server.properties")], folder / "broker.out") as process:
+        answers = wait_until(lambda: process.poll() is not None or listens(port), limit_s=START_LIMIT_S, step_s=0.1)
         if not answers or process.poll() is not None:
-            raise ProcessError(f"the broker did not start: {_last_line(folder / 'broker.out')}")
+            raise ProcessError(f"the broker did not start: {last_line(folder / 'broker.out')}")
         yield f"127.0.0.1:{port}"
         process.terminate()
         process.wait(STOP_LIMIT_S)
@@ -158,10 +145,10 @@ def _broker(java: Java, folder: Path, command: list[str]) -> Iterator[str]:
 
 def _format(java: Java, folder: Path) -> int:
     """Format a node's data directory in a folder; returns the port that its broker will have."""
-    port, controller = _free_ports()
-    properties = _write(folder / "server.properties", PROPERTIES.format(folder=folder, broker=port, controller=controller))
+    port, controller = free_ports()
+    properties = write(folder / "server.properties", PROPERTIES.format(folder=folder, broker=port, controller=controller))
     tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
-    _finish([*kafka_command(java), *tool], folder / "format.log", TOOL_LIMIT_S)
+    finish([*kafka_command(java), *tool], folder / "format.log", TOOL_LIMIT_S)
     return port
 
 
@@ -170,66 +157,5 @@ def _use(java: Java, bootstrap: str, folder: Path) -> None:
     common = ["--bootstrap-server", bootstrap, "--topic", "lines"]
     write = ["org.apache.kafka.tools.ProducerPerformance", *common, "--num-records", "9", "--record-size", "9", "--throughput", "-1"]
     read = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *common, "--group", "readers", "--from-beginning", "--max-messages", "9"]
-    _finish([*kafka_command(java), *write], folder / "write.log", TOOL_LIMIT_S)
-    _finish([*kafka_command(java), *read, "--timeout-ms", "30000"], folder / "read.log", TOOL_LIMIT_S)
-
-
-def _noting(command: list[str], java: Java, archive: Path) -> list[str]:
-    """The same command, except that its JVM writes the classes it loaded when it exits."""
-    return [command[0], f"-XX:ArchiveClassesAtExit={archive}", *sharing(java, archive), *command[1:]]
-
-
-def tied() -> list[str]:
-    """What lets a process die with its parent, where the machine has it: killed without a word, we cannot end it ourselves."""
-    return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
-
-
-@contextmanager
-def _running(argv: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process and its children, in a session of their own so that Ctrl-C reaches only us, and gone when we leave or die."""
-    with log.open("wb") as out:
-        process = subprocess.Popen([*tied(), *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _finish(argv: Sequence[str], log: Path, limit_s: float) -> None:
-    """Run a program to its end; its last line tells why if it fails."""
-    with _running(argv, log) as process:
-        if status := process.wait(limit_s):
-            raise ProcessError(f"{log.stem} ended with status {status}: {_last_line(log)}")
-
-
-def _keep(made: Path, path: Path) -> None:
-    """Let what was made be seen under its name, whole, and drop the oldest of that name."""
-    if not made.exists():
-        raise ProcessError(f"Java wrote no {made.name}")
-    made.chmod(0o644)
-    os.replace(made, path)
-    alike = sorted(path.parent.glob(f"{path.name.split('-')[0]}-*{path.suffix}"), key=lambda other: other.stat().st_mtime)
-    for old in alike[:-KEPT]:
-        old.unlink(missing_ok=True)
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
-        return int(one.getsockname()[1]), int(two.getsockname()[1])
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").split("\n")
-    return next((line for line in reversed(lines) if line.strip()), "it said nothing")
-
-
-def _write(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
+    finish([*kafka_command(java), *write], folder / "write.log", TOOL_LIMIT_S)
+    finish([*kafka_command(java), *read, "--timeout-ms", "30000"], folder / "read.log", TOOL_LIMIT_S)

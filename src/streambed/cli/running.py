@@ -13,8 +13,20 @@ from rich.live import Live
 from rich.markup import escape
 
 from streambed import planner, view
-from streambed.cli.screen import FileArgument, IntoOption, SeedOption, SetOption, out, show_end, status_of, write_report
+from streambed.cli.screen import (
+    BootstrapOption,
+    FileArgument,
+    IntoOption,
+    SeedOption,
+    SetOption,
+    SparkMasterOption,
+    out,
+    show_end,
+    status_of,
+    write_report,
+)
 from streambed.experiment import reading
+from streambed.experiment.existing import on_existing
 from streambed.history import Verdict, worst
 from streambed.plan import Plan
 from streambed.runner import launcher
@@ -25,6 +37,8 @@ def run(
     file: FileArgument,
     changes: SetOption = [],  # noqa: B006 (typer copies it)
     seed: SeedOption = None,
+    bootstrap: BootstrapOption = "",
+    spark_master: SparkMasterOption = "",
     into: IntoOption = RUNS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")] = False,
     with_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML page at the end.")] = True,
@@ -34,7 +48,8 @@ def run(
     Exit status: 0 every check holds, 1 one fails, 2 one is unknown, 3 the run could not be made, 64 wrong usage.
     """
     declared = reading.read(file, changes, seed)
-    plan = launcher.prepare(declared.experiment, base=declared.base, into=into, notes=declared.notes)
+    experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)
+    plan = launcher.prepare(experiment, base=declared.base, into=into, notes=declared.notes)
     text = declared.text
     done = launcher.launch(plan, text=text) if as_json else _watched(plan, text)
     verdicts, page = _judge_and_show(done, with_report=with_report, quiet=as_json)
@@ -87,7 +102,14 @@ def _summary(done: Run, verdicts: list[Verdict], page: Path | None) -> dict[str,
     }
 
 
-def plan(file: FileArgument, changes: SetOption = [], seed: SeedOption = None) -> None:  # noqa: B006
+def plan(
+    file: FileArgument,
+    changes: SetOption = [],  # noqa: B006
+    seed: SeedOption = None,
+    bootstrap: BootstrapOption = "",
+    spark_master: SparkMasterOption = "",
+) -> None:
     """Show what a run would do: addresses, routes, commands, timeline. Touches nothing."""
     declared = reading.read(file, changes, seed)
-    typer.echo(planner.describe(launcher.prepare(declared.experiment, base=declared.base, notes=declared.notes)))
+    experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)
+    typer.echo(planner.describe(launcher.prepare(experiment, base=declared.base, notes=declared.notes)))

@@ -20,6 +20,12 @@ FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The declarat
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="latest, an experiment's name, NAME/TIME, or a run's folder.")]
 IntoOption = Annotated[Path, typer.Option("--into", help="The folder that keeps runs.")]
 SetOption = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change one value, such as topology.links.0.delay=50ms.")]
+BootstrapOption = Annotated[
+    str, typer.Option("--bootstrap", metavar="HOST:PORT,...", help="Use this Kafka in place of the declared one, outside any box.")
+]
+SparkMasterOption = Annotated[
+    str, typer.Option("--spark-master", metavar="spark://HOST:PORT", help="Run the Spark jobs on this cluster, outside any box.")
+]
 SeedOption = Annotated[int | None, typer.Option("--seed", help="Draw everything random from another seed.")]
 
 

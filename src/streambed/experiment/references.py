@@ -38,17 +38,19 @@ def answers(experiment: Experiment, *, addresses: Mapping[str, str], directory: 
     return found
 
 
-def own_answers(component: Component, directory: Path) -> Answers:
-    """What a component may refer to as its own."""
+def own_answers(component: Component, common: Answers, directory: Path) -> Answers:
+    """What a component may refer to as its own; a job's checkpoint may lie in an hdfs."""
     data = directory / "data" / component.name
     node = next(iter(component.places.values()), "")
-    return {"self.name": component.name, "self.node": node, "self.data": str(data), "self.checkpoint": str(data / "checkpoint")}
+    hdfs = common.get(f"{getattr(component, 'checkpoint', '')}.url")
+    checkpoint = f"{hdfs}/{component.name}/checkpoint" if hdfs else str(data / "checkpoint")
+    return {"self.name": component.name, "self.node": node, "self.data": str(data), "self.checkpoint": checkpoint}
 
 
 def resolver(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Resolve:
     """The `resolve` of a site."""
     common = answers(experiment, addresses=addresses, directory=directory)
-    own = {name: own_answers(component, directory) for name, component in experiment.components.items()}
+    own = {name: own_answers(component, common, directory) for name, component in experiment.components.items()}
 
     def resolve(text: str, component: str) -> str:
         known = common | own[component]
@@ -71,7 +73,7 @@ def reference_problems(experiment: Experiment) -> list[Problem]:
     common = answers(experiment, addresses=dict.fromkeys(experiment.topology.nodes(), ""), directory=somewhere)
     found = []
     for name, component in experiment.components.items():
-        known = common | own_answers(component, somewhere)
+        known = common | own_answers(component, common, somewhere)
         for key, text in _texts(component).items():
             words = [word for _, word in _REFERENCE.findall(text) if word and word not in known]
             found += [Problem(key=f"components.{name}.{key}", says=_unknown(word, known)) for word in words]

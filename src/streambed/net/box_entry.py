@@ -23,8 +23,8 @@ _REMEDIES = {
 _CONTAINER = "inside a container, start it with --privileged, or with --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
 
 
-def enter_namespaces() -> None:
-    """Give this process namespaces of its own, all but the process namespace, which its next child begins."""
+def enter_namespaces(*, network: bool = True) -> None:
+    """Give this process namespaces of its own, all but the process namespace, which its next child begins; the network's on demand."""
     uid, gid = os.geteuid(), os.getegid()
     if (threads := len(os.listdir("/proc/self/task"))) > 1:
         raise MachineError(
@@ -33,7 +33,7 @@ def enter_namespaces() -> None:
     try:
         if uid != 0 or not _enter_with_every_id():
             _enter_with_one_id(uid=uid, gid=gid)
-        syscalls.unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC)
+        syscalls.unshare((CLONE_NEWNET if network else 0) | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC)
     except OSError as error:
         raise MachineError(f"this machine does not let a user make namespaces ({error}); {remedy(_settings())}") from error
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from streambed.experiment.existing import is_outside, left_out, own_address, refuse_what_needs_a_box
 from streambed.experiment.expose import target_of
 from streambed.experiment.model import Experiment
 from streambed.experiment.references import resolver
@@ -21,7 +22,7 @@ from streambed.planner.captures import captures_of
 from streambed.planner.description import describe
 from streambed.planner.limits import limited, refuse_limits
 from streambed.planner.links import links_of
-from streambed.planner.nodes import nodes_of
+from streambed.planner.nodes import nodes_of, open_nodes
 from streambed.planner.refusals import refuse_too_much_memory, refuse_what_cannot_be
 from streambed.stores.store import Address
 
@@ -32,16 +33,21 @@ WITNESS = "witness"
 
 def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory: Path) -> Plan:
     """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if this machine cannot emulate it."""
+    outside = is_outside(experiment)
+    if outside:
+        refuse_what_needs_a_box(experiment)
     samples, _ = read_samples(experiment, base)
-    links = tuple(links_of(experiment, samples))
+    links = () if outside else tuple(links_of(experiment, samples))
     refuse_what_cannot_be(links, experiment.faults, machine)
     refuse_limits(experiment, machine)
-    nodes = nodes_of(with_mean_delays(experiment.topology, samples), links)
+    nodes = open_nodes(experiment) if outside else nodes_of(with_mean_delays(experiment.topology, samples), links)
     declaration = experiment.declaration()
     site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
     processes = [
         limited(process, component.limits, machine) for component in experiment.components.values() for process in component.processes(site)
     ]
+    if outside:
+        processes = [replace(process, networks=()) for process in processes]  # There is one network, and all are in it.
     refuse_too_much_memory(processes, machine)
     return Plan(
         name=experiment.name,
@@ -53,11 +59,17 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
         machine=machine,
         nodes=nodes,
         links=links,
-        processes=(*captures_of(experiment.capture, links, site), *processes, *_witnesses(experiment, declaration, site)),
+        processes=(
+            *captures_of(None if outside else experiment.capture, links, site),
+            *processes,
+            *_witnesses(experiment, declaration, site),
+        ),
         declaration=declaration,
         samples_ns={fault.samples: samples[fault.samples] for fault in experiment.faults if isinstance(fault, Degrade) and fault.samples},
-        exposures=tuple(_exposures(experiment)),
+        exposures=() if outside else tuple(_exposures(experiment)),
         stores=dict(site.stores),
+        outside=outside,
+        notes=(left_out(experiment),) if outside else (),
     )
 
 
@@ -79,6 +91,7 @@ def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *
         numbers={name: number for number, name in enumerate(experiment.components)},
         topics={topic: kafka.name for kafka in clusters for topic in kafka.topics},
         bootstraps={kafka.name: kafka.bootstrap for kafka in clusters},
+        outside=own_address(experiment) if is_outside(experiment) else "",
         resolve=resolver(experiment, addresses=addresses, directory=directory),
         stores=_stores(experiment, directory),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import count
 
+from streambed.experiment.existing import own_address
 from streambed.experiment.layout import layout
+from streambed.experiment.model import Experiment
 from streambed.experiment.route_tables import RouteTables
 from streambed.experiment.topology import SWITCHES_NETWORK, Topology
 from streambed.plan import Allowance, PlannedLink, PlannedNode
@@ -23,6 +25,15 @@ def _addresses(topology: Topology) -> dict[str, str]:
     free = (own for number in count(1) if (own := address(HOSTS_NETWORK, number)) not in given)
     hosts = {name: topology.addresses.get(name) or next(free) for name in topology.host_names()}
     return hosts | {name: address(SWITCHES_NETWORK, number) for number, name in enumerate(topology.switches, 1)}
+
+
+def open_nodes(experiment: Experiment) -> tuple[PlannedNode, ...]:
+    """The hosts of a run outside any box: all are this machine."""
+    address, places = own_address(experiment), layout(experiment.topology)
+    return tuple(
+        PlannedNode(name=name, switch=False, address=address, routes=(), x=places[name][0], y=places[name][1])
+        for name in experiment.topology.host_names()
+    )
 
 
 def nodes_of(topology: Topology, links: tuple[PlannedLink, ...]) -> tuple[PlannedNode, ...]:

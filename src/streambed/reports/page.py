@@ -140,6 +140,7 @@ def facts(run: Recorded) -> dict[str, str]:
         else "not recorded",
         "links by": machine.means.replace("_", " ") if machine else "not recorded",
         "state": str(run.status.get("state", "unknown")),
+        **({"Spark keeps": kept} if run.plan and (kept := spark.kept(run.plan)) else {}),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from streambed.history import History
+from streambed.plan import Plan
 from streambed.reports.figure import Absent, Figure, lines
 
 NO_BATCH = "No Spark job finished a micro-batch."
@@ -27,6 +28,24 @@ def batches(history: History) -> pl.DataFrame:
     ]
     schema = {"time_s": pl.Float64, "job": pl.String, "batch": pl.Int64, "trigger_s": pl.Float64, "rows": pl.Float64}
     return pl.DataFrame(found, schema=schema).sort("job", "time_s")
+
+
+def kept(plan: Plan) -> str:
+    """Where jobs kept checkpoints and event logs; those on a driver's disk did not have to pass the network."""
+    jobs = {name: found for name, found in plan.declaration["components"].items() if found["kind"] == "spark_job"}
+    places: dict[str, list[str]] = {}
+    for name, job in jobs.items():
+        checkpoint, event_log = job.get("checkpoint", ""), job.get("event_log", "")
+        if checkpoint == event_log:
+            places.setdefault(_place(checkpoint), []).append(f"checkpoint and event log of {name}")
+        else:
+            places.setdefault(_place(checkpoint), []).append(f"checkpoint of {name}")
+            places.setdefault(_place(event_log), []).append(f"event log of {name}")
+    return "; ".join(f"{', '.join(what)} {place}" for place, what in places.items())
+
+
+def _place(hdfs: str) -> str:
+    return f"in {hdfs}" if hdfs else "on the driver's disk, past the network"
 
 
 def durations(history: History) -> Figure | Absent:

@@ -22,12 +22,15 @@ from streambed.runner import caps
 from streambed.status import conclude, describe_failure
 
 
-def main(plan_path: Path, groups: list[str]) -> int:
-    """Run the plan in a box of its own; the exit status of the conductor. The control groups of caps go when all has ended."""
+def main(plan_path: Path, where: str, groups: list[str]) -> int:
+    """Run the plan in a box of its own; the exit status of the conductor. The control groups of caps go when all has ended.
+
+    "outside" leaves it the machine's own network; everything else is as inside, so that nothing outlives the run.
+    """
     directory = plan_path.parent
     realtime.claim()  # For the delay line, which could not have it any more once inside; everybody else gives it up.
     try:
-        enter_namespaces()
+        enter_namespaces(network=where == "inside")
     except Exception as error:
         conclude(directory, "failed", str(error))
         return 3
@@ -100,4 +103,4 @@ def _as_conductor(plan_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Path(sys.argv[1]), sys.argv[2:]))
+    raise SystemExit(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))

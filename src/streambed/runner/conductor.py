@@ -69,7 +69,7 @@ def conduct_in(world: LiveWorld, cast: Cast, faults: Timeline) -> None:
 
 def _converging(world: LiveWorld) -> AbstractContextManager[None]:
     """Packets take other ways when links fail, if that is declared. What finds these ways takes a while to load, so only then."""
-    if not world.plan.declaration["topology"].get("reroute"):
+    if world.plan.outside or not world.plan.declaration["topology"].get("reroute"):
         return nullcontext()
     from streambed.runner.convergence import converging
 

@@ -57,7 +57,8 @@ def prepare(experiment: Experiment, *, base: Path, into: Path = RUNS, notes: tup
     while directory.exists():
         directory = directory.with_name(f"{stamp}-{number}")
         number += 1
-    return replace(plan_for(experiment, examine(), base=base, directory=directory), notes=notes)
+    decided = plan_for(experiment, examine(), base=base, directory=directory)
+    return replace(decided, notes=(*decided.notes, *notes))
 
 
 def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None) -> Run:
@@ -116,7 +117,14 @@ def _start_box(directory: Path, decided: Plan) -> subprocess.Popen[bytes]:
     """The pipe to its input tells the box that we live; a session of its own keeps Ctrl-C for us."""
     with (directory / "logs" / "box.log").open("wb") as log:
         box = subprocess.Popen(
-            [sys.executable, "-m", "streambed.runner.box", str(directory / "plan.json"), *caps.groups_of(decided)],
+            [
+                sys.executable,
+                "-m",
+                "streambed.runner.box",
+                str(directory / "plan.json"),
+                "outside" if decided.outside else "inside",
+                *caps.groups_of(decided),
+            ],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -12,6 +12,7 @@ from streambed.kinds.components import Kafka, roles
 from streambed.kinds.components.component import Component
 from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
+from streambed.net.open_network import open_network
 from streambed.plan import Plan, ProcessSpec
 from streambed.record import Events, now_ns, read_json, wait_for_an_end, wait_until
 from streambed.runner.cast import cast_of
@@ -193,7 +194,7 @@ def timers(world: LiveWorld) -> list[dict[str, object]]:
 @contextlib.contextmanager
 def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
     """Build the network of a plan; on every way out its processes end and the network goes."""
-    with network(plan, Path(plan.directory)) as made:
+    with open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made:
         world = LiveWorld(plan, made, events)
         note_namespaces(world.directory, made.hosts)
         events.record("timers", timers=timers(world))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from streambed import artifacts
 from streambed.errors import ProcessError, UsageError
+from streambed.making import tied
 from streambed.record import wait_until
-from streambed.training import tied
 
 MAIN = "org.apache.spark.deploy.history.HistoryServer"
 LOOPBACK = "127.0.0.1"

@@ -4,6 +4,7 @@ from streambed.kinds.components.cassandra import Cassandra
 from streambed.kinds.components.command import Command
 from streambed.kinds.components.consumer import Consumer
 from streambed.kinds.components.embedded import Embedded
+from streambed.kinds.components.hdfs import Hdfs
 from streambed.kinds.components.kafka import Kafka
 from streambed.kinds.components.mariadb import MariaDB
 from streambed.kinds.components.mongodb import MongoDB
@@ -20,6 +21,7 @@ COMPONENTS = {
     "producer": Producer,
     "spark_job": SparkJob,
     "spark_cluster": SparkCluster,
+    "hdfs": Hdfs,
     "consumer": Consumer,
     "traffic": Traffic,
     "command": Command,
@@ -38,6 +40,7 @@ __all__ = [
     "Command",
     "Consumer",
     "Embedded",
+    "Hdfs",
     "Kafka",
     "MariaDB",
     "MongoDB",

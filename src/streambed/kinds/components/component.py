@@ -36,6 +36,8 @@ class Site:
     """Bootstrap servers of each Kafka component."""
     resolve: Callable[[str, str], str]
     """`resolve(text, component)` replaces references such as {kafka.bootstrap} and {self.checkpoint}."""
+    outside: str = ""
+    """The address of this machine, if the run is outside any box."""
     stores: Mapping[str, Address] = field(default_factory=dict)
     """Where clients find each store."""
 

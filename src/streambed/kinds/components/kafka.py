@@ -13,6 +13,7 @@ from streambed import artifacts
 from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components import kafka_questions
 from streambed.kinds.components.component import Site
+from streambed.kinds.components.existing_kafka import ExistingCluster
 from streambed.kinds.components.kafka_cluster import KafkaCluster
 from streambed.kinds.components.kafka_properties import BROKER_PORT, CONTROLLER_PORT, LOGGING, TIMERS, Member, identity, properties
 from streambed.kinds.components.kafka_questions import Led
@@ -54,6 +55,8 @@ class Kafka:
     """Settings of single nodes, which go over those of all."""
     racks: dict[str, Name] = Field(default_factory=dict)
     """The rack of each node; Kafka spreads replicas over racks."""
+    existing: str = ""
+    """Servers of a cluster that exists already, which take the place of these brokers: see --bootstrap."""
     stock: bool = False
     """Kafka's own JVM flags and defaults, in place of those that let many brokers share a machine."""
     heap: Size | None = None
@@ -98,7 +101,7 @@ class Kafka:
     @property
     def bootstrap(self) -> str:
         """What clients are given to find the cluster."""
-        return ",".join(f"{node}:{BROKER_PORT}" for node in self.nodes)
+        return self.existing or ",".join(f"{node}:{BROKER_PORT}" for node in self.nodes)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """A topic needs its brokers, a quorum an odd number of nodes, and what is said of a node a node of the cluster."""
@@ -126,7 +129,7 @@ class Kafka:
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One server for each node."""
-        return [self._process(site, member) for member in self.members]
+        return [] if self.existing else [self._process(site, member) for member in self.members]
 
     def _process(self, site: Site, member: Member) -> ProcessSpec:
         home = site.data(self.name) / member.node
@@ -159,7 +162,8 @@ class Kafka:
 
     def cluster(self, world: World) -> KafkaCluster:
         """The client through which this world asks the cluster; it lives on the first broker's host."""
-        return world.keep(f"kafka cluster {self.name}", lambda: world.call(self.nodes[0], lambda: KafkaCluster(self.bootstrap)))
+        client = ExistingCluster if self.existing else KafkaCluster
+        return world.keep(f"kafka cluster {self.name}", lambda: world.call(self.nodes[0], lambda: client(self.bootstrap)))
 
     def readiness(self, world: World) -> Missing:
         """Ready when every broker has registered and every partition of every topic has a leader and all replicas in sync."""
@@ -224,6 +228,8 @@ class Kafka:
 
     def look(self, world: World) -> tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, str, float]]]:
         """Ask everybody once: what changed since the last look, and how things are, as events and samples."""
+        if self.existing:
+            return [], []  # Its servers are on hosts of others.
         nodes = {member.number: member.node for member in self.members}
         watch = world.keep(f"kafka watch {self.name}", lambda: KafkaWatch(self.name, nodes, self.nodes))
         changes = list(watch.changes(self.views(world, list(self.topics)), self.quorum_leader(world)))

@@ -13,6 +13,8 @@ from pydantic import Field
 from streambed import artifacts
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
+from streambed.kinds.components.hdfs import keeping_problems
+from streambed.kinds.components.hdfs_files import Copies
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.spark_cluster import Quickness, flags_for, lending_problems
@@ -52,13 +54,17 @@ class SparkJob(OnOneNode):
     python_path: tuple[str, ...] = ()
     """Folders with Python modules that it needs; the script's own folder is always looked in. Every host sees them."""
     cluster: str = ""
-    """The spark_cluster whose workers run its tasks; default: the driver runs them itself (local mode)."""
+    """The spark_cluster whose workers run its tasks, or the URL of a master that exists already; default: the driver runs them itself."""
     cores: Annotated[int, Field(ge=1, le=1024)] = 2
     """How many tasks run at once: threads of local[n], or cores of the cluster; also the number of shuffle partitions."""
     memory: Size = Size(1 << 30)
     """Java heap of the driver."""
     executor_memory: Size = Size(512 << 20)
     """Java heap of each executor on a cluster: one on each worker that lends it cores."""
+    checkpoint: str = ""
+    """The hdfs in which {self.checkpoint} lies; default: the driver's disk, which is reached past the network."""
+    event_log: str = ""
+    """The hdfs in which Spark writes its event log; default: the driver's disk."""
     start: Quickness = "quick"
     """quick: compile lightly, start soon; steady: compile fully, for long runs at high rates."""
     settings: dict[str, Setting] = Field(default_factory=dict)
@@ -66,6 +72,11 @@ class SparkJob(OnOneNode):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
+
+    @property
+    def on_existing(self) -> bool:
+        """Whether its tasks run on a cluster that is not declared here."""
+        return "://" in self.cluster
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -78,7 +89,8 @@ class SparkJob(OnOneNode):
         found += missing_folder(self.cwd, base, "cwd") if self.cwd else []
         for number, folder in enumerate(self.python_path):
             found += missing_folder(folder, base, f"python_path.{number}")
-        found += lending_problems(self, others) if self.cluster else []
+        found += lending_problems(self, others) if self.cluster and not self.on_existing else []
+        found += keeping_problems(self, others)
         return found + unknown_topics(self.reads, others, "reads") + unknown_topics(self.writes, others, "writes")
 
     def processes(self, site: Site) -> list[ProcessSpec]:
@@ -92,6 +104,7 @@ class SparkJob(OnOneNode):
             "settings": self._settings(site),
             "job": str(site.base / self.job),
             "args": [site.resolve(word, self.name) for word in self.args],
+            "folders": [site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name)] if self.event_log else [],
         }
         return [
             ProcessSpec(
@@ -119,24 +132,43 @@ class SparkJob(OnOneNode):
         if not self.cluster:
             return {"spark.master": f"local[{self.cores}]"}
         return {
-            "spark.master": site.resolve(f"{{{self.cluster}.url}}", self.name),
+            "spark.master": self.cluster if self.on_existing else site.resolve(f"{{{self.cluster}.url}}", self.name),
             "spark.cores.max": self.cores,
             "spark.executor.memory": f"{self.executor_memory.bytes >> 20}m",
-            "spark.executorEnv.PYTHONPATH": self._python_path(site),
+            **(self._shipped(site) if self.on_existing else {"spark.executorEnv.PYTHONPATH": self._python_path(site)}),
         }
+
+    def _shipped(self, site: Site) -> dict[str, Setting]:
+        """What workers of others cannot be expected to have: the connectors, and the modules beside the script and in `python_path`."""
+        folders = [(site.base / self.job).parent, *(site.base / folder for folder in self.python_path)]
+        modules = [str(module) for folder in folders for module in sorted(folder.glob("*.py")) if module != site.base / self.job]
+        shipped = {"spark.jars": [str(jar) for jar in artifacts.jars("spark_job")], "spark.submit.pyFiles": modules}
+        return {key: ",".join(files) for key, files in shipped.items() if files}
+
+    @property
+    def _events(self) -> str:
+        """The folder of its event logs in HDFS."""
+        return f"/{self.name}/events"
+
+    def _kept(self, site: Site) -> dict[str, Setting]:
+        """Where its event log lies, and how often its blocks are kept if it uses HDFS."""
+        home = site.resolve(f"{{{self.event_log}.url}}", self.name) + self._events if self.event_log else f"{site.data(self.name)}/events"
+        used = self.event_log or self.checkpoint
+        replicas = {"spark.hadoop.dfs.replication": site.resolve(f"{{{used}.replicas}}", self.name)} if used else {}
+        return {"spark.eventLog.dir": home, **replicas}
 
     def _settings(self, site: Site) -> dict[str, str]:
         home = site.data(self.name)
         settings: dict[str, Setting] = {
             "spark.app.name": self.name,
             **self._where(site),
-            "spark.driver.host": self.node,
-            "spark.driver.bindAddress": self.node,
+            "spark.driver.host": site.outside or self.node,
+            "spark.driver.bindAddress": site.outside or self.node,
             "spark.local.dir": f"{home}/local",
             "spark.sql.warehouse.dir": f"{home}/warehouse",
             "spark.sql.shuffle.partitions": self.cores,
             "spark.eventLog.enabled": True,
-            "spark.eventLog.dir": f"{home}/events",
+            **self._kept(site),
             "spark.eventLog.rolling.enabled": False,
             "spark.eventLog.compress": False,
             "spark.ui.enabled": False,  # Nobody outside the box can reach it, and it takes a second to start.
@@ -147,7 +179,12 @@ class SparkJob(OnOneNode):
 
     def log(self, world: World) -> SparkLog:
         """The reader of this job's event log, kept as long as the world."""
-        return world.keep(f"spark log {self.name}", lambda: SparkLog(world.directory / "data" / self.name / "events"))
+        folder = world.directory / "data" / self.name / "events"
+
+        def made() -> SparkLog:
+            return SparkLog(folder, Copies(world, hdfs=self.event_log, folder=self._events, into=folder).renew if self.event_log else None)
+
+        return world.keep(f"spark log {self.name}", made)
 
     def readiness(self, world: World) -> Missing:
         """Ready when each streaming query that it started has looked for input, or when a batch job has ended."""

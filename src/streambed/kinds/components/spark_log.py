@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ Offsets = dict[str, dict[str, list[int]]]
 class SparkLog:
     """Follows every event log in a folder: a job that was killed and started again writes a second one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, renew: Callable[[], None] | None = None) -> None:
+        """`renew` brings the logs into the folder, if they are written elsewhere."""
         self._folder = folder
+        self._renew = renew
         self._read_to: dict[str, int] = {}
         self._reported: dict[str, bool] = {}
         self._batches: list[dict[str, Any]] = []
@@ -49,6 +52,8 @@ class SparkLog:
             return {topic: dict(parts) for topic, parts in self._positions.items()}
 
     def _follow(self) -> None:
+        if self._renew:
+            self._renew()
         for path in sorted(self._folder.glob("*")):
             name = path.name.removesuffix(".inprogress")  # Spark renames the file when the job ends.
             with path.open("rb") as file:
