@@ -134,6 +134,24 @@ def stream(
     return store
 
 
+@pytest.mark.parametrize(
+    ("version", "values", "total"),
+    [
+        (Version.COUNTER, (0.0, 10.0, 10.0, 10.0), 20.0),  # Exactly without it.
+        (Version.CUMULATIVE, (100.0, 130.0, 200.0, 110.0), 100.0),  # Nothing is missing: the next record has it.
+        (Version.RATE, (0.0, 1.0, 1.0, 2.0), 6000.0),  # The next record's rate holds for its time.
+    ],
+)
+def test_a_record_later_than_the_bound_costs_no_more_than_is_said(spark, tmp_path, version, values, total):
+    minutes = (0, 50, 100, 25)  # The last one comes more than half an hour after younger ones.
+    made = [Record("gw-1", GOOD.date + 60_000 * minute, value, value, 0) for minute, value in zip(minutes, values, strict=True)]
+    records = pl.DataFrame(made, schema=Record._fields, orient="row", schema_overrides={"restarts": pl.Int32})
+
+    store = stream(spark, tmp_path, version, records, batches=4, lateness="30 minutes")
+
+    assert store.days() == [(GOOD.date // 86_400_000, total, total, 3)]
+
+
 def test_the_archive_gives_the_stream_s_totals_before_and_after_compaction(spark, tmp_path):
     records = records_of(TRACE, Version.CUMULATIVE).drop("due")
     streamed = stream(spark, tmp_path, Version.CUMULATIVE, records, batches=1)

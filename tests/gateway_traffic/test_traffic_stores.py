@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from lone_cassandra import lone_cassandra
 
 from gateway_traffic.errors import GatewayTrafficError, ServiceError, UsageError
 from gateway_traffic.stores.opening import open_store
@@ -16,10 +18,17 @@ PARTS = [Part("a", 1, 0, 10.0, 1.0, 2), Part("a", 1, 1, 5.0, 1.0, 1), Part("b", 
 Open = Callable[[], TrafficStore]
 
 
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
+@pytest.fixture(scope="module")
+def cassandra(tmp_path_factory: pytest.TempPathFactory, store_servers: None) -> Iterator[str]:
+    with lone_cassandra(tmp_path_factory.mktemp("cassandra") / "server") as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", pytest.param("cassandra", marks=[pytest.mark.spark, pytest.mark.filterwarnings("ignore")])])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same store each time; a new one for each test."""
-    address = str(tmp_path / "traffic.db")
+    server = request.getfixturevalue("cassandra") if request.param == "cassandra" else ""
+    address = f"cassandra://{server}/test_{uuid.uuid4().hex[:8]}" if server else str(tmp_path / "traffic.db")
     stores: list[TrafficStore] = []
 
     def make() -> TrafficStore:

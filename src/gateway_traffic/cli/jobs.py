@@ -19,7 +19,7 @@ from gateway_traffic.records import DAY_MS, ENCODINGS, Serialisation, Version
 from gateway_traffic.stores.opening import open_store
 from gateway_traffic.stores.store import Top, TrafficStore
 
-StoreAddress = Annotated[str, Option(help="The file with the results.")]
+StoreAddress = Annotated[str, Option(help="Where the results are: a file, or cassandra://HOST:PORT/KEYSPACE.")]
 
 
 class StateStore(StrEnum):

@@ -1,0 +1,167 @@
+"""Cassandra: a table for each question.
+
+| table | question | partition |
+|---|---|---|
+| traffic_by_day | a day's gateways | day |
+| traffic_by_gateway | a gateway's days | gateway_id |
+| top_by_day | the ten busiest of a day, and its total | day |
+| batches | how far a query has come | query |
+
+Rows are absolute sums, so that a batch that was half written when the driver died is simply written again; its number comes last.
+Rows of one partition go in one unlogged batch: one message, one mutation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice
+from typing import Any
+
+from cassandra import DriverException, RequestExecutionException
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
+from cassandra.concurrent import execute_concurrent
+from cassandra.policies import RoundRobinPolicy
+from cassandra.query import BatchStatement, BatchType, tuple_factory
+
+from gateway_traffic.errors import ServiceError
+from gateway_traffic.stores.store import NO_BATCH, DayTotal, Part, Top, Total, top_of
+
+REQUEST_S = 10.0
+AT_ONCE = 32
+ROWS_AT_ONCE = 100
+SUMS = "tx double, rx double, records bigint"
+TABLES = (
+    f"create table if not exists traffic_by_day (day int, gateway_id text, part int, {SUMS}, primary key (day, gateway_id, part))",
+    f"create table if not exists traffic_by_gateway (gateway_id text, day int, part int, {SUMS}, primary key (gateway_id, day, part))",
+    f"create table if not exists top_by_day (day int, direction text, place int, gateway_id text, bytes double, {SUMS}, "
+    "primary key (day, direction, place))",
+    "create table if not exists batches (query text primary key, number int)",
+)
+COLUMNS = "gateway_id, day, part, tx, rx, records"
+
+
+class CassandraStore:
+    """An open session in a keyspace."""
+
+    def __init__(self, hosts: Sequence[str], port: int, keyspace: str, *, replicas: int = 1, read_only: bool = False) -> None:
+        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=REQUEST_S, row_factory=tuple_factory)
+        self._place = f"cassandra://{','.join(hosts)}:{port}/{keyspace}"
+        self._cluster = Cluster(list(hosts), port=port, connect_timeout=REQUEST_S, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+        self._prepared: dict[str, Any] = {}
+        try:
+            with self._said():
+                self._session = self._open(keyspace, replicas, read_only)
+        except BaseException:
+            self._cluster.shutdown()
+            raise
+
+    def last_batch(self, query: str) -> int:
+        """The number of the last batch that is wholly there."""
+        found = self._ask("select number from batches where query = ?", query)
+        return int(found[0][0]) if found else NO_BATCH
+
+    def write(self, query: str, batch: int, parts: Sequence[Part]) -> None:
+        """First the parts, by day and by gateway, then the days' ten busiest, at last the batch's number."""
+        if self.last_batch(query) >= batch:
+            return
+        for table, key in (("traffic_by_day", _day), ("traffic_by_gateway", _gateway)):
+            text = f"insert into {table} ({COLUMNS}) values (?, ?, ?, ?, ?, ?)"
+            self._write_partitions(text, sorted(parts, key=key), key)
+        for day in {part.day for part in parts}:
+            self._write_top(day)
+        self._ask("insert into batches (query, number) values (?, ?)", query, batch)
+
+    def days(self) -> list[DayTotal]:
+        """Every day's total so far."""
+        found = self._ask("select day, tx, rx, records from top_by_day where direction = 'total' allow filtering")
+        return sorted(DayTotal(*row) for row in found)
+
+    def totals_of_gateway(self, gateway_id: str) -> list[Total]:
+        """A gateway's days in order."""
+        return _summed(self._ask(f"select {COLUMNS} from traffic_by_gateway where gateway_id = ?", gateway_id))
+
+    def totals_of_day(self, day: int) -> list[Total]:
+        """A day's gateways, by name."""
+        return _summed(self._ask(f"select {COLUMNS} from traffic_by_day where day = ?", day))
+
+    def top(self, day: int) -> Top:
+        """The ten busiest gateways of a day."""
+        rows = self._ask("select direction, gateway_id, bytes from top_by_day where day = ?", day)
+        sent, received = (tuple((name, amount) for to, name, amount in rows if to == direction) for direction in ("sent", "received"))
+        return Top(day, sent, received)
+
+    def close(self) -> None:
+        """End the session and its threads."""
+        self._cluster.shutdown()
+
+    def _open(self, keyspace: str, replicas: int, read_only: bool) -> Session:
+        session = self._cluster.connect()
+        if not read_only:
+            strategy = f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+            session.execute(f'create keyspace if not exists "{keyspace}" with replication = {strategy}')
+        session.set_keyspace(keyspace)
+        for text in () if read_only else TABLES:
+            session.execute(text)
+        return session
+
+    def _write_partitions(self, text: str, parts: list[Part], key: Callable[[Part], Any]) -> None:
+        with self._said():
+            statement = self._statement(text)
+            batches = [(batch, ()) for _, rows in groupby(parts, key) for batch in _batches(statement, rows)]
+            execute_concurrent(self._session, batches, concurrency=AT_ONCE)
+
+    def _write_top(self, day: int) -> None:
+        totals = self.totals_of_day(day)
+        top = top_of(day, totals)
+        text = "insert into top_by_day (day, direction, place, gateway_id, bytes) values (?, ?, ?, ?, ?)"
+        batch = BatchStatement(BatchType.UNLOGGED)
+        with self._said():
+            for direction, ranks in (("sent", top.sent), ("received", top.received)):
+                for place, (gateway_id, amount) in enumerate(ranks, 1):
+                    batch.add(self._statement(text), (day, direction, place, gateway_id, amount))
+            sums = (sum(total.tx for total in totals), sum(total.rx for total in totals), sum(total.records for total in totals))
+            whole = self._statement("insert into top_by_day (day, direction, place, tx, rx, records) values (?, 'total', 0, ?, ?, ?)")
+            batch.add(whole, (day, *sums))
+            self._session.execute(batch)
+
+    def _ask(self, text: str, *values: str | int) -> list[Any]:
+        with self._said():
+            return list(self._session.execute(self._statement(text), values))
+
+    def _statement(self, text: str) -> Any:
+        if text not in self._prepared:
+            self._prepared[text] = self._session.prepare(text)
+        return self._prepared[text]
+
+    @contextlib.contextmanager
+    def _said(self) -> Iterator[None]:
+        try:
+            yield
+        except (NoHostAvailable, RequestExecutionException, DriverException) as error:
+            raise ServiceError(f"the store {self._place} cannot be used: {error}") from error
+
+
+def _day(part: Part) -> int:
+    return part.day
+
+
+def _gateway(part: Part) -> str:
+    return part.gateway_id
+
+
+def _batches(statement: Any, rows: Iterator[Part]) -> Iterator[BatchStatement]:
+    while some := list(islice(rows, ROWS_AT_ONCE)):
+        batch = BatchStatement(BatchType.UNLOGGED)
+        batch.add_all([statement] * len(some), some)
+        yield batch
+
+
+def _summed(rows: list[Any]) -> list[Total]:
+    """Days from their parts; rows come ordered."""
+    grouped = groupby((Part(*row) for row in rows), lambda part: (part.gateway_id, part.day))
+    return [_total(gateway_id, day, list(parts)) for (gateway_id, day), parts in grouped]
+
+
+def _total(gateway_id: str, day: int, parts: list[Part]) -> Total:
+    return Total(gateway_id, day, sum(part.tx for part in parts), sum(part.rx for part in parts), sum(part.records for part in parts))
