@@ -100,19 +100,19 @@ def test_a_stream_of_a_trace_in_many_batches_gives_the_exact_answer(spark, tmp_p
 @pytest.mark.parametrize(
     ("version", "values", "total"),
     [
-        (Version.COUNTER, (0.0, 10.0, 10.0, 10.0), 20.0),  # Exactly without it.
-        (Version.CUMULATIVE, (100.0, 130.0, 200.0, 110.0), 100.0),  # Nothing is missing: the next record has it.
-        (Version.RATE, (0.0, 1.0, 1.0, 2.0), 6000.0),  # The next record's rate holds for its time.
+        (Version.COUNTER, (0.0, 10.0, 10.0, 0.0, 10.0), 20.0),  # Exactly without it.
+        (Version.CUMULATIVE, (100.0, 130.0, 200.0, 200.0, 110.0), 100.0),  # Nothing is missing: the next record has it.
+        (Version.RATE, (0.0, 1.0, 1.0, 1.0, 2.0), 6300.0),  # The next record's rate holds for its time.
     ],
 )
 def test_a_record_later_than_the_bound_costs_no_more_than_is_said(spark, tmp_path, version, values, total):
-    minutes = (0, 50, 100, 25)  # The last one comes more than half an hour after younger ones.
+    minutes = (0, 50, 100, 105, 25)  # The last one's hour is over for more than half an hour, and was so in the batch before.
     made = [Record("gw-1", GOOD.date + 60_000 * minute, value, value, 0) for minute, value in zip(minutes, values, strict=True)]
     records = pl.DataFrame(made, schema=Record._fields, orient="row", schema_overrides={"restarts": pl.Int32})
 
-    store = streamed(spark, tmp_path, version, records, batches=4, lateness="30 minutes")
+    store = streamed(spark, tmp_path, version, records, batches=5, lateness="30 minutes")
 
-    assert store.days() == [(GOOD.date // 86_400_000, total, total, 3)]
+    assert store.days() == [(GOOD.date // 86_400_000, total, total, 4)]
 
 
 def test_the_archive_gives_the_stream_s_totals_before_and_after_compaction(spark, tmp_path):

@@ -20,8 +20,8 @@ Open = Callable[[], TrafficStore]
 
 @pytest.fixture(scope="module")
 def cassandra(tmp_path_factory: pytest.TempPathFactory, store_servers: None) -> Iterator[str]:
-    with lone_cassandra(tmp_path_factory.mktemp("cassandra") / "server") as address:
-        yield address
+    with lone_cassandra(tmp_path_factory.mktemp("cassandra") / "server") as server:
+        yield server.address
 
 
 @pytest.fixture(params=["sqlite", pytest.param("cassandra", marks=[pytest.mark.spark, pytest.mark.filterwarnings("ignore")])])

@@ -24,7 +24,7 @@ from gateway_traffic.errors import ServiceError
 from gateway_traffic.jobs import decoding
 from gateway_traffic.jobs.anomalies import LIMIT, Model
 from gateway_traffic.jobs.archive import batch_lander
-from gateway_traffic.jobs.letters import Letters, counted
+from gateway_traffic.jobs.letters import Letters
 from gateway_traffic.jobs.source import Job, stream_options
 from gateway_traffic.jobs.transforms import parts_of
 from gateway_traffic.stores.store import Anomaly, Part, TrafficStore
@@ -61,12 +61,13 @@ def session(*, name: str, master: str = "", partitions: int, state_store: str, s
 def start(spark: SparkSession, job: Job, store: TrafficStore, written: Written, model: Model | None = None) -> list[StreamingQuery]:
     """Begin to read, compute and write; returns the queries, the traffic's first."""
     rows = decoding.decoded(spark.readStream.format("kafka").options(**stream_options(job)).load(), job.version, job.encodings)
-    parts = parts_of(decoding.readable(counted(rows)), job.version, lateness=job.lateness, once=job.once)
+    records = decoding.readable(decoding.counted(rows))
+    parts = parts_of(records, job.version, lateness=job.lateness, once=job.once)
     parts = parts.withColumn("score", model.score()) if model else parts
     into_store = parts.writeStream.outputMode("update").foreachBatch(batch_writer(store, written)).queryName(f"{job.version}-traffic")
     queries = [_triggered(into_store, job, "traffic").start()]
     if job.archive:
-        landing = decoding.readable(rows).writeStream.foreachBatch(batch_lander(Path(job.archive))).queryName(f"{job.version}-archive")
+        landing = records.writeStream.foreachBatch(batch_lander(Path(job.archive))).queryName(f"{job.version}-archive")
         queries.append(_triggered(landing, job, "archive").start())
     return queries
 

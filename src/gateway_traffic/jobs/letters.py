@@ -14,23 +14,17 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from gateway_traffic.jobs import decoding
+from gateway_traffic.jobs.decoding import FLAWS
 from gateway_traffic.jobs.source import Job, source_options
 
-FLAWS = "flaws"
 KEEP_S = 30.0
 EARLIEST = -2
 """How Kafka's source spells the beginning of a partition."""
 Offsets = dict[str, dict[str, int]]
 """Topic, partition, the next offset."""
-
-
-def counted(rows: DataFrame) -> DataFrame:
-    """Decoded rows, of which Spark counts those with a flaw as they pass by."""
-    return rows.select(*decoding.RECORD, "flaw").observe(FLAWS, F.count("flaw").alias(FLAWS))
 
 
 class Letters:
