@@ -121,7 +121,7 @@ def batch_writer(store: TrafficStore, written: Written) -> Callable[[DataFrame, 
         rows = batch.collect()
         parts = [Part(*row[: len(Part._fields)]) for row in rows]
         odd = [row for row in rows if row["score"] > LIMIT] if "score" in batch.columns else []
-        store.write(query, number, parts, [Anomaly(*row[:3], row["score"]) for row in odd])
+        store.write(query, number, parts, [Anomaly(row["gateway_id"], row["day"], row["part"], row["score"]) for row in odd])
         written(number, {part.day for part in parts})
 
     return write

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from gateway_traffic.records import ENCODINGS, Version, topic_of
 
+FETCHES = {"kafka.max.poll.records": "10000", "kafka.max.partition.fetch.bytes": str(4 << 20)}
+"""Records are small: the consumer's own 500 for each poll are few."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -46,7 +49,7 @@ class Job:
 
 def source_options(job: Job) -> dict[str, str]:
     """Of Spark's Kafka source, for a stream and for a batch."""
-    return {"kafka.bootstrap.servers": job.bootstrap, "subscribe": job.reads, "includeHeaders": "true", **job.source}
+    return {"kafka.bootstrap.servers": job.bootstrap, "subscribe": job.reads, "includeHeaders": "true", **FETCHES, **job.source}
 
 
 def stream_options(job: Job) -> dict[str, str]:

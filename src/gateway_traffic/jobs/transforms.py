@@ -49,7 +49,7 @@ def sums_of_counters(records: DataFrame) -> DataFrame:
 
 def traffic_from_counters(records: DataFrame) -> DataFrame:
     """The sum of what the records say, each once."""
-    listed = _listed(records, parts=1).withColumn("begin", _start_ms("window.start"))
+    listed = _listed(records, "date", "ipTx", "ipRx", parts=1).withColumn("begin", _start_ms("window.start"))
     said = [_sum_of("listed", name).alias(to) for name, to in NAMES]
     return _parts(listed.select("gateway_id", "begin", *said, F.size("listed").cast("long").alias("records")))
 
@@ -76,9 +76,9 @@ def _window(parts: int) -> Column:
     return F.window("time", f"{parts * PART_MS} milliseconds", f"{PART_MS} milliseconds")
 
 
-def _listed(records: DataFrame, *, parts: int) -> DataFrame:
-    """Each gateway's records of each window, by date, each date once."""
-    found = F.collect_set(F.struct("date", "ipTx", "ipRx", "restarts"))
+def _listed(records: DataFrame, *fields: str, parts: int) -> DataFrame:
+    """Each gateway's records of each window, by date, each date once; the date is the first field."""
+    found = F.collect_set(F.struct(*fields))
     ordered = records.groupBy("gateway_id", _window(parts)).agg(found.alias("found")).withColumn("found", F.array_sort("found"))
     first = F.filter("found", lambda record, place: ~F.get("found", place - 1)["date"].eqNullSafe(record["date"]))
     return ordered.select("gateway_id", "window", first.alias("listed"))
@@ -86,7 +86,7 @@ def _listed(records: DataFrame, *, parts: int) -> DataFrame:
 
 def _traffic_between(records: DataFrame, traffic: Traffic) -> DataFrame:
     """Each part's records and those of the part before it in order; what is counted is the traffic of the part's own."""
-    ordered = _listed(records, parts=2).withColumn("begin", _start_ms("window.start") + PART_MS)
+    ordered = _listed(records, "date", "ipTx", "ipRx", "restarts", parts=2).withColumn("begin", _start_ms("window.start") + PART_MS)
     own = F.size(F.filter("listed", lambda record: record["date"] >= F.col("begin"))).cast("long")
     counted = ordered.select("gateway_id", "begin", own.alias("records"), _steps(traffic).alias("steps")).where(F.col("records") > 0)
     return _parts(counted.select("gateway_id", "begin", *[_sum_of("steps.traffic", to).alias(to) for _, to in NAMES], "records"))
