@@ -64,7 +64,7 @@ def start(spark: SparkSession, job: Job, store: TrafficStore, written: Written, 
     records = decoding.readable(decoding.counted(rows))
     parts = parts_of(records, job.version, lateness=job.lateness, once=job.once)
     parts = parts.withColumn("score", model.score()) if model else parts
-    into_store = parts.writeStream.outputMode("update").foreachBatch(batch_writer(store, written)).queryName(f"{job.version}-traffic")
+    into_store = parts.writeStream.outputMode("update").foreachBatch(batch_writer(store, written)).queryName(_name(job))
     queries = [_triggered(into_store, job, "traffic").start()]
     if job.archive:
         landing = records.writeStream.foreachBatch(batch_lander(Path(job.archive))).queryName(f"{job.version}-archive")
@@ -77,16 +77,20 @@ def run(spark: SparkSession, job: Job, store: TrafficStore, written: Written, *,
 
     What fails is started again at its checkpoint, until it has failed for `patience_s` without one more batch in the store.
     """
-    letters = Letters(spark, job)
+    letters = Letters(spark, job, query=_name(job))
+    spark.streams.addListener(letters)
     patience = Patience(patience_s)
 
     def progressed(number: int, days: set[int]) -> None:
         patience.restore()
         written(number, days)
 
-    while not _ended(start(spark, job, store, progressed, model), letters, patience):
-        pass
-    letters.keep()
+    try:
+        while not _ended(start(spark, job, store, progressed, model), letters, patience):
+            pass
+        letters.keep()
+    finally:
+        spark.streams.removeListener(letters)
 
 
 class Patience:
@@ -132,8 +136,9 @@ def _ended(queries: list[StreamingQuery], letters: Letters, patience: Patience) 
     try:
         while any(query.isActive for query in queries) and not any(query.exception() for query in queries):
             next(query for query in queries if query.isActive).awaitTermination(POLL_S)
-            letters.follow(queries[0].recentProgress)
-        letters.follow(queries[0].recentProgress)
+            letters.follow()
+        if not queries[0].isActive:
+            letters.finish(str(queries[0].runId))
         for failed in [error for query in queries if (error := query.exception())]:
             raise failed
     except PySparkException as error:
@@ -143,6 +148,10 @@ def _ended(queries: list[StreamingQuery], letters: Letters, patience: Patience) 
         for query in queries:
             query.stop()
     return True
+
+
+def _name(job: Job) -> str:
+    return f"{job.version}-traffic"
 
 
 def _triggered(writer: DataStreamWriter, job: Job, name: str) -> DataStreamWriter:
