@@ -27,7 +27,7 @@ from gateway_traffic.client.office import ClientProtocol, Patience
 from gateway_traffic.client.send import Sent, send
 from gateway_traffic.errors import ServiceError
 from gateway_traffic.ingest.forwarder import make_topics
-from gateway_traffic.records import ENCODINGS, Version
+from gateway_traffic.records import ENCODINGS, Version, topic_of
 from gateway_traffic.stores.opening import open_store
 from streambed import artifacts
 from streambed.lone_broker import LoneBroker, free_ports, lone_broker
@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(280), pytest.mark.filterwa
 MAIN = Path(__file__).parents[2] / "src" / "gateway_traffic" / "__main__.py"
 TOPIC = "traffic-counter"
 RECORDS = 6000
-RATE = 200.0
+RATE = 150.0
 LIMIT_S = 120.0
 
 
@@ -142,7 +142,7 @@ def test_whatever_dies_the_store_equals_the_exact_answer_for_what_was_acked(tmp_
     traces.write(traces.generate(homes), tmp_path / "trace.parquet", homes)
     (port,) = free_ports(1)
     with lone_broker(tmp_path / "kafka") as broker, lone_cassandra(tmp_path / "cassandra") as ring:
-        make_topics(broker.bootstrap, [TOPIC], partitions=2, replicas=1, within_s=30.0)
+        make_topics(broker.bootstrap, [topic_of(version) for version in Version], partitions=2, replicas=1, within_s=30.0)
         stranger = Producer({"bootstrap.servers": broker.bootstrap})
         stranger.produce(TOPIC, b"nonsense", "stranger", headers={"schema": b"avro.2"})
         assert stranger.flush(30) == 0
