@@ -39,7 +39,7 @@ class LoneCassandra:
             self._process = subprocess.Popen(
                 [*command, artifacts.CASSANDRA_MAIN], stdout=log, stderr=log, cwd=folder, start_new_session=True
             )
-        started = wait_until(lambda: self._process.poll() is not None or listens(self.port), limit_s=120)
+        started = wait_until(lambda: self._process.poll() is not None or listens(self.port), limit_s=300)
         assert started and self._process.poll() is None, (folder / "log").read_text()[-2000:]
 
     def kill(self) -> None:

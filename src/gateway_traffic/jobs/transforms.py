@@ -79,7 +79,7 @@ def _window(parts: int) -> Column:
 def _listed(records: DataFrame, *fields: str, parts: int) -> DataFrame:
     """Each gateway's records of each window, by date, each date once; the date is the first field."""
     found = F.collect_set(F.struct(*fields))
-    ordered = records.groupBy("gateway_id", _window(parts)).agg(found.alias("found")).withColumn("found", F.array_sort("found"))
+    ordered = records.groupBy("gateway_id", _window(parts)).agg(found.alias("found")).withColumn("found", F.sort_array("found"))
     first = F.filter("found", lambda record, place: ~F.get("found", place - 1)["date"].eqNullSafe(record["date"]))
     return ordered.select("gateway_id", "window", first.alias("listed"))
 
