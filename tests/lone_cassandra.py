@@ -40,7 +40,9 @@ class LoneCassandra:
                 [*command, artifacts.CASSANDRA_MAIN], stdout=log, stderr=log, cwd=folder, start_new_session=True
             )
         started = wait_until(lambda: self._process.poll() is not None or listens(self.port), limit_s=300)
-        assert started and self._process.poll() is None, (folder / "log").read_text()[-2000:]
+        if not started or self._process.poll() is not None:
+            self.kill()
+            raise AssertionError((folder / "log").read_text()[-2000:])
 
     def kill(self) -> None:
         """Without a word."""
