@@ -6,7 +6,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -17,9 +17,6 @@ from gateway_traffic.errors import UsageError
 from gateway_traffic.records import DAY_MS, Version
 from gateway_traffic.stores.opening import open_store
 from gateway_traffic.stores.store import Agreement, agreement
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Archive = Annotated[Path, Option(help="The folder that a job was given as --archive.")]
 Master = Annotated[str, Option(help="local[2], spark://HOST:PORT …; default: as Spark is set up.")]
@@ -91,7 +88,8 @@ def train(
     Console().print(f"{model}: the deviation is a factor of {2.718281828**learnt.deviation:.2f}", highlight=False)
 
 
-def _spark(archive: Path, master: str, setting: list[str] | None) -> SparkSession:
+def _spark(archive: Path, master: str, setting: list[str] | None) -> Any:
+    """Spark's session; it takes a while to import, and the other commands do without."""
     if not archive.is_dir():
         raise UsageError(f"there is no archive {archive}: a job with --archive makes it")
     from gateway_traffic.jobs.job import session
