@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import polars as pl
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_session import spark_session
+from streaming import READ, streamed, totals_in
 
 from gateway_traffic.answers import RATE_ERROR, answer, reported_traffic
 from gateway_traffic.codecs import encode
-from gateway_traffic.jobs.archive import batch_lander, compact, disagreement, merged, write_totals
+from gateway_traffic.jobs.archive import batch_lander, compact, write_totals
 from gateway_traffic.jobs.decoding import decoded, letters, readable
-from gateway_traffic.jobs.job import batch_writer
-from gateway_traffic.jobs.transforms import parts_of
 from gateway_traffic.records import ENCODINGS, Record, Version
 from gateway_traffic.stores.sqlite import SqliteStore
+from gateway_traffic.stores.store import disagreement, merged
 from gateway_traffic.traces import Homes, generate, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # PySpark leaves its sockets to Python.
@@ -28,16 +24,8 @@ ROWS = (
     "key binary, value binary, headers array<struct<key:string,value:binary>>, "
     "topic string, partition int, offset long, timestamp timestamp"
 )
-READ = "gateway_id string, date long, ipTx double, ipRx double, restarts int"
-EARLIER_S = 1_704_067_200
 NOW = datetime(2024, 1, 3, tzinfo=UTC)
 GOOD = Record("gw-1", 1_704_067_200_000, 10.0, 20.0, 3)
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as session:
-        yield session
 
 
 def rows(spark: SparkSession, *values: tuple[str | None, bytes | None]) -> DataFrame:
@@ -90,11 +78,6 @@ def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
     assert readable(decoded_rows).count() == 1
 
 
-def totals_in(store: SqliteStore) -> dict[tuple[str, int], tuple[float, float]]:
-    days = [day.day for day in store.days()]
-    return {(total.gateway_id, total.day): (total.tx, total.rx) for day in days for total in store.totals_of_day(day)}
-
-
 def expected(version: Version, records: pl.DataFrame) -> dict[tuple[str, int], tuple[float, float]]:
     return {(name, day): (tx, rx) for name, day, tx, rx in answer(reported_traffic(version, records)).totals.iter_rows()}
 
@@ -106,7 +89,7 @@ def close(version: Version, wanted: dict[tuple[str, int], tuple[float, float]]) 
 @pytest.mark.parametrize("version", list(Version))
 def test_a_stream_of_a_trace_in_many_batches_gives_the_exact_answer(spark, tmp_path, version):
     records = records_of(TRACE, version).drop("due")
-    store = stream(spark, tmp_path, version, records, batches=3)
+    store = streamed(spark, tmp_path, version, records, batches=3)
 
     assert totals_in(store) == close(version, expected(version, records))
     exact = answer(reported_traffic(version, records))
@@ -114,41 +97,39 @@ def test_a_stream_of_a_trace_in_many_batches_gives_the_exact_answer(spark, tmp_p
     assert [name for name, _ in store.top(first).sent] == exact.top_sent.filter(pl.col("day") == first)["gateway_id"].to_list()
 
 
-def stream(
-    spark: SparkSession, folder: Path, version: Version, records: pl.DataFrame, *, batches: int, lateness: str = "1 day"
-) -> SqliteStore:
-    """Batches as files, read in order."""
-    (folder / "records").mkdir(exist_ok=True)
-    size = -(-len(records) // batches)
-    for number in range(batches):
-        path = folder / "records" / f"{number}.parquet"
-        records.slice(number * size, size).write_parquet(path)
-        os.utime(path, (EARLIER_S + number, EARLIER_S + number))  # Spark reads the oldest first.
-    source = spark.readStream.schema(READ)
-    read = source.option("maxFilesPerTrigger", 1).parquet(str(folder / "records"))
-    store = SqliteStore(folder / "traffic.db")
-    writer = batch_writer(store, lambda number, days: None)
-    parts = parts_of(read, version, lateness=lateness)
-    query = parts.writeStream.outputMode("update").foreachBatch(writer).option("checkpointLocation", str(folder / "checkpoint"))
-    query.trigger(availableNow=True).start().awaitTermination(100)
-    return store
+@pytest.mark.parametrize(
+    ("version", "values", "total"),
+    [
+        (Version.COUNTER, (0.0, 10.0, 10.0, 0.0, 10.0), 20.0),  # Exactly without it.
+        (Version.CUMULATIVE, (100.0, 130.0, 200.0, 200.0, 110.0), 100.0),  # Nothing is missing: the next record has it.
+        (Version.RATE, (0.0, 1.0, 1.0, 1.0, 2.0), 6300.0),  # The next record's rate holds for its time.
+    ],
+)
+def test_a_record_later_than_the_bound_costs_no_more_than_is_said(spark, tmp_path, version, values, total):
+    minutes = (0, 50, 100, 105, 25)  # The last one's hour is over for more than half an hour, and was so in the batch before.
+    made = [Record("gw-1", GOOD.date + 60_000 * minute, value, value, 0) for minute, value in zip(minutes, values, strict=True)]
+    records = pl.DataFrame(made, schema=Record._fields, orient="row", schema_overrides={"restarts": pl.Int32})
+
+    store = streamed(spark, tmp_path, version, records, batches=5, lateness="30 minutes")
+
+    assert store.days() == [(GOOD.date // 86_400_000, total, total, 4)]
 
 
 def test_the_archive_gives_the_stream_s_totals_before_and_after_compaction(spark, tmp_path):
     records = records_of(TRACE, Version.CUMULATIVE).drop("due")
-    streamed = stream(spark, tmp_path, Version.CUMULATIVE, records, batches=1)
+    stored = streamed(spark, tmp_path, Version.CUMULATIVE, records, batches=1)
     land = batch_lander(tmp_path / "archive")
     half = len(records) // 2
     for number, some in enumerate((records.head(half), records.tail(half + 1), records.tail(half + 1))):
         land(spark.createDataFrame(some.rows(), READ), min(number, 1))  # The last batch is written again.
     totals, again = SqliteStore(tmp_path / "batch.db"), SqliteStore(tmp_path / "again.db")
-    first, last = (day.day for day in streamed.days())
+    first, last = (day.day for day in stored.days())
 
     write_totals(spark, tmp_path / "archive", Version.CUMULATIVE, totals)
     compact(spark, tmp_path / "archive", first)
     write_totals(spark, tmp_path / "archive", Version.CUMULATIVE, again)
 
-    assert [disagreement(totals, streamed, day) for day in (first, last)] == [0.0, 0.0]
+    assert [disagreement(totals, stored, day) for day in (first, last)] == [0.0, 0.0]
     assert len(list(tmp_path.glob("archive/days/day=*/*.parquet"))) == 1
-    assert merged(again, streamed, closed_before=last) == [total for day in (first, last) for total in streamed.totals_of_day(day)]
+    assert merged(again, stored, closed_before=last) == [total for day in (first, last) for total in stored.totals_of_day(day)]
     assert len(records) > sum(day.records for day in again.days())  # Copies count once.

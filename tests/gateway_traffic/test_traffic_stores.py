@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import sqlite3
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from lone_cassandra import lone_cassandra
 
 from gateway_traffic.errors import GatewayTrafficError, ServiceError, UsageError
 from gateway_traffic.stores.opening import open_store
-from gateway_traffic.stores.store import NO_BATCH, Part, TrafficStore
+from gateway_traffic.stores.store import NO_BATCH, Anomaly, Part, TrafficStore
 
 PARTS = [Part("a", 1, 0, 10.0, 1.0, 2), Part("a", 1, 1, 5.0, 1.0, 1), Part("b", 1, 0, 15.0, 9.0, 1), Part("a", 2, 0, 1.0, 1.0, 1)]
 Open = Callable[[], TrafficStore]
 
 
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
+@pytest.fixture(scope="module")
+def cassandra(tmp_path_factory: pytest.TempPathFactory, store_servers: None) -> Iterator[str]:
+    with lone_cassandra(tmp_path_factory.mktemp("cassandra") / "server") as server:
+        yield server.address
+
+
+@pytest.fixture(params=["sqlite", pytest.param("cassandra", marks=[pytest.mark.spark, pytest.mark.filterwarnings("ignore")])])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same store each time; a new one for each test."""
-    address = str(tmp_path / "traffic.db")
+    server = request.getfixturevalue("cassandra") if request.param == "cassandra" else ""
+    address = f"cassandra://{server}/test_{uuid.uuid4().hex[:8]}" if server else str(tmp_path / "traffic.db")
     stores: list[TrafficStore] = []
 
     def make() -> TrafficStore:
@@ -50,6 +59,31 @@ def test_a_batch_is_written_once_and_a_later_one_takes_its_place(opened):
     store.write("q", 1, [Part("a", 2, 0, 3.0, 4.0, 2)])
     assert store.totals_of_day(2) == [("a", 2, 3.0, 4.0, 2)]
     assert opened().last_batch("q") == 1
+
+
+def test_means_are_over_all_gateways_that_reported_in_a_part(opened):
+    store = opened()
+    store.write("q", 0, PARTS)
+    assert store.means(1) == [(1, 0, 12.5, 5.0, 2), (1, 1, 5.0, 1.0, 1)]
+    store.write("q", 1, [Part("b", 1, 1, 7.0, 3.0, 1)])
+    assert opened().means(1) == [(1, 0, 12.5, 5.0, 2), (1, 1, 6.0, 2.0, 2)]
+    assert store.days()[0] == (1, 37.0, 14.0, 5) and store.means(7) == []
+
+
+def test_an_anomaly_is_kept_with_its_newest_score(opened):
+    store = opened()
+    store.write("q", 0, PARTS, [Anomaly("a", 1, 1, 6.5), Anomaly("b", 1, 0, 7.5)])
+    assert store.anomalies(1) == [("b", 1, 0, 7.5), ("a", 1, 1, 6.5)]
+    store.write("q", 1, [], [Anomaly("a", 1, 1, 8.0)])
+    assert store.anomalies(1) == [("b", 1, 0, 7.5), ("a", 1, 1, 8.0)] and store.anomalies(2) == []
+
+
+def test_a_job_that_starts_again_knows_the_day_that_it_goes_on_with(opened):
+    opened().write("q", 0, PARTS)
+    again = opened()
+    again.write("q", 1, [Part("c", 1, 0, 100.0, 0.0, 1)])
+    assert again.top(1).sent == (("c", 100.0), ("a", 15.0), ("b", 15.0))
+    assert again.days()[0] == (1, 130.0, 11.0, 5)
 
 
 def test_the_ten_busiest_are_ten(opened):

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from gateway_traffic.cli import clients, jobs, servers, tracing
+from gateway_traffic.cli import archives, clients, jobs, looking, servers, tracing
 from gateway_traffic.errors import GatewayTrafficError, UsageError
 
 WRONG_USAGE = 64
@@ -27,7 +27,12 @@ app.command()(servers.token)
 app.command()(clients.send)
 app.command()(tracing.answer)
 app.command()(jobs.job)
-app.command()(jobs.top)
+app.command()(looking.top)
+app.command()(looking.means)
+app.command()(looking.anomalies)
+app.command()(archives.batch)
+app.command()(archives.agree)
+app.command()(archives.train)
 
 
 def main() -> None:

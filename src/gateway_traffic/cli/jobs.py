@@ -1,4 +1,4 @@
-"""The streaming job, and a look into its store."""
+"""The streaming job."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
-from typer import Argument, Option
+from typer import Option
 
 from gateway_traffic.cli.servers import Bootstrap
 from gateway_traffic.errors import UsageError
@@ -19,7 +20,7 @@ from gateway_traffic.records import DAY_MS, ENCODINGS, Serialisation, Version
 from gateway_traffic.stores.opening import open_store
 from gateway_traffic.stores.store import Top, TrafficStore
 
-StoreAddress = Annotated[str, Option(help="The file with the results.")]
+StoreAddress = Annotated[str, Option(help="Where the results are: a file, or cassandra://HOST:PORT/KEYSPACE.")]
 
 
 class StateStore(StrEnum):
@@ -50,6 +51,11 @@ def job(
     least_partitions: Annotated[int, Option(help="Tasks that read, if more than the topic's partitions.", min=0)] = 0,
     spark_master: Annotated[str, Option(help="local[2], spark://HOST:PORT …; default: as Spark is set up.")] = "",
     setting: Annotated[list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")] = None,
+    archive: Annotated[str, Option(help="Folder in which every record that can be read is kept too, as Parquet by day.")] = "",
+    model: Annotated[Path | None, Option(help="What `gateway-traffic train` has learnt: hours that are anomalies go to the store.")] = None,
+    patience: Annotated[
+        float, Option(help="What fails is started again at its checkpoint; seconds without one more batch until it is given up.", min=0)
+    ] = 120.0,
     tops: Annotated[bool, Option(help="Show the ten busiest gateways after each batch.")] = True,
 ) -> None:
     """Compute each gateway's traffic per day from Kafka into a store, with Spark, until stopped.
@@ -57,10 +63,12 @@ def job(
     Started again with the same checkpoint it goes on exactly where it was, also after a crash: the store has every record's traffic
     once. Spark needs its connectors spark-sql-kafka-0-10 and spark-avro, by --setting spark.jars.packages=… or as your cluster has them.
     """
-    from gateway_traffic.jobs import job as jobs  # Spark takes a while to import; the other commands do without.
+    from gateway_traffic.jobs import job as jobs
+    from gateway_traffic.jobs.anomalies import read_model
+    from gateway_traffic.jobs.source import Job  # Spark takes a while to import; the other commands do without.
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    wanted = jobs.Job(
+    wanted = Job(
         version=version,
         bootstrap=bootstrap,
         checkpoint=checkpoint,
@@ -72,8 +80,9 @@ def job(
         once=not duplicates,
         offsets_per_batch=offsets_per_batch,
         least_partitions=least_partitions,
+        archive=archive,
     )
-    settings = settings_of(setting or [])
+    settings, learnt = settings_of(setting or []), read_model(model) if model else None
     opened = open_store(store)
     make_topics(bootstrap, [wanted.buries], partitions=1, replicas=1, within_s=30.0)
     name = f"{version} traffic"
@@ -87,25 +96,9 @@ def job(
             console.print(table_of(opened, day))
 
     try:
-        jobs.wait(jobs.start(spark, wanted, opened, show))
+        jobs.run(spark, wanted, opened, show, patience_s=patience, model=learnt)
     finally:
         spark.stop()
-        opened.close()
-
-
-def top(
-    day: Annotated[str, Argument(help="The day, such as 2024-01-01; default: the newest.")] = "",
-    store: StoreAddress = "traffic.db",
-) -> None:
-    """Show the ten busiest gateways of a day, also while a job writes."""
-    opened = open_store(store, read_only=True)
-    try:
-        known = [total.day for total in opened.days()]
-        chosen = day_of(day) if day else max(known, default=None)
-        if chosen is None or chosen not in known:
-            raise UsageError(f"the store {store} has nothing of {day or 'any day'}; it has {len(known)} days")
-        Console().print(table_of(opened, chosen))
-    finally:
         opened.close()
 
 

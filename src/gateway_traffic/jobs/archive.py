@@ -15,10 +15,11 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from gateway_traffic.errors import UsageError
 from gateway_traffic.jobs.decoding import RECORD
 from gateway_traffic.jobs.transforms import IDENTITY, parts_of
 from gateway_traffic.records import DAY_MS, Version
-from gateway_traffic.stores.store import Part, Total, TrafficStore
+from gateway_traffic.stores.store import Part, TrafficStore
 
 RECORDS = "gateway_id string, date long, ipTx double, ipRx double, restarts int, day int"
 FOREVER = "1000 days"
@@ -36,6 +37,8 @@ def batch_lander(folder: Path) -> Callable[[DataFrame, int], None]:
 
 def archived(spark: SparkSession, folder: Path) -> DataFrame:
     """All records of an archive; some may be there twice."""
+    if not days_of(folder):
+        raise UsageError(f"the archive {folder} has no records: a job with --archive writes them")
     there = [str(path) for name in ("landing", "days") if (path := folder / name).is_dir()]
     read = spark.read.schema(RECORDS)
     frames = [read.option("basePath", path).parquet(path).select(*RECORD) for path in there]
@@ -63,23 +66,17 @@ def compact(spark: SparkSession, folder: Path, day: int) -> int:
     return files
 
 
+def days_of(folder: Path) -> list[int]:
+    """The days that an archive has something of."""
+    return sorted({int(path.name.removeprefix("day=")) for kind in ("landing/batch=*", "days") for path in folder.glob(f"{kind}/day=*")})
+
+
+def archived_parts(spark: SparkSession, folder: Path, version: Version) -> DataFrame:
+    """PARTS of all records of an archive."""
+    return parts_of(archived(spark, folder), version, lateness=FOREVER)
+
+
 def write_totals(spark: SparkSession, folder: Path, version: Version, store: TrafficStore, *, name: str = "archive") -> None:
     """The batch job: all totals of an archive into a store of their own."""
-    parts = parts_of(archived(spark, folder), version, lateness=FOREVER)
+    parts = archived_parts(spark, folder, version)
     store.write(name, store.last_batch(name) + 1, [Part(*row) for row in parts.collect()])
-
-
-def merged(batch: TrafficStore, stream: TrafficStore, *, closed_before: int) -> list[Total]:
-    """The merged view: closed days as the archive has them, the days since then as the stream has them."""
-    days = {total.day for store in (batch, stream) for total in store.days()}
-    return [total for day in sorted(days) for total in (batch if day < closed_before else stream).totals_of_day(day)]
-
-
-def disagreement(batch: TrafficStore, stream: TrafficStore, day: int) -> float:
-    """By how much the stream's totals of a day differ from the archive's: the largest relative difference of any gateway."""
-    found = {total.gateway_id: total for total in stream.totals_of_day(day)}
-    wanted = {total.gateway_id: total for total in batch.totals_of_day(day)}
-    if found.keys() != wanted.keys():
-        return 1.0
-    pairs = [pair for name, total in wanted.items() for pair in ((total.tx, found[name].tx), (total.rx, found[name].rx))]
-    return max((abs(one - other) / max(one, other) for one, other in pairs if one != other), default=0.0)

@@ -24,17 +24,27 @@ from gateway_traffic.records import (
 FIELDS = "gateway_id string, date long, ipTx double, ipRx double"
 JSON_SCHEMAS = {1: FIELDS, 2: f"{FIELDS}, restarts int"}
 KAFKA = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
+FLAWS = "flaws"
 RECORD = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
 
 
 def decoded(rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(ENCODINGS)) -> DataFrame:
     """Each of Kafka's rows with its record's fields, and `flaw`: why it cannot be read, null if it can."""
     chosen = [ENCODINGS[name] for name in encodings]
-    written = F.filter("headers", lambda header: header["key"] == SCHEMA_HEADER)
-    named = rows.select(*KAFKA, F.element_at(written, -1)["value"].cast("string").alias("encoding"))
-    read = named.select("*", F.coalesce(*[_read(encoding) for encoding in chosen]).alias("record"))
-    flat = read.select(*KAFKA, "encoding", *[F.col(f"record.{name}").alias(name) for name in RECORD])
-    return flat.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen]))
+    place = F.array_position("headers.key", SCHEMA_HEADER).cast("int")
+    named = rows.select(*KAFKA, F.get("headers", place - 1)["value"].cast("string").alias("encoding"))
+    # A select of its own: Spark would otherwise parse a row again for each of its fields.
+    parsed = named.select("*", *[_parsed(encoding).alias(_column(encoding)) for encoding in chosen])
+    fields = [F.coalesce(*[_field(encoding, name) for encoding in chosen]).alias(name) for name in RECORD]
+    return parsed.select(*KAFKA, "encoding", *fields).withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen]))
+
+
+def counted(rows: DataFrame) -> DataFrame:
+    """Decoded rows without Kafka's part, of which Spark counts those with a flaw as they pass by.
+
+    What asks for the flaw after this does not make Spark parse every row a second time.
+    """
+    return rows.select(*RECORD, "flaw").observe(FLAWS, F.count("flaw").alias(FLAWS))
 
 
 def readable(rows: DataFrame) -> DataFrame:
@@ -50,22 +60,23 @@ def letters(rows: DataFrame) -> DataFrame:
     return rows.where(F.col("flaw").isNotNull()).select("key", "value", headers.alias("headers"))
 
 
-def _read(encoding: Encoding) -> Column:
-    """The record, null if the row is in another encoding or its bytes are not a record."""
-    return F.when(F.col("encoding") == encoding.name, _newest(_parsed(encoding), encoding.schema))
-
-
 def _parsed(encoding: Encoding) -> Column:
+    """The record, null if the row is in another encoding."""
     if encoding.serialisation is Serialisation.JSON:
-        return F.from_json(F.col("value").cast("string"), JSON_SCHEMAS[encoding.schema])
-    return from_avro("value", schema_text(encoding.schema), {"mode": "PERMISSIVE"})
+        record = F.from_json(F.col("value").cast("string"), JSON_SCHEMAS[encoding.schema])
+    else:
+        record = from_avro("value", schema_text(encoding.schema), {"mode": "PERMISSIVE"})
+    return F.when(F.col("encoding") == encoding.name, record)
 
 
-def _newest(parsed: Column, schema: int) -> Column:
+def _column(encoding: Encoding) -> str:
+    return f"{encoding.serialisation}_{encoding.schema}"
+
+
+def _field(encoding: Encoding, name: str) -> Column:
     """As schema 2 has it: a writer of schema 1 does not know of restarts."""
-    fields = [parsed[name].alias(name) for name in RECORD[:-1]]
-    restarts = F.lit(RESTARTS_UNKNOWN) if schema == 1 else parsed["restarts"]
-    return F.struct(*fields, restarts.alias("restarts"))
+    record = F.col(_column(encoding))
+    return F.when(record.isNotNull(), RESTARTS_UNKNOWN) if name == "restarts" and encoding.schema == 1 else record[name]
 
 
 def _flaw(version: Version, encodings: list[str]) -> Column:

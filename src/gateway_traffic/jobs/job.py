@@ -1,26 +1,33 @@
 """The streaming job: wiring around the transforms.
 
-    Kafka ── decoded ──┬── readable ── parts_of ── store      (checkpoint/traffic)
-                       └── letters ── topic of dead letters   (checkpoint/letters)
+    Kafka ──┬── decoded ── readable ── parts_of ── store             (checkpoint/traffic)
+            │      └── a batch with flaws, read again ── topic of dead letters   (letters.py)
+            └── decoded ── readable ── archive, if one is wanted      (checkpoint/archive)
 
-A driver that dies goes on where its checkpoint stands. The batch in hand is computed again from the same offsets and the same
-state, and the store takes it once. Letters are written at least once.
+What fails, because a server is away or the driver dies, goes on where its checkpoint stands. The batch in hand is computed again from
+the same offsets and the same state, and the store takes it once. Letters are written at least once.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from gateway_traffic.errors import ServiceError
 from gateway_traffic.jobs import decoding
+from gateway_traffic.jobs.anomalies import LIMIT, Model
+from gateway_traffic.jobs.archive import batch_lander
+from gateway_traffic.jobs.letters import Letters
+from gateway_traffic.jobs.source import Job, stream_options
 from gateway_traffic.jobs.transforms import parts_of
-from gateway_traffic.records import ENCODINGS, Version, topic_of
-from gateway_traffic.stores.store import Part, TrafficStore
+from gateway_traffic.stores.store import Anomaly, Part, TrafficStore
 
 STATE_STORES = {
     "hdfs": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
@@ -28,44 +35,11 @@ STATE_STORES = {
 }
 QUERY_ID = "sql.streaming.queryId"
 """Kept in the checkpoint, so it outlives the driver."""
+LISTS_IN_MEMORY = 200_000
+"""Of one task and batch."""
 POLL_S = 1
 Written = Callable[[int, set[int]], None]
 """Called after each batch with its number and the days that changed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What the job is to do; every field is an option of the command line."""
-
-    version: Version
-    bootstrap: str
-    checkpoint: str
-    topic: str = ""
-    """Default: traffic-VERSION."""
-    letters: str = ""
-    """Topic of dead letters. Default: the topic with -dead."""
-    encodings: tuple[str, ...] = tuple(ENCODINGS)
-    trigger: str = "1 second"
-    """Time between two batches; `once`: all that is there now, then end."""
-    lateness: str = "1 day"
-    once: bool = True
-    """Remove duplicates."""
-    offsets_per_batch: int = 0
-    """The most records of a batch; 0: all that are there."""
-    least_partitions: int = 0
-    """Tasks that read, if more than the topic has partitions; 0: as the topic has."""
-    source: dict[str, str] = field(default_factory=dict)
-    """Further options of Spark's Kafka source."""
-
-    @property
-    def reads(self) -> str:
-        """The topic."""
-        return self.topic or topic_of(self.version)
-
-    @property
-    def buries(self) -> str:
-        """The topic of dead letters."""
-        return self.letters or f"{self.reads}-dead"
 
 
 def session(*, name: str, master: str = "", partitions: int, state_store: str, settings: dict[str, str]) -> SparkSession:
@@ -76,58 +50,108 @@ def session(*, name: str, master: str = "", partitions: int, state_store: str, s
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.streaming.stateStore.providerClass": STATE_STORES[state_store],
+        # The lists of more than 128 gateways and hours would otherwise be sorted on disk.
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(LISTS_IN_MEMORY),
     }
     for key, value in (needed | settings).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
-def start(spark: SparkSession, job: Job, store: TrafficStore, written: Written) -> list[StreamingQuery]:
+def start(spark: SparkSession, job: Job, store: TrafficStore, written: Written, model: Model | None = None) -> list[StreamingQuery]:
     """Begin to read, compute and write; returns the queries, the traffic's first."""
-    rows = decoding.decoded(_source(spark, job), job.version, job.encodings)
-    parts = parts_of(decoding.readable(rows), job.version, lateness=job.lateness, once=job.once)
-    into_store = parts.writeStream.outputMode("update").foreachBatch(batch_writer(store, written)).queryName(f"{job.version}-traffic")
-    dead = decoding.letters(rows).writeStream.format("kafka").option("kafka.bootstrap.servers", job.bootstrap).option("topic", job.buries)
-    return [
-        _triggered(into_store, job, "traffic").start(),
-        _triggered(dead.option("includeHeaders", "true").queryName(f"{job.version}-letters"), job, "letters").start(),
-    ]
+    rows = decoding.decoded(spark.readStream.format("kafka").options(**stream_options(job)).load(), job.version, job.encodings)
+    records = decoding.readable(decoding.counted(rows))
+    parts = parts_of(records, job.version, lateness=job.lateness, once=job.once)
+    parts = parts.withColumn("score", model.score()) if model else parts
+    into_store = parts.writeStream.outputMode("update").foreachBatch(batch_writer(store, written)).queryName(_name(job))
+    queries = [_triggered(into_store, job, "traffic").start()]
+    if job.archive:
+        landing = records.writeStream.foreachBatch(batch_lander(Path(job.archive))).queryName(f"{job.version}-archive")
+        queries.append(_triggered(landing, job, "archive").start())
+    return queries
+
+
+def run(spark: SparkSession, job: Job, store: TrafficStore, written: Written, *, patience_s: float, model: Model | None = None) -> None:
+    """Until all is done, if the trigger is `once`; otherwise for ever.
+
+    What fails is started again at its checkpoint, until it has failed for `patience_s` without one more batch in the store.
+    """
+    letters = Letters(spark, job, query=_name(job))
+    spark.streams.addListener(letters)
+    patience = Patience(patience_s)
+
+    def progressed(number: int, days: set[int]) -> None:
+        patience.restore()
+        written(number, days)
+
+    try:
+        while not _ended(start(spark, job, store, progressed, model), letters, patience):
+            pass
+        letters.keep()
+    finally:
+        spark.streams.removeListener(letters)
+
+
+class Patience:
+    """How long failures are borne."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._failing_since = 0.0
+
+    def restore(self) -> None:
+        """Something went well."""
+        self._failing_since = 0.0
+
+    def bear(self, error: Exception) -> None:
+        """Wait a moment, or raise if it has been too long. The first failure is always borne.
+
+        Spark 4.1's Kafka source fails once after the first batch of a new start, if that batch had been begun before.
+        """
+        now = time.monotonic()
+        if self._failing_since and now > self._failing_since + self._limit_s:
+            says = f"the job has failed for {self._limit_s:.0f} s; a new start goes on at its checkpoint. The last error: "
+            raise ServiceError(says + str(error)[:2000]) from error
+        self._failing_since = self._failing_since or now
+        threading.Event().wait(POLL_S)
 
 
 def batch_writer(store: TrafficStore, written: Written) -> Callable[[DataFrame, int], None]:
-    """What is done with each batch of PARTS: the store takes it, once."""
+    """What is done with each batch of PARTS, with a score if there is a model: the store takes it, once."""
 
     def write(batch: DataFrame, number: int) -> None:
         query = str(batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID))
-        parts = [Part(*row) for row in batch.collect()]
-        store.write(query, number, parts)
+        rows = batch.collect()
+        parts = [Part(*row[: len(Part._fields)]) for row in rows]
+        odd = [row for row in rows if row["score"] > LIMIT] if "score" in batch.columns else []
+        store.write(query, number, parts, [Anomaly(row["gateway_id"], row["day"], row["part"], row["score"]) for row in odd])
         written(number, {part.day for part in parts})
 
     return write
 
 
-def wait(queries: list[StreamingQuery]) -> None:
-    """Until all have ended, or one has failed: then the others are stopped."""
-    while any(query.isActive for query in queries) and not any(query.exception() for query in queries):
-        next(query for query in queries if query.isActive).awaitTermination(POLL_S)
-    failed = [error for query in queries if (error := query.exception())]
-    for query in queries:
-        query.stop()
-    if failed:
-        raise ServiceError(f"the job failed; a new start goes on at its checkpoint. Spark says: {str(failed[0])[:2000]}")
+def _ended(queries: list[StreamingQuery], letters: Letters, patience: Patience) -> bool:
+    """Whether all has been done; false if something failed and is to be started again."""
+    try:
+        while any(query.isActive for query in queries) and not any(query.exception() for query in queries):
+            next(query for query in queries if query.isActive).awaitTermination(POLL_S)
+            letters.follow()
+        if not queries[0].isActive:
+            letters.finish(str(queries[0].runId))
+        for failed in [error for query in queries if (error := query.exception())]:
+            raise failed
+    except PySparkException as error:
+        patience.bear(error)
+        return False
+    finally:
+        for query in queries:
+            query.stop()
+    return True
 
 
-def _source(spark: SparkSession, job: Job) -> DataFrame:
-    limits = {"maxOffsetsPerTrigger": job.offsets_per_batch, "minPartitions": job.least_partitions}
-    options = {
-        "kafka.bootstrap.servers": job.bootstrap,
-        "subscribe": job.reads,
-        "includeHeaders": "true",
-        "startingOffsets": "earliest",
-        **{name: str(limit) for name, limit in limits.items() if limit},
-        **job.source,
-    }
-    return spark.readStream.format("kafka").options(**options).load()
+def _name(job: Job) -> str:
+    return f"{job.version}-traffic"
 
 
 def _triggered(writer: DataStreamWriter, job: Job, name: str) -> DataStreamWriter:

@@ -1,15 +1,16 @@
 """Traffic from records, DataFrame to DataFrame, the same for a stream and for an archive.
 
-    records ── each_once ──┬── counter: sums per day
-                           └── cumulative, rate: ordered within parts of a day, differences to the record before
+    records ── listed by gateway and window, each once, in order ──┬── counter: the sum of what they say
+                                                                   └── cumulative, rate: differences to the record before
 
-Every transform gives the same columns, PARTS: what one gateway sent and received in one part of a day. A *counter* needs no order,
-and its part is the whole day. The others need the record before; the part is then PART_MS long, and its window reaches back over the
-part before it. So state is bounded: windows close, and identities are forgotten, when the watermark has passed.
+Every transform gives the same columns, PARTS: what one gateway sent and received in one part of a day, PART_MS long. A *counter* needs
+the part's own records; the others need the record before too, so their window reaches back over the part before. The list is a set, so a
+record that comes again is not there twice: what finds duplicates is what is summed, and there is no other state. It is bounded:
+a list is forgotten when the watermark has passed its window. Of two records of one identity that differ, the smaller counts.
 
-What that costs: a record that comes after the watermark is dropped. *Counter* then lacks its bytes. *Cumulative* counts them with the
-next record, unless that follows a restart or belongs to another day. *Rate* takes the next record's rate for its time.
-A gateway that said nothing for a whole part and more begins anew: the traffic of that silence is not counted.
+What that costs: a record that comes after the watermark has passed its part is dropped. *Counter* then lacks its bytes. *Cumulative*
+counts them with the next record, unless that follows a restart or belongs to another day. *Rate* takes the next record's rate for its
+time. A gateway that said nothing for a whole part and more begins anew: the traffic of that silence is not counted.
 Otherwise *counter* and *cumulative* are exact, and *rate* is within a relative 1e-9.
 """
 
@@ -25,27 +26,32 @@ from gateway_traffic.records import DAY_MS, MAXIMUM, RESTARTS_UNKNOWN, Version
 PART_MS = 3_600_000
 """Divides a day. A trace's gateways are never silent for longer."""
 IDENTITY = ["gateway_id", "date"]
+NAMES = (("ipTx", "tx"), ("ipRx", "rx"))
 PARTS = "gateway_id string, day int, part int, tx double, rx double, records long"
 Traffic = Callable[[Column, Column], Column]
 """From the record before and the record to a struct of tx and rx."""
 
 
 def parts_of(records: DataFrame, version: Version, *, lateness: str, once: bool = True) -> DataFrame:
-    """PARTS from records; those that come more than `lateness` after younger ones are dropped if this is a stream."""
+    """PARTS from records; those that come more than `lateness` after younger ones are dropped if this is a stream.
+
+    Not `once`: a *counter* that comes twice counts twice, and nothing is listed. It makes no difference to the others.
+    """
     timed = records.withColumn("time", F.timestamp_millis("date")).withWatermark("time", lateness)
-    return TRANSFORMS[version](each_once(timed) if once else timed)
+    return sums_of_counters(timed) if version is Version.COUNTER and not once else TRANSFORMS[version](timed)
 
 
-def each_once(records: DataFrame) -> DataFrame:
-    """A record is (gateway_id, date). A stream forgets which it has seen when the watermark has passed them."""
-    return records.dropDuplicatesWithinWatermark(IDENTITY) if records.isStreaming else records.dropDuplicates(IDENTITY)
+def sums_of_counters(records: DataFrame) -> DataFrame:
+    """The sum of what the records say, those that came twice included."""
+    sums = F.sum("ipTx").alias("tx"), F.sum("ipRx").alias("rx"), F.count("*").alias("records")
+    return _parts(records.groupBy("gateway_id", _window(1)).agg(*sums).withColumn("begin", _start_ms("window.start")))
 
 
 def traffic_from_counters(records: DataFrame) -> DataFrame:
-    """The sum of what the records say, in any order."""
-    sums = F.sum("ipTx").alias("tx"), F.sum("ipRx").alias("rx"), F.count("*").alias("records")
-    totals = records.groupBy("gateway_id", F.window("time", "1 day")).agg(*sums)
-    return totals.select("gateway_id", _day(_start_ms("window.start")).alias("day"), F.lit(0).alias("part"), "tx", "rx", "records")
+    """The sum of what the records say, each once."""
+    listed = _listed(records, "date", "ipTx", "ipRx", parts=1).withColumn("begin", _start_ms("window.start"))
+    said = [_sum_of("listed", name).alias(to) for name, to in NAMES]
+    return _parts(listed.select("gateway_id", "begin", *said, F.size("listed").cast("long").alias("records")))
 
 
 def traffic_from_cumulative(records: DataFrame) -> DataFrame:
@@ -65,15 +71,31 @@ TRANSFORMS = {
 }
 
 
+def _window(parts: int) -> Column:
+    """Windows of so many parts; one begins with each part."""
+    return F.window("time", f"{parts * PART_MS} milliseconds", f"{PART_MS} milliseconds")
+
+
+def _listed(records: DataFrame, *fields: str, parts: int) -> DataFrame:
+    """Each gateway's records of each window, by date, each date once; the date is the first field."""
+    found = F.collect_set(F.struct(*fields))
+    ordered = records.groupBy("gateway_id", _window(parts)).agg(found.alias("found")).withColumn("found", F.sort_array("found"))
+    first = F.filter("found", lambda record, place: ~F.get("found", place - 1)["date"].eqNullSafe(record["date"]))
+    return ordered.select("gateway_id", "window", first.alias("listed"))
+
+
 def _traffic_between(records: DataFrame, traffic: Traffic) -> DataFrame:
     """Each part's records and those of the part before it in order; what is counted is the traffic of the part's own."""
-    window = F.window("time", f"{2 * PART_MS} milliseconds", f"{PART_MS} milliseconds")
-    listed = F.array_sort(F.collect_list(F.struct("date", "ipTx", "ipRx", "restarts"))).alias("listed")
-    ordered = records.groupBy("gateway_id", window).agg(listed).withColumn("begin", _start_ms("window.start") + PART_MS)
+    ordered = _listed(records, "date", "ipTx", "ipRx", "restarts", parts=2).withColumn("begin", _start_ms("window.start") + PART_MS)
     own = F.size(F.filter("listed", lambda record: record["date"] >= F.col("begin"))).cast("long")
     counted = ordered.select("gateway_id", "begin", own.alias("records"), _steps(traffic).alias("steps")).where(F.col("records") > 0)
+    return _parts(counted.select("gateway_id", "begin", *[_sum_of("steps.traffic", to).alias(to) for _, to in NAMES], "records"))
+
+
+def _parts(sums: DataFrame) -> DataFrame:
+    """PARTS from sums and the millisecond at which each part begins."""
     part = (F.col("begin") % DAY_MS / PART_MS).cast("int").alias("part")
-    return counted.select("gateway_id", _day(F.col("begin")).alias("day"), part, _sum("tx"), _sum("rx"), "records")
+    return sums.select("gateway_id", F.floor(F.col("begin") / DAY_MS).cast("int").alias("day"), part, "tx", "rx", "records")
 
 
 def _steps(traffic: Traffic) -> Column:
@@ -84,8 +106,8 @@ def _steps(traffic: Traffic) -> Column:
     return F.filter(steps, lambda step: step["date"] >= F.col("begin"))
 
 
-def _sum(name: str) -> Column:
-    return F.aggregate("steps", F.lit(0.0), lambda total, step: total + step["traffic"][name]).alias(name)
+def _sum_of(listed: str, name: str) -> Column:
+    return F.aggregate(listed, F.lit(0.0), lambda total, each: total + each[name])
 
 
 def _rises(before: Column, after: Column) -> Column:
@@ -94,7 +116,7 @@ def _rises(before: Column, after: Column) -> Column:
     known = (before["restarts"] != RESTARTS_UNKNOWN) & (after["restarts"] != RESTARTS_UNKNOWN)
     fell_far = [(after[name] < before[name]) & (rise[name] > MAXIMUM / 2) for name in rise]
     restarted = F.when(known, before["restarts"] != after["restarts"]).otherwise(fell_far[0] | fell_far[1])
-    return F.struct(*[F.when(restarted, after[name]).otherwise(rise[name]).alias(to) for name, to in (("ipTx", "tx"), ("ipRx", "rx"))])
+    return F.struct(*[F.when(restarted, after[name]).otherwise(rise[name]).alias(to) for name, to in NAMES])
 
 
 def _volumes(before: Column, after: Column) -> Column:
@@ -104,7 +126,3 @@ def _volumes(before: Column, after: Column) -> Column:
 
 def _start_ms(name: str) -> Column:
     return F.unix_millis(F.col(name))
-
-
-def _day(milliseconds: Column) -> Column:
-    return F.floor(milliseconds / DAY_MS).cast("int")

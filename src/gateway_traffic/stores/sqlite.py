@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway_traffic.errors import ServiceError, UsageError
-from gateway_traffic.stores.store import NO_BATCH, TOP, DayTotal, Part, Top, Total
+from gateway_traffic.stores.store import NO_BATCH, TOP, Anomaly, DayTotal, Mean, Part, Top, Total
 
 WAIT_S = 10.0
 """How long a writer waits for another."""
@@ -22,10 +22,15 @@ create table if not exists traffic (
   day integer not null, gateway_id text not null, part integer not null, tx real not null, rx real not null, records integer not null,
   primary key (day, gateway_id, part)) without rowid;
 create index if not exists traffic_by_gateway on traffic (gateway_id, day);
+create table if not exists anomalies (
+  day integer not null, part integer not null, gateway_id text not null, score real not null,
+  primary key (day, part, gateway_id)) without rowid;
 create table if not exists batches (query text primary key, batch integer not null) without rowid;
 """
 SUMS = "sum(tx) as tx, sum(rx) as rx, sum(records) as records"
 UPSERT = "insert or replace into traffic (gateway_id, day, part, tx, rx, records) values (?, ?, ?, ?, ?, ?)"
+
+UPSERT_ANOMALY = "insert or replace into anomalies (gateway_id, day, part, score) values (?, ?, ?, ?)"
 
 
 class SqliteStore:
@@ -50,12 +55,13 @@ class SqliteStore:
             found = self._connection.execute("select batch from batches where query = ?", (query,)).fetchone()
         return int(found[0]) if found else NO_BATCH
 
-    def write(self, query: str, batch: int, parts: Sequence[Part]) -> None:
+    def write(self, query: str, batch: int, parts: Sequence[Part], anomalies: Sequence[Anomaly] = ()) -> None:
         """In one transaction: the parts and the batch's number."""
         with self._said(), self._transaction():
             if self.last_batch(query) >= batch:
                 return
             self._connection.executemany(UPSERT, parts)
+            self._connection.executemany(UPSERT_ANOMALY, anomalies)
             self._connection.execute("insert or replace into batches values (?, ?)", (query, batch))
 
     def days(self) -> list[DayTotal]:
@@ -83,6 +89,16 @@ class SqliteStore:
             for name in ("tx", "rx")
         )
         return Top(day, tuple((row[0], row[1]) for row in sent), tuple((row[0], row[1]) for row in received))
+
+    def means(self, day: int) -> list[Mean]:
+        """The mean over all gateways, for each part of a day."""
+        text = "select day, part, avg(tx), avg(rx), count(*) from traffic where day = ? group by part order by part"
+        return [Mean(*row) for row in self._ask(text, day)]
+
+    def anomalies(self, day: int) -> list[Anomaly]:
+        """A day's anomalies."""
+        text = "select gateway_id, day, part, score from anomalies where day = ? order by part, gateway_id"
+        return [Anomaly(*row) for row in self._ask(text, day)]
 
     def close(self) -> None:
         """Close the file."""

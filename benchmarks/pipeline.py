@@ -1,0 +1,253 @@
+"""How many records a second the counter job takes from Kafka into a store, and how long a record is on its way.
+
+    scripts/bench pipeline [--quick]
+
+Five million records of 200 gateways wait in two partitions, in JSON, one in 200 of them twice (with --quick 400 thousand). The job drains
+them into the embedded store with duplicates removed, then without looking for them, then into Cassandra with duplicates removed, and a
+plain loop of confluent-kafka in one process of Python does the same sums. Rates are of the job's own time, from its first batch's start
+to its last batch's end, without Spark's start. Then records come at a steady rate for two minutes after half a minute of warming up:
+`steady_per_s` is that rate if the lag does not grow, by the 95 % interval of its slope, otherwise 0. At half of it a record's time from
+its creation to the end of the batch that has it in the store is taken. One broker, the job, and what produces share this machine.
+The last line is one JSON object. It takes about eight minutes, with --quick two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from gateway_traffic.ingest.forwarder import make_topics
+from gateway_traffic.records import DAY_MS
+from gateway_traffic.stores.opening import open_store
+from streambed import artifacts
+from streambed.lone_broker import lone_broker
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+TOPIC = "traffic-counter"
+GATEWAYS = 200
+COPIES = 200
+"""One record in so many comes twice."""
+START_MS = 1_704_067_200_000
+BATCH = 1_000_000
+JAVA = ("-Xmx3g", "-Xss4m", "-XX:-UsePerfData", "-XX:+UseParallelGC")
+CHUNK_S = 0.01
+
+
+class Size(NamedTuple):
+    """How much is measured."""
+
+    records: int
+    rate: int
+    warm_s: int
+    steady_s: int
+    half_s: int
+
+
+class Span(NamedTuple):
+    """A batch: when it began and ended, and how many records it had."""
+
+    begin: float
+    end: float
+    records: int
+
+
+WHOLE = Size(records=5_000_000, rate=60_000, warm_s=30, steady_s=120, half_s=40)
+QUICK = Size(records=400_000, rate=10_000, warm_s=10, steady_s=20, half_s=10)
+
+
+def main(size: Size) -> None:
+    """Everything once."""
+    from lone_cassandra import lone_cassandra
+
+    with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker:
+        folder = Path(name)
+        make_topics(broker.bootstrap, [TOPIC, "steady", "half"], partitions=2, replicas=1, within_s=30.0)
+        produce(broker.bootstrap, TOPIC, size.records)
+        found: dict[str, float] = {"plain_per_s": round(plain(broker.bootstrap, size.records))}
+        found["drain_per_s"] = round(drained(folder / "once", broker.bootstrap, size.records))
+        found["drain_with_duplicates_per_s"] = round(drained(folder / "twice", broker.bootstrap, size.records, "--duplicates"))
+        found["vs_plain"] = round(found["drain_per_s"] / found["plain_per_s"], 3)
+        with lone_cassandra(folder / "cassandra") as server:
+            store = f"cassandra://{server.address}/pipeline"
+            found["cassandra_per_s"] = round(drained(folder / "ring", broker.bootstrap, size.records, store=store))
+        found |= steady(folder / "steady", broker.bootstrap, size)
+        found |= latencies(folder / "half", broker.bootstrap, size.rate // 2, size)
+    print(json.dumps({"bench": "pipeline", "records": size.records, **found}))
+
+
+def produce(bootstrap: str, topic: str, count: int, *, rate: float = 0.0) -> float:
+    """Each gateway reports once a minute; at a rate, or as fast as it goes. Gives when the first record was made."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20 if rate else 50, "queue.buffering.max.messages": 1_000_000})
+    headers = [("schema", b"json.2")]
+    begin, chunk = time.time(), int(rate * CHUNK_S) or count
+    for number in range(count):
+        if rate and number % chunk == 0 and (early := begin + number / rate - time.time()) > 0:
+            time.sleep(early)
+            producer.poll(0)
+        key, value = record(number)
+        while True:
+            try:
+                producer.produce(topic, value, key, headers=headers)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    assert producer.flush(120) == 0
+    return begin
+
+
+def record(number: int) -> tuple[bytes, bytes]:
+    """Key and value; now and then what was sent just before."""
+    number -= number % COPIES == COPIES - 1
+    key = b"gw-%06d" % (number * 7 % GATEWAYS)
+    date = START_MS + number // GATEWAYS * 60_000 + number % GATEWAYS
+    return key, b'{"gateway_id":"%b","date":%d,"ipTx":%d.0,"ipRx":%d.0,"restarts":0}' % (key, date, number % 9973, number % 99991)
+
+
+def plain(bootstrap: str, count: int) -> float:
+    """Records a second of a loop that sums and removes duplicates."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "plain", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(2)])
+    seen: set[tuple[str, int]] = set()
+    sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    read, began = 0, time.monotonic()
+    while read < count:
+        for message in consumer.consume(10_000, 1.0):
+            read += 1
+            fields = orjson.loads(message.value())
+            identity = fields["gateway_id"], fields["date"]
+            if identity not in seen:
+                seen.add(identity)
+                total = sums[identity[0], identity[1] // DAY_MS]
+                total[0] += fields["ipTx"]
+                total[1] += fields["ipRx"]
+    rate = count / (time.monotonic() - began)
+    consumer.close()
+    return rate
+
+
+def drained(folder: Path, bootstrap: str, count: int, *options: str, store: str = "") -> float:
+    """Records a second of the job over all that waits."""
+    address = store or f"{folder}/traffic.db"
+    with job(folder, bootstrap, address, "--trigger", "once", "--offsets-per-batch", str(BATCH), *options) as process:
+        assert process.wait() == 0, (folder / "log").read_text()[-2000:]
+    wanted = count if "--duplicates" in options else count - count // COPIES
+    assert stored(address) == wanted, (stored(address), wanted)
+    spans = batches(folder)
+    rate = sum(span.records for span in spans) / (spans[-1].end - spans[0].begin)
+    print(folder.name, round(rate), [(span.records, round(span.end - span.begin, 1)) for span in spans], file=sys.stderr)
+    return rate
+
+
+def steady(folder: Path, bootstrap: str, size: Size) -> dict[str, float]:
+    """The lag's slope, in records a second, at a steady rate."""
+    spans, begin = flowing(folder, bootstrap, size.rate, size.warm_s + size.steady_s)
+    done = np.cumsum([span.records for span in spans])
+    ends = np.array([span.end for span in spans]) - begin
+    lags = size.rate * ends - done
+    chosen = (ends > size.warm_s) & (ends < size.warm_s + size.steady_s)
+    slope, margin = slope_of(ends[chosen], lags[chosen])
+    holds = slope - margin <= 0
+    figures = {"steady_per_s": size.rate if holds else 0, "lag_slope": round(slope), "lag_slope_95": round(margin)}
+    return figures | {"lag_records": round(float(np.median(lags[chosen]))), "steady_batches": int(chosen.sum())}
+
+
+def latencies(folder: Path, bootstrap: str, rate: int, size: Size) -> dict[str, float]:
+    """From a record's creation to the end of its batch."""
+    spans, begin = flowing(folder, bootstrap, rate, size.warm_s + size.half_s)
+    ends = np.repeat([span.end for span in spans], [span.records for span in spans])
+    made = begin + np.arange(len(ends)) / rate
+    waited = (ends - made)[made > begin + size.warm_s]
+    return {"half_per_s": rate} | {f"half_p{part}_ms": round(float(np.percentile(waited, part)) * 1000) for part in (50, 99)}
+
+
+def flowing(folder: Path, bootstrap: str, rate: int, lasts_s: int) -> tuple[list[Span], float]:
+    """The batches while records come at a rate, and when the first was made. The job has started before."""
+    topic = folder.name
+    with job(folder, bootstrap, f"{folder}/traffic.db", "--topic", topic, "--trigger", "200 milliseconds") as process:
+        produce(bootstrap, topic, COPIES)
+        until(lambda: process.poll() is not None or ((folder / "traffic.db").exists() and stored(f"{folder}/traffic.db") > 0))
+        begin = produce(bootstrap, topic, rate * lasts_s, rate=rate)
+        until(lambda: process.poll() is not None or stored(f"{folder}/traffic.db") >= rate * lasts_s * (1 - 1 / COPIES), within_s=120)
+        assert process.poll() is None, (folder / "log").read_text()[-2000:]
+    return [span for span in batches(folder) if span.begin >= begin - 0.2 and span.records], begin
+
+
+@contextmanager
+def job(folder: Path, bootstrap: str, store: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The job, as streambed's spark_job starts a script; it dies with the block."""
+    (folder / "run" / "gates").mkdir(parents=True)
+    (folder / "run" / "gates" / "servers").touch()
+    words = ["--bootstrap", bootstrap, "--version", "counter", "--checkpoint", f"{folder}/checkpoint", "--store", store, "--no-tops"]
+    order = {
+        "java": artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=JAVA),
+        "settings": {"spark.master": "local[2]", "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"{folder}/events",
+                     "spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false", "spark.ui.enabled": "false"},
+        "job": str(ROOT / "src" / "gateway_traffic" / "__main__.py"),
+        "args": ["job", *words, *options],
+    }  # fmt: skip
+    driver = Path(artifacts.__file__).parent / "agents" / "spark_driver.py"
+    environment = {**os.environ, "STREAMBED_RUN": f"{folder}/run", "STREAMBED_PROCESS": "job"}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([sys.executable, driver, json.dumps(order)], stdout=log, stderr=log, env=environment, cwd=folder)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def batches(folder: Path) -> list[Span]:
+    """Those of the traffic's query, from Spark's event log."""
+    spans = []
+    for line in next((folder / "events").iterdir()).read_text().splitlines():
+        if "QueryProgressEvent" in line[:200]:
+            event: dict[str, Any] = json.loads(line)
+            progress = json.loads(event["progress"]) if isinstance(event["progress"], str) else event["progress"]
+            took_s = progress["durationMs"].get("triggerExecution", 0) / 1000
+            records = sum(source["numInputRows"] for source in progress["sources"])
+            begin = datetime.fromisoformat(progress["timestamp"]).timestamp()
+            spans.append(Span(begin, begin + took_s, records))
+    return spans
+
+
+def stored(address: str) -> int:
+    """How many records a store has."""
+    store = open_store(address, read_only=True)
+    try:
+        return sum(day.records for day in store.days())
+    finally:
+        store.close()
+
+
+def slope_of(times: np.ndarray, lags: np.ndarray) -> tuple[float, float]:
+    """By least squares, and half of its 95 % interval."""
+    centred = times - times.mean()
+    slope = float(centred @ lags / (centred @ centred))
+    residuals = lags - lags.mean() - slope * centred
+    return slope, 1.96 * float(np.sqrt(residuals @ residuals / (len(times) - 2) / (centred @ centred)))
+
+
+def until(condition: Any, *, within_s: float = 60.0) -> None:
+    """Wait for a condition."""
+    end = time.monotonic() + within_s
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main(QUICK if "--quick" in sys.argv[1:] else WHOLE)
