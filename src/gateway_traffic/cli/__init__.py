@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from gateway_traffic.cli import clients, jobs, servers, tracing
+from gateway_traffic.cli import auditing, clients, jobs, servers, tracing
 from gateway_traffic.errors import GatewayTrafficError, UsageError
 
 WRONG_USAGE = 64
@@ -28,6 +28,9 @@ app.command()(clients.send)
 app.command()(tracing.answer)
 app.command()(jobs.job)
 app.command()(jobs.top)
+app.command()(auditing.watch)
+app.command()(auditing.audit)
+app.command()(auditing.latency)
 
 
 def main() -> None:
