@@ -12,7 +12,7 @@ from streambed import Run
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "gateways"
-UNHURRIED = ("--set", "components.delay.argv.7=600", "--set", "drain=4min", "--set", "ready=4min")
+UNHURRIED = ("--set", "components.delay.argv.7='600'", "--set", "drain=4min", "--set", "ready=4min")
 """Other tests' leftovers may keep the machine busy: here it is about what the store holds, not about how soon."""
 
 

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from gateway_traffic.cli import auditing, clients, jobs, servers, tracing
+from gateway_traffic.cli import auditing, clients, jobs, paging, running, servers, tracing
 from gateway_traffic.errors import GatewayTrafficError, UsageError
 
 WRONG_USAGE = 64
@@ -31,6 +31,8 @@ app.command()(jobs.top)
 app.command()(auditing.watch)
 app.command()(auditing.audit)
 app.command()(auditing.latency)
+app.command()(paging.page)
+app.command()(running.run)
 
 
 def main() -> None:
