@@ -8,6 +8,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -100,3 +101,17 @@ def test_a_browser_shows_the_busiest_gateways(url, browser, tmp_path):
     assert done.stdout.count('<div class="bar"') == 20
     assert '<p id="script-errors" role="alert"></p>' in done.stdout
     assert "gw-000029" in done.stdout and "29 GB" in done.stdout
+
+
+def test_what_is_unusual_is_shown_if_the_store_knows_it(store):
+    class Anomaly(NamedTuple):
+        gateway_id: str
+        day: int
+        part: int
+        score: float
+
+    store.anomalies = lambda day: [Anomaly("gw-1", day, 3, 4.5), Anomaly("gw-2", day, 7, 9.0)]
+    state = State(store, lambda: None)
+    state.look(1.0)
+
+    assert [each["gateway_id"] for each in state.shown()["anomalies"]] == ["gw-2", "gw-1"]

@@ -52,13 +52,14 @@ class State:
             "bytes_per_s": bytes_per_s,
             "lag": self._looks[-1].lag if self._looks else None,
             "course": [rates(list(self._looks)[: end + 1])[0] for end in range(len(self._looks))],
-            "anomalies": self._anomalies(),
+            "anomalies": self._anomalies(day.day) if day else [],
         }
 
-    def _anomalies(self) -> list[dict[str, Any]]:
-        """Those that the store knows, newest first. Not every store has a detector that writes into it."""
+    def _anomalies(self, day: int) -> list[dict[str, Any]]:
+        """The oddest of a day. Not every store has a detector that writes into it."""
         known = getattr(self._store, "anomalies", None)
-        return [each._asdict() for each in known()][:ANOMALIES_SHOWN] if known else []
+        found = sorted(known(day), key=lambda each: -each.score) if known else []
+        return [{"gateway_id": each.gateway_id, "hour": each.part, "score": each.score} for each in found[:ANOMALIES_SHOWN]]
 
 
 def rates(looks: Sequence[Look]) -> tuple[float, float]:
