@@ -125,7 +125,7 @@ def feed(bootstrap: str, topic: str, rows: Sequence[tuple[bytes, bytes]], rate: 
     )
     began, due = time.monotonic(), 0.0
     for number, (key, value) in enumerate(rows):
-        if rate is not None and number >= due:
+        while rate is not None and number >= due:
             time.sleep(CHUNK_S)
             producer.poll(0)
             due = _due(rate, time.monotonic() - began)
@@ -146,9 +146,7 @@ def _due(rate: Callable[[float], float], elapsed_s: float, step_s: float = 0.1) 
 
 
 @contextmanager
-def feeding(
-    bootstrap: str, topic: str, rows: Sequence[tuple[bytes, bytes]], rate: Callable[[float], float]
-) -> Iterator[threading.Thread]:
+def feeding(bootstrap: str, topic: str, rows: Sequence[tuple[bytes, bytes]], rate: Callable[[float], float]) -> Iterator[threading.Thread]:
     """Feed from a thread while the block runs."""
     thread = threading.Thread(target=feed, args=(bootstrap, topic, rows, rate), daemon=True)
     thread.start()

@@ -20,7 +20,9 @@ def points(rows: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
     made = []
     for key, group in rows.group_by(by, maintain_order=True):
         summary = summary_of(group[value].to_list())
-        made.append(dict(zip(by, key, strict=True)) | {value: summary.mean, "low": summary.low, "high": summary.high, "repetitions": len(group)})
+        made.append(
+            dict(zip(by, key, strict=True)) | {value: summary.mean, "low": summary.low, "high": summary.high, "repetitions": len(group)}
+        )
     return pl.DataFrame(made)
 
 
@@ -57,4 +59,6 @@ def markdown(table: pl.DataFrame) -> str:
 def _shown(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:,.3g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}" if isinstance(value, float) else str(value)
+    return (
+        f"{value:,.3g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}" if isinstance(value, float) else str(value)
+    )
