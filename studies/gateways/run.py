@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 import tempfile
 import time
@@ -62,7 +63,7 @@ def readme(into: Path) -> str:
     parts = [HEAD]
     for name in NAMES:
         experiment, file = importlib.import_module(f"experiments.{name}"), into / f"{name}.csv"
-        parts.append(f"## {experiment.TITLE}\n\n*{experiment.CLAIM}*\n")
+        parts.append(f"## {experiment.TITLE}\n\n> {experiment.CLAIM}\n")
         if not file.exists():
             parts.append("Not measured yet.\n")
             continue
@@ -78,6 +79,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small form that shows only that it works; nothing is kept")
     parser.add_argument("--repetitions", type=int, default=3)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # So that broker and Spark end with it.
     with tempfile.TemporaryDirectory() as scratch:
         into = Path(scratch) if asked.quick else results.RESULTS
         for name in NAMES if asked.name == "all" else () if asked.name == "readme" else (asked.name,):
