@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import altair as alt
 import harness
 import numpy as np
 import polars as pl
 import results
 
+from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version
 from streambed.statistics import student
 
@@ -61,13 +64,13 @@ def stable(bench: harness.Bench, partitions: int, rate: int, interval_s: float) 
     """Batches fit into the interval at the median, and the lag's slope is not above zero by its 95 % interval."""
     probe_s = 4.0 if bench.quick else PROBE_S
     topic = f"live-{bench.fresh('live').name}"
-    harness.make_topics(bench.broker.bootstrap, [topic, f"{topic}-dead"], partitions=partitions, replicas=1, within_s=30.0)
+    make_topics(bench.broker.bootstrap, [topic, f"{topic}-dead"], partitions=partitions, replicas=1, within_s=30.0)
     records = harness.payloads(Version.CUMULATIVE, "json.2", int(rate * probe_s))
     options = {"trigger": f"{int(interval_s * 1000)} milliseconds", "shuffle": partitions}
     with harness.query(bench, topic, Version.CUMULATIVE, **options) as running:
         harness.wait(lambda: bool(running.recentProgress), running)
         with harness.feeding(bench.broker.bootstrap, topic, records, lambda _: rate) as feeder:
-            began_s = harness.time.time()
+            began_s = time.time()
             harness.wait(lambda: not feeder.is_alive(), running)
         batches = [batch for batch in harness.batches_of(running) if began_s + WARM_S < batch.ended_s < began_s + probe_s]
     return bool(batches) and float(np.median([batch.seconds for batch in batches])) <= interval_s and not _grows(batches, rate, began_s)
