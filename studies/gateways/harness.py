@@ -89,7 +89,11 @@ def spark_session(folder: Path, java_flags: Sequence[str], settings: dict[str, s
     jvm = start_gateway(spark_command(find_java(), pyspark_home=find_pyspark(), flags=list(java_flags)), folder)
     try:
         own = {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": f"{folder}/warehouse", "spark.local.dir": f"{folder}/local"}
-        own |= {"spark.eventLog.enabled": "false", "spark.sql.streaming.numRecentProgressUpdates": "1000"}
+        own |= {
+            "spark.eventLog.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        }
         spark = jobs.session(name="study", master="local[2]", partitions=2, state_store="hdfs", settings=own | (settings or {}))
         spark.sparkContext.setLogLevel("ERROR")
         yield spark
