@@ -96,7 +96,7 @@ def table(found: pl.DataFrame) -> pl.DataFrame:
 
 def chart(found: pl.DataFrame) -> alt.Chart:
     """Batch time over interval, and the stable line."""
-    shown = table(found)
+    shown = table(found).drop("shortest_stable_s")  # It may be infinite, which plots do not know.
     titles = {"interval_s": "batch interval (s)", "seconds": f"batch time (s) at {RATE:,} records/s"}
     line = pl.DataFrame({"interval_s": [0.0, shown["interval_s"].max()], "seconds": [0.0, shown["interval_s"].max()]})
     stable_line = alt.Chart(line).mark_line(strokeDash=[4, 4], color="grey").encode(x="interval_s:Q", y="seconds:Q")
@@ -108,7 +108,9 @@ def verdict(found: pl.DataFrame) -> str:
     said = []
     for (partitions,), group in table(found).group_by("partitions", maintain_order=True):
         fit = np.polyfit(group["interval_s"], group["seconds"], 1) if len(group) > 1 else (float("nan"), float("nan"))
-        said.append(f"{partitions}: {fit[1]:.2f} s + {fit[0]:.3f} × interval, stable from {group['shortest_stable_s'][0]:g} s on")
+        shortest_s = group["shortest_stable_s"][0]
+        stable_from = f"stable from {shortest_s:g} s on" if np.isfinite(shortest_s) else "none was stable"
+        said.append(f"{partitions}: {fit[1]:.2f} s + {fit[0]:.3f} × interval, {stable_from}")
     return (
         f"Measured at {RATE:,}/s, by partitions: {'; '.join(said)} (of "
         f"{', '.join(f'{each:g}' for each in TRIED_S)} s tried). An interval is called "

@@ -48,5 +48,6 @@ def verdict(found: pl.DataFrame) -> str:
     ]
     return (
         f"Measured: {'; '.join(said)}. With one replica the partition is away until its broker is back, and its disk still has what was "
-        "acknowledged (a kill, not a power cut); with three another broker leads after the controller has noticed."
+        "acknowledged (a kill, not a power cut); with three another broker leads after the controller has noticed. Those in the log "
+        "twice are the gateways' own: one record in 200 of a trace is sent twice."
     )
