@@ -34,7 +34,7 @@ JAVA = ("-Xmx2g", "-Xss4m", "-XX:-UsePerfData", "-XX:+UseParallelGC")
 """The whole compiler, unlike in a box, where programs start often and run for a short time."""
 WARM = 2
 """First batches of a query, which are not counted."""
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 CHUNK_S = 0.01
 
 
