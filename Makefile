@@ -6,8 +6,8 @@ help: ## show this
 setup: ## install everything into .venv and the cache of this user
 	@scripts/setup
 
-demo: setup ## run the word count on an emulated network
-	@.venv/bin/streambed run examples/word_count/experiment.yaml
+demo: setup ## run the pipeline of home gateways on an emulated network
+	@.venv/bin/streambed run examples/gateways/demo.yaml
 
 test: ## set up, check style and run every test
 	@scripts/setup --for-tests

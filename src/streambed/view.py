@@ -37,18 +37,39 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+class Growing:
+    """A file to which others add lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+
+    def new(self) -> list[bytes]:
+        """The whole lines that were added since the last call."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._at += len(whole) + len(newline)
+        return whole.splitlines()
+
+
 class Happenings:
     """The events of a run as lines for people, each given once."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._path = Path(plan.directory) / "history" / EVENTS
-        self._at = 0
+        directory = Path(plan.directory)
+        self._events = Growing(directory / "history" / EVENTS)
+        shown = [name for name, found in plan.declaration["components"].items() if found.get("show")]
+        self._shown = {name: Growing(directory / "logs" / f"{file_name(name)}.log") for name in shown}
         self._start_ns: int | None = None
         self.phase = "build"
 
     def new(self) -> Iterator[str]:
         """The lines of what happened since the last call."""
+        yield from self._said()
         for event in self._unread():
             self._start_ns = self._start_ns or event["time"]
             kind = event["event"]
@@ -58,14 +79,12 @@ class Happenings:
                 yield f"{clock(event['time'] - self._start_ns)} {self._line(kind, event)}"
 
     def _unread(self) -> Iterator[dict[str, Any]]:
-        if not self._path.exists():
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._at)
-            whole, newline, _ = file.read().rpartition(b"\n")
-        self._at += len(whole) + len(newline)
-        for line in whole.splitlines():
-            yield json.loads(line)
+        return map(json.loads, self._events.new())
+
+    def _said(self) -> Iterator[str]:
+        """What programs printed whose output is to be shown."""
+        for name, log in self._shown.items():
+            yield from (f"{name} | {line.decode(errors='replace')}" for line in log.new())
 
     def _line(self, kind: str, event: dict[str, Any]) -> str:
         if kind == "phase":

@@ -44,7 +44,11 @@ def test_a_trace_is_made_and_its_answer_shown(gateway_traffic, tmp_path):
 
 def test_help_tells_every_verb(gateway_traffic):
     told = gateway_traffic("--help").stdout
-    assert [verb for verb in ("trace", "topics", "serve", "token", "send", "answer", "job", "top") if verb not in told] == []
+    assert [
+        verb
+        for verb in ("trace", "topics", "serve", "token", "send", "answer", "job", "top", "watch", "audit", "latency", "page", "run")
+        if verb not in told
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from gateway_traffic.cli import archives, clients, jobs, looking, servers, tracing
+from gateway_traffic.cli import archives, auditing, clients, jobs, looking, paging, running, servers, tracing
 from gateway_traffic.errors import GatewayTrafficError, UsageError
 
 WRONG_USAGE = 64
@@ -33,6 +33,11 @@ app.command()(looking.anomalies)
 app.command()(archives.batch)
 app.command()(archives.agree)
 app.command()(archives.train)
+app.command()(auditing.watch)
+app.command()(auditing.audit)
+app.command()(auditing.latency)
+app.command()(paging.page)
+app.command()(running.run)
 
 
 def main() -> None:

@@ -146,7 +146,7 @@ def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
 
 
 def drain(world: LiveWorld, cast: Cast) -> None:
-    """Wait until every reader has caught up; then let the witness read the checked topics back."""
+    """Wait until every reader has caught up; then let the witness read the checked topics back, and commands judge what there is."""
     began_ns = now_ns()
     world.record("phase", phase="drain")
     asked = Drain(world, cast.components)
@@ -155,11 +155,11 @@ def drain(world: LiveWorld, cast: Cast) -> None:
     else:
         world.record("drain_incomplete", waits=asked.waits)
     final_states(world, cast.components)
-    witnesses = [process for process in world.processes.values() if process.spec.starts == "drain"]
-    for witness in witnesses:
-        witness.start()
-    if not world.wait(lambda: not any(witness.alive for witness in witnesses), limit_s=WITNESS_S_MAX):
-        world.record("witness_incomplete", says=f"the witness did not finish reading within {WITNESS_S_MAX:g} s")
+    late = [process for process in world.processes.values() if process.spec.starts == "drain"]
+    start_processes(world, "drain")
+    if not world.wait(lambda: not any(process.alive for process in late), limit_s=WITNESS_S_MAX):
+        names = ", ".join(process.name for process in late if process.alive)
+        world.record("witness_incomplete", says=f"{names} did not end within {WITNESS_S_MAX:g} s after the drain")
 
 
 def stop(world: LiveWorld, cast: Cast) -> None:

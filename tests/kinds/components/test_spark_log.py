@@ -73,3 +73,11 @@ def test_a_log_that_spark_renamed_is_not_read_twice(tmp_path):
     (tmp_path / "app.inprogress").rename(tmp_path / "app")
 
     assert log.take_batches() == []
+
+
+def test_of_several_queries_that_read_one_topic_the_slowest_counts(tmp_path):
+    ahead = {**PROGRESS["progress"], "id": "letters", "sources": [{"startOffset": None, "endOffset": {"lines": {"0": 9, "1": 1}}}]}
+
+    log = log_of(tmp_path, PROGRESS, {**PROGRESS, "progress": ahead})
+
+    assert log.positions() == {"lines": {"0": 5, "1": 1}}

@@ -21,7 +21,7 @@ from streambed.world import Missing, World
 
 @declared
 class Command(OnOneNode):
-    """Runs `argv` on `node`: as a server from the start, once the servers answer, or when the load begins.
+    """Runs `argv` on `node`: as a server from the start, once the servers answer, when the load begins, or after the drain.
 
     `argv` and `env` may refer to the world.
     """
@@ -37,12 +37,15 @@ class Command(OnOneNode):
     env: dict[str, str] = Field(default_factory=dict)
     cwd: str = ""
     """The folder that it runs in; default: that of the declaration."""
-    starts: Literal["start", "ready", "load"] = "ready"
-    """When it is started: at once, so that others wait for it; as soon as all servers answer; or when the load begins."""
+    starts: Literal["start", "ready", "load", "drain"] = "ready"
+    """When it is started: at once, so that others wait for it; as soon as all servers answer; when the load begins; or after all
+    have caught up, and then the run waits for its end."""
     ready: ReadySign | None = None
     """What tells that it is ready; default: that it was started."""
     ends: Literal["any", "running", "ended"] = "any"
     """How it must be when the load is over and drained: still running, or ended; otherwise the run fails."""
+    show: bool = False
+    """What it prints is shown while the run goes on."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
@@ -50,8 +53,10 @@ class Command(OnOneNode):
 
     @model_validator(mode="after")
     def _possible(self) -> Command:
-        if self.ready and self.starts == "load":
-            raise ValueError("nobody waits for a command that starts with the load: leave `ready` out, or let it start earlier")
+        if self.ready and self.starts in ("load", "drain"):
+            raise ValueError("nobody waits for a command that starts with the load or later: leave `ready` out, or let it start earlier")
+        if self.ends != "any" and self.starts == "drain":
+            raise ValueError("the run waits for the end of a command that starts after the drain: leave `ends` out")
         return self
 
     @property

@@ -26,7 +26,8 @@ class SparkLog:
         self._read_to: dict[str, int] = {}
         self._reported: dict[str, bool] = {}
         self._batches: list[dict[str, Any]] = []
-        self._positions: dict[str, dict[str, int]] = {}
+        self._positions: dict[str, dict[tuple[str, str], int]] = {}
+        """By query: several of a job may read one topic."""
         self._lock = threading.Lock()
 
     def missing(self) -> str:
@@ -46,10 +47,14 @@ class SparkLog:
             return batches
 
     def positions(self) -> dict[str, dict[str, int]]:
-        """How far its finished batches have come in each partition of each topic that it reads."""
+        """How far its finished batches have come in each partition of each topic that it reads; of several queries, the slowest."""
         with self._lock:
             self._follow()
-            return {topic: dict(parts) for topic, parts in self._positions.items()}
+            slowest: dict[str, dict[str, int]] = {}
+            for (topic, part), end in (place for places in self._positions.values() for place in places.items()):
+                parts = slowest.setdefault(topic, {})
+                parts[part] = min(end, parts.get(part, end))
+            return slowest
 
     def _follow(self) -> None:
         if self._renew:
@@ -79,8 +84,8 @@ class SparkLog:
             self._reported[progress["id"]] = True
             batch = batch_of(progress)
             self._batches.append(batch)
-            for topic, parts in batch["offsets"].items():
-                self._positions.setdefault(topic, {}).update({part: end for part, (_, end) in parts.items()})
+            ends = {(topic, part): end for topic, parts in batch["offsets"].items() for part, (_, end) in parts.items()}
+            self._positions.setdefault(progress["id"], {}).update(ends)
 
 
 def batch_of(progress: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""Watching a store, and judging it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+from typer import Argument, Exit, Option
+
+from gateway_traffic import auditing, traces
+from gateway_traffic.cli.jobs import StoreAddress, table_of
+from gateway_traffic.errors import UsageError
+from gateway_traffic.records import Version
+from gateway_traffic.stores.opening import open_store
+from gateway_traffic.stores.store import DayTotal, TrafficStore
+
+DIFFERS = 1
+Ledgers = Annotated[list[Path], Option("--ledger", help="A client's ledger; may be repeated.")]
+Counts = Annotated[Path, Option(help="CSV file with how many records the store held, and when.")]
+
+
+def watch(
+    store: StoreAddress = "traffic.db",
+    counts: Annotated[Path | None, Option(help="CSV file for how many records the store held, and when.")] = None,
+    every: Annotated[float, Option(help="Seconds between two looks.", min=0.01)] = 0.2,
+    show_every: Annotated[float, Option(help="At least so many seconds between two tables.", min=0.0)] = 0.0,
+    within: Annotated[float, Option(help="Seconds until the store must be there.")] = 120.0,
+) -> None:
+    """Show the ten busiest gateways whenever the store has changed, until stopped."""
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    with contextlib.ExitStack() as stack:
+        opened = _opened(store, stopping, within)
+        if opened is None:
+            return
+        stack.callback(opened.close)
+        file = stack.enter_context(counts.open("w")) if counts else None
+        _look_on(opened, file, stopping, every, show_every)
+
+
+def _opened(store: str, stopping: threading.Event, within: float) -> TrafficStore | None:
+    """The store once there is one; None if the user stopped waiting."""
+    end = time.monotonic() + within
+    while not stopping.wait(0.1):
+        try:
+            opened = open_store(store, read_only=True)
+            opened.days()  # A file may be there before its tables are.
+            return opened
+        except Exception as error:
+            if time.monotonic() > end:
+                raise UsageError(f"the store {store} was not there within {within:g} s: {error}") from None
+    return None
+
+
+def _look_on(store: TrafficStore, file: TextIO | None, stopping: threading.Event, every: float, show_every: float) -> None:
+    console, shown, shown_s = Console(), [DayTotal(0, 0.0, 0.0, 0)], 0.0
+    print(",".join(auditing.COUNTS), file=file, flush=True) if file else None
+    while True:
+        ended = stopping.wait(every)
+        days = store.days()
+        if file:
+            print(f"{time.monotonic_ns()},{sum(day.records for day in days)}", file=file, flush=True)
+        if days and days != shown and (ended or time.monotonic() - shown_s >= show_every):
+            console.print(table_of(store, _busiest(days, shown)))
+            shown, shown_s = days, time.monotonic()
+        if ended:
+            return
+
+
+def _busiest(days: list[DayTotal], before: list[DayTotal]) -> int:
+    """The day to which most records were added."""
+    held = {day.day: day.records for day in before}
+    return max(days, key=lambda day: (day.records - held.get(day.day, 0), day.day)).day
+
+
+def audit(
+    trace: Annotated[Path, Argument(help="The trace that was sent.")],
+    ledger: Ledgers,
+    store: StoreAddress = "traffic.db",
+    version: Annotated[Version, Option(help="What was sent.")] = Version.COUNTER,
+) -> None:
+    """Compare the store with the exact answer for what the clients' ledgers call acknowledged. Exit status 1 if they differ."""
+    opened = open_store(store, read_only=True)
+    try:
+        found = auditing.audit(traces.read(trace), auditing.read_ledgers(ledger), opened, version)
+    finally:
+        opened.close()
+    print(found.says)
+    if found.differences:
+        raise Exit(DIFFERS)
+
+
+def latency(
+    ledger: Ledgers,
+    counts: Counts,
+    p99: Annotated[float | None, Option(help="Seconds within which 99 of 100 records must be in the store.")] = None,
+) -> None:
+    """Show how long records took from when they were due until the store had them. Exit status 1 if that is too long."""
+    try:
+        found = pl.read_csv(counts, schema=auditing.COUNTS)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UsageError(f"{counts} is no file of `gateway-traffic watch --counts`: {error}") from None
+    seconds, missing = auditing.latencies_s(auditing.read_ledgers(ledger), found)
+    if not len(seconds):
+        raise UsageError("the watch saw none of the acknowledged records in the store")
+    median, tail, longest = np.quantile(seconds, [0.5, 0.99, 1.0])
+    limit = f"; limit p99 {p99:g} s" if p99 is not None else ""
+    unseen = f"; {missing:,} were never seen there" if missing else ""
+    print(f"due to store p50 {median:.2f} s, p99 {tail:.2f} s, max {longest:.2f} s over {len(seconds):,} records{limit}{unseen}")
+    if missing or (p99 is not None and tail > p99):
+        raise Exit(DIFFERS)

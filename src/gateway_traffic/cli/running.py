@@ -1,0 +1,101 @@
+"""The whole pipeline in one command, wherever it is to run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from typer import Exit, Option
+
+from gateway_traffic import traces
+from gateway_traffic.cli.auditing import DIFFERS
+from gateway_traffic.cli.jobs import table_of
+from gateway_traffic.errors import UsageError
+from gateway_traffic.pipeline import Pipeline, carry_out
+from gateway_traffic.records import Version
+from gateway_traffic.stores.opening import open_store
+
+LOCAL_SPARK = "local[2]"
+
+
+class Target(StrEnum):
+    """Where the pipeline runs."""
+
+    BOX = "box"
+    LOCAL = "local"
+    CLUSTER = "cluster"
+
+
+def run(
+    target: Annotated[
+        Target, Option(help="box: on a network emulated by streambed; local: your Kafka, Spark in a process here; cluster: both are yours.")
+    ],
+    bootstrap: Annotated[str, Option(help="local, cluster: Kafka's address.")] = "",
+    spark_master: Annotated[str, Option(help="cluster: Spark's address, spark://HOST:PORT; local: local[2] unless given.")] = "",
+    folder: Annotated[Path, Option(help="For what the run makes; must be empty.")] = Path("gateways-run"),
+    store: Annotated[str, Option(help="The store. Default: traffic.db in the folder.")] = "",
+    version: Annotated[Version, Option(help="What is sent.")] = Version.COUNTER,
+    gateways: Annotated[int, Option(help="How many homes.", min=1)] = 200,
+    days: Annotated[float, Option(help="How many days of theirs.")] = 0.05,
+    seed: Annotated[int, Option(help="Of the trace.")] = 1,
+    rate: Annotated[float, Option(help="Records a second.", min=1)] = 500.0,
+    partitions: Annotated[int, Option(help="Of the topics, if they are not there.", min=1)] = 2,
+    prefix: Annotated[str, Option(help="Of the topics: use a new one if records of other runs are there.")] = "traffic",
+    setting: Annotated[list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")] = None,
+    drain: Annotated[float, Option(help="Seconds for the job to catch up.")] = 180.0,
+    experiment: Annotated[Path, Option(help="box: the declaration.")] = Path("examples/gateways/demo.yaml"),
+) -> None:
+    """Run all of it: make a trace, serve, compute, send, and compare the store with the exact answer. Exit status 1 if they differ."""
+    if target is Target.BOX:
+        raise Exit(_in_box(experiment, bootstrap, spark_master))
+    pipeline = Pipeline(
+        bootstrap=_needed(bootstrap, "bootstrap", target),
+        spark_master=spark_master or LOCAL_SPARK if target is Target.LOCAL else _needed(spark_master, "spark-master", target),
+        store=store or str(folder / "traffic.db"),
+        folder=folder,
+        homes=traces.Homes(gateways=gateways, days=days, seed=seed),
+        version=version,
+        rate=rate,
+        partitions=partitions,
+        prefix=prefix,
+        settings=tuple(setting or ()),
+        drain_s=drain,
+    )
+    found = carry_out(pipeline, print)
+    _show(pipeline.store)
+    print(found.says)
+    if found.differences:
+        raise Exit(DIFFERS)
+
+
+def _needed(address: str, option: str, target: Target) -> str:
+    if not address:
+        raise UsageError(f"--target {target} needs --{option}: the address of yours")
+    return address
+
+
+def _in_box(experiment: Path, bootstrap: str, spark_master: str) -> int:
+    """By the command `streambed`, if it is installed."""
+    if bootstrap or spark_master:
+        raise UsageError("a box has a Kafka and a Spark of its own: leave --bootstrap and --spark-master out, or choose another target")
+    if not experiment.is_file():
+        raise UsageError(f"there is no declaration {experiment}: name one with --experiment")
+    beside = Path(sys.executable).with_name("streambed")
+    program = str(beside) if beside.exists() else shutil.which("streambed")
+    if program is None:
+        raise UsageError("--target box needs the command streambed: pip install streambed")
+    return subprocess.run([program, "run", str(experiment)], check=False).returncode
+
+
+def _show(store: str) -> None:
+    opened = open_store(store, read_only=True)
+    try:
+        for day in opened.days():
+            Console().print(table_of(opened, day.day))
+    finally:
+        opened.close()

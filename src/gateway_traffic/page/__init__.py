@@ -1,0 +1,1 @@
+"""A live page for people: what the store holds now, in a browser."""

@@ -1,0 +1,79 @@
+"""The page's server: one document, and the newest state as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from aiohttp import web
+
+from gateway_traffic.errors import GatewayTrafficError, ServiceError
+from gateway_traffic.page.state import State
+
+DOCUMENT = Path(__file__).with_name("page.html")
+STATE = web.AppKey("state", State)
+EVERY = web.AppKey("every", float)
+TROUBLE = web.AppKey("trouble", list[str])
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'"
+"""Nothing is loaded from elsewhere."""
+
+
+async def serve(state: State, host: str, port: int, every_s: float, opened: Callable[[int], None]) -> None:
+    """Serve until cancelled; `opened` is told the port."""
+    runner = web.AppRunner(application(state, every_s), access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise ServiceError(f"the page cannot be served at {host}:{port}: {error.strerror}") from error
+        opened(runner.addresses[0][1])
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def application(state: State, every_s: float) -> web.Application:
+    """The routes, and the task that looks at the store."""
+    application = web.Application()
+    application[STATE], application[EVERY], application[TROUBLE] = state, every_s, []
+    application.router.add_get("/", _document)
+    application.router.add_get("/state.json", _state)
+    application.cleanup_ctx.append(_looking)
+    return application
+
+
+async def _document(request: web.Request) -> web.Response:
+    return web.Response(text=DOCUMENT.read_text(), content_type="text/html", headers={"Content-Security-Policy": POLICY})
+
+
+async def _state(request: web.Request) -> web.Response:
+    try:
+        shown = await asyncio.to_thread(request.app[STATE].shown, request.query.get("day", ""))
+    except GatewayTrafficError as error:
+        return web.json_response({"trouble": str(error)}, status=503)
+    trouble = request.app[TROUBLE]
+    return web.json_response(shown | {"trouble": trouble[0] if trouble else ""}, headers={"Cache-Control": "no-store"})
+
+
+async def _looking(application: web.Application) -> AsyncIterator[None]:
+    task = asyncio.create_task(_look_on(application))
+    yield
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def _look_on(application: web.Application) -> None:
+    """A store that cannot be read for a while is told to the reader, and looked at again."""
+    while True:
+        try:
+            await asyncio.to_thread(application[STATE].look, time.monotonic())
+            application[TROUBLE].clear()
+        except GatewayTrafficError as error:
+            application[TROUBLE][:] = [str(error)]
+        await asyncio.sleep(application[EVERY])

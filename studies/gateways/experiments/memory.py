@@ -1,0 +1,64 @@
+"""Open question: memory and garbage collection."""
+
+from __future__ import annotations
+
+import altair as alt
+import harness
+import polars as pl
+import results
+
+from gateway_traffic.records import Version
+
+TITLE = "Memory and garbage collection"
+CLAIM = "An open question of the thesis: tuning memory and GC to reduce memory, GC overhead and latency."
+CASES = {
+    "512 MiB, serial": ("-Xmx512m", "-XX:+UseSerialGC"),
+    "2 GiB, serial": ("-Xmx2g", "-XX:+UseSerialGC"),
+    "2 GiB, parallel": ("-Xmx2g", "-XX:+UseParallelGC"),
+    "2 GiB, G1": ("-Xmx2g", "-XX:+UseG1GC"),
+}
+SIZE = 40_000
+
+
+def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
+    """A JVM for each case; in it the same batches, again and again."""
+    size, count = (2_000, 1) if bench.quick else (SIZE, 3)
+    topic = bench.topic(Version.CUMULATIVE, "json.2", 2, size * (harness.WARM + count))
+    cases = dict(list(CASES.items())[:1]) if bench.quick else CASES
+    found = []
+    for case, flags in cases.items():
+        folder = bench.fresh("memory")
+        with harness.spark_session(folder, [*flags, "-Xss4m", "-XX:-UsePerfData"]) as spark:
+            harness.timed_batches(bench, topic, Version.CUMULATIVE, size=size, count=count, spark=spark)
+            for repetition in range(repetitions):
+                before_s = collecting_s(spark)
+                times = harness.timed_batches(bench, topic, Version.CUMULATIVE, size=size, count=count, spark=spark)
+                row = {"case": case, "repetition": repetition, "batch_s": sum(times) / len(times)}
+                found.append(row | {"gc_s": collecting_s(spark) - before_s, "batches": count + harness.WARM})
+    return pl.DataFrame(found)
+
+
+def collecting_s(spark: object) -> float:
+    """What the JVM's collectors have taken so far."""
+    beans = spark._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()  # type: ignore[attr-defined]
+    return sum(bean.getCollectionTime() for bean in beans) / 1000
+
+
+def table(found: pl.DataFrame) -> pl.DataFrame:
+    """Points with intervals."""
+    collected = found.group_by("case").agg((pl.col("gc_s").sum() / pl.col("batches").sum()).alias("gc_s_per_batch"))
+    return results.points(found, ["case"], "batch_s").join(collected, on="case", maintain_order="left")
+
+
+def chart(found: pl.DataFrame) -> alt.Chart:
+    """A bar for each case."""
+    return results.bars(table(found), x="case", y="batch_s", titles={"case": "", "batch_s": f"batch time (s), {SIZE:,} records"})
+
+
+def verdict(found: pl.DataFrame) -> str:
+    """Times and collections."""
+    said = [
+        f"{row['case']}: {row['batch_s']:.2f} s, of it {row['gc_s_per_batch']:.2f} s collecting"
+        for row in table(found).iter_rows(named=True)
+    ]
+    return f"Measured, a batch of {SIZE:,} *cumulative* records: {'; '.join(said)}."

@@ -1,0 +1,103 @@
+"""4.4: HTTP and WebSocket."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import harness
+import polars as pl
+import results
+
+TITLE = "4.4 HTTP and WebSocket"
+CLAIM = (
+    "True and scheduled sending rates agree up to a maximum, which is higher by WebSocket than by HTTP with a connection for each "
+    "record; the client's maximum was about 1,200 records/s. JSON."
+)
+PROTOCOLS = ("per-connection", "keep-alive", "websocket")
+SECONDS = 3.0
+RECORDS_MAX = 24_000
+
+
+@contextmanager
+def server(bootstrap: str, *options: str, port: int = 0) -> Iterator[str]:
+    """An ingest server; its address."""
+    words = [*harness.COMMAND, "serve", "--bootstrap", bootstrap, "--port", str(port), *options]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def trace(bench: harness.Bench) -> Path:
+    """Of 256 gateways."""
+    path = bench.folder / "trace.parquet"
+    if not path.exists():
+        words = [*harness.COMMAND, "trace", str(path), "--gateways", "256", "--days", "0.2"]
+        subprocess.run(words, check=True, capture_output=True)
+        subprocess.run([*harness.COMMAND, "topics", "--bootstrap", bench.broker.bootstrap], check=True, capture_output=True)
+    return path
+
+
+def sent(file: Path, url: str, protocol: str, *options: str) -> dict[str, Any]:
+    """What a client measured."""
+    words = [*harness.COMMAND, "send", str(file), "--url", url, "--protocol", protocol, "--serialisation", "json", "--json", *options]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
+    """Each protocol at growing rates, then as fast as acknowledgements come."""
+    rates = [300] if bench.quick else [600, 1200, 4000, 8000, 16000]
+    file, found = trace(bench), []
+    with server(bench.broker.bootstrap) as url:
+        sent(file, url, "websocket", "--records", "20000", "--speed-up", "0")  # Java's compiler warms up.
+        for repetition in range(repetitions):
+            for protocol in PROTOCOLS:
+                for rate in rates:
+                    count = min(RECORDS_MAX, int(rate * SECONDS))
+                    one = sent(file, url, protocol, "--records", str(count), "--rate", str(rate))
+                    row = {"protocol": protocol, "scheduled": rate, "repetition": repetition, "true": one["acked_per_s"]}
+                    found.append(row | {"p99_ms": one["p99_ms"], "acked": one["acked"], "records": one["records"]})
+                most = sent(
+                    file, url, protocol, "--records", str(2000 if bench.quick else RECORDS_MAX), "--speed-up", "0", "--waiting", "4096"
+                )
+                row = {"protocol": protocol, "scheduled": 0, "repetition": repetition, "true": most["acked_per_s"]}
+                found.append(row | {"p99_ms": most["p99_ms"], "acked": most["acked"], "records": most["records"]})
+    return pl.DataFrame(found)
+
+
+def table(found: pl.DataFrame) -> pl.DataFrame:
+    """Points with intervals; scheduled 0 is as fast as acknowledgements come."""
+    return results.points(found, ["protocol", "scheduled"], "true").sort("protocol", "scheduled")
+
+
+def chart(found: pl.DataFrame) -> alt.Chart:
+    """True over scheduled rate."""
+    titles = {"scheduled": "scheduled records a second", "true": "acknowledged records a second"}
+    return results.lines(table(found).filter(pl.col("scheduled") > 0), x="scheduled", y="true", color="protocol", titles=titles)
+
+
+def verdict(found: pl.DataFrame) -> str:
+    """The maxima."""
+    most = {
+        name: float(found.filter((pl.col("protocol") == name) & (pl.col("scheduled") == 0))["true"].median() or 0) for name in PROTOCOLS
+    }
+    said = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in most.items())
+    gains = {name: most[name] / most["per-connection"] for name in PROTOCOLS}
+    return (
+        f"{'It holds' if gains['websocket'] > 1 else 'It does not hold'}: the maxima are {said}. Over a "
+        f"connection for each record, keeping "
+        f"connections gives {gains['keep-alive']:.1f} times as much, and WebSocket {gains['websocket']:.1f} "
+        f"times. Client, server and broker "
+        "share two cores; every record is acknowledged by Kafka first."
+    )

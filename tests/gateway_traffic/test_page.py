@@ -1,0 +1,117 @@
+"""The page: what it shows, how far the job is behind, and how it looks in a real browser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gateway_traffic.page.lag import offsets_done
+from gateway_traffic.page.state import Look, State, rates
+from gateway_traffic.stores.sqlite import SqliteStore
+from gateway_traffic.stores.store import Part
+
+DAY = 19_723
+QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "traffic.db")
+    parts = [Part(f"gw-{number:06d}", DAY, 0, 1e9 * number, 9e9 * (30 - number), 48) for number in range(30)]
+    opened.write("query", 0, [*parts, Part("gw-000001", DAY - 1, 0, 5.0, 6.0, 1)])
+    yield opened
+    opened.close()
+
+
+def test_it_shows_the_newest_day_unless_another_is_named(store):
+    state = State(store, lambda: 7)
+    state.look(1.0)
+
+    assert state.shown()["day"]["date"] == "2024-01-01"
+    assert state.shown()["day"]["top_sent"][0] == ("gw-000029", 29e9)
+    assert state.shown("2023-12-31")["day"]["records"] == 1
+    assert (state.shown()["lag"], state.shown()["days"]) == (7, ["2023-12-31", "2024-01-01"])
+
+
+def test_an_empty_store_has_no_day_to_show(tmp_path):
+    state = State(SqliteStore(tmp_path / "empty.db"), lambda: None)
+    state.look(1.0)
+
+    assert state.shown()["day"] is None
+
+
+def test_rates_are_over_the_last_ten_seconds():
+    looks = [Look(second, 100 * second, 1e6 * second, None) for second in range(5)]
+
+    assert rates(looks) == (100.0, 1e6)
+    assert rates([*looks, Look(40, 400, 4e6, None)]) == (0.0, 0.0)
+    assert rates(looks[:1]) == (0.0, 0.0)
+
+
+def test_the_slowest_query_of_a_checkpoint_tells_what_is_done(tmp_path):
+    for query, batch, offset in (("traffic", 3, 40), ("letters", 9, 90)):
+        for folder in ("commits", "offsets"):
+            (tmp_path / query / folder).mkdir(parents=True)
+        (tmp_path / query / "commits" / str(batch)).write_text("v1\n{}")
+        (tmp_path / query / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"lines":{{"0":{offset},"1":50}}}}')
+        (tmp_path / query / "offsets" / str(batch + 1)).write_text("a batch that is not done")
+
+    assert offsets_done(tmp_path, "lines") == {0: 40, 1: 50}
+    assert offsets_done(tmp_path, "others") == {}
+
+
+@pytest.fixture
+def url(store: SqliteStore, tmp_path: Path) -> Iterator[str]:
+    """The page of a store with something in it."""
+    command = [sys.executable, "-m", "gateway_traffic", "page", "--store", str(tmp_path / "traffic.db"), "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout
+        yield server.stdout.readline().removeprefix("ready ").strip()
+    finally:
+        server.terminate()
+        server.communicate(timeout=20)
+        assert server.returncode == 0
+
+
+def test_the_page_needs_nothing_from_elsewhere(url):
+    with urllib.request.urlopen(url) as answer:
+        text, policy = answer.read().decode(), answer.headers["Content-Security-Policy"]
+    with urllib.request.urlopen(f"{url}/state.json") as answer:
+        state = json.load(answer)
+
+    assert "http" not in text.replace("http-equiv", "")
+    assert policy.startswith("default-src 'none'")
+    assert state["trouble"] == ""
+
+
+@pytest.mark.browser
+def test_a_browser_shows_the_busiest_gateways(url, browser, tmp_path):
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", *QUIET, f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=5000")
+    done = subprocess.run([browser, *flags, "--dump-dom", url], capture_output=True, text=True, timeout=180, check=True)
+
+    assert 'data-shown="1440"' in done.stdout
+    assert done.stdout.count('<div class="bar"') == 20
+    assert '<p id="script-errors" role="alert"></p>' in done.stdout
+    assert "gw-000029" in done.stdout and "29 GB" in done.stdout
+
+
+def test_what_is_unusual_is_shown_if_the_store_knows_it(store):
+    class Anomaly(NamedTuple):
+        gateway_id: str
+        day: int
+        part: int
+        score: float
+
+    store.anomalies = lambda day: [Anomaly("gw-1", day, 3, 4.5), Anomaly("gw-2", day, 7, 9.0)]
+    state = State(store, lambda: None)
+    state.look(1.0)
+
+    assert [each["gateway_id"] for each in state.shown()["anomalies"]] == ["gw-2", "gw-1"]

@@ -1,0 +1,59 @@
+"""The pipeline of home gateways on an emulated network: what `make demo` runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import ROOT, streambed
+
+from gateway_traffic.stores.sqlite import SqliteStore
+from streambed import Run
+
+pytestmark = pytest.mark.system
+EXAMPLE = ROOT / "examples" / "gateways"
+UNHURRIED = ("--set", "components.delay.argv.7='600'", "--set", "drain=4min", "--set", "ready=4min")
+"""Other tests' leftovers may keep the machine busy: here it is about what the store holds, not about how soon."""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gateways")
+    done = streambed("run", EXAMPLE / "demo.yaml", *UNHURRIED, "--set", "duration=30s", cwd=folder, limit_s=550)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Run(folder / "runs" / "gateways" / "latest"), done.stdout
+
+
+@pytest.mark.timeout(600)
+def test_the_store_equals_the_exact_answer_although_half_of_the_homes_were_cut_off(demo):
+    run, said = demo
+
+    assert "audit: the store equals the exact answer for " in said
+    assert [event.fields["kind"] for event in run.history().of("inject")] == ["cut"]
+    assert [verdict.answer for verdict in run.check()] == ["holds", "holds"]
+
+
+def test_the_busiest_gateways_are_shown_as_the_run_goes(demo):
+    _, said = demo
+
+    before, table, _ = said.partition("watch | ┏")
+    assert table
+    assert "verdict" not in before and "HOLDS" not in before
+    assert "due to store p50 " in said
+
+
+def test_the_store_can_be_read_afterwards(demo):
+    run, _ = demo
+
+    store = SqliteStore(run.directory / "data" / "totals" / "store.sqlite", read_only=True)
+
+    (day,) = store.days()
+    assert len(store.top(day.day).sent) == 10
+    store.close()
+
+
+def test_the_form_of_the_thesis_is_declared_soundly(tmp_path: Path):
+    done = streambed("plan", EXAMPLE / "thesis.yaml", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("spark/worker") == 4
