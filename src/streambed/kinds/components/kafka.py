@@ -178,7 +178,7 @@ class Kafka:
 
     def _why_no_quorum(self, world: World) -> str:
         """Without a leader among the controllers no broker is let in: that none was elected is what to look at then."""
-        if self.quorum_leader(world):
+        if self.existing or self.quorum_leader(world):
             return ""
         voters = ", ".join(member.node for member in self.members if member.controller)
         return f"; no controller has been elected (one of {voters} should be): a majority of the voters must live and reach each other"
