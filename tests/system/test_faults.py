@@ -47,11 +47,19 @@ client.delete_records([TopicPartition("lines", 0, 600)])[TopicPartition("lines",
 """
 
 
+TRIES = 3
+
+
 def judged(folder, text: str) -> tuple[int, dict]:
+    """Exit status and summary. A busy machine makes an answer about times unknown, rightly: then it is run again."""
     (folder / "experiment.yaml").write_text(text)
-    done = streambed("run", "experiment.yaml", "--json", "--no-report", cwd=folder)
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+    for _ in range(TRIES):
+        done = streambed("run", "experiment.yaml", "--json", "--no-report", cwd=folder)
+        assert done.stdout, done.stderr
+        summary = json.loads(done.stdout)
+        if "unknown" not in [verdict["answer"] for verdict in summary["verdicts"]]:
+            break
+    return done.returncode, summary
 
 
 def test_records_deleted_behind_the_readers_back_are_named_as_lost_in_the_log(tmp_path):
