@@ -187,6 +187,18 @@ def test_a_spark_job_has_seen_the_offsets_its_batches_took():
     assert fails.says == "1 of 2 acked records was never seen: a=1"
 
 
+def test_a_batch_without_a_report_took_what_lies_between_its_neighbours():
+    records = [acked("lines", f"a={number}") for number in range(4)]
+    first, second, third = (batch("counter", 1 + first, 2 + first, lines=(first, past)) for first, past in ((0, 1), (1, 3), (3, 4)))
+    for number, one in enumerate((first, second, third)):
+        one.fields["batch"] = number
+
+    assert verdict_of(*records, first, third).says == "4 acked, 4 seen"
+    assert verdict_of(*records, first, second).says == "1 of 4 acked records was never seen: a=3"
+    third.fields["batch"] = 1  # No number is left out: nobody took what is missing.
+    assert verdict_of(*records, first, third).says == "2 of 4 acked records were never seen: a=1–2"
+
+
 def test_a_spark_job_reads_each_partition_for_itself():
     records = [acked("lines", "a=3"), acked("lines", "b=3", partition=1)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import polars as pl
 
 from streambed.history import History
@@ -31,6 +33,24 @@ def ranges_of(history: History, component: str) -> pl.DataFrame:
         for partition, (first, past) in partitions.items()
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def untold_of(history: History, component: str) -> pl.DataFrame:
+    """The same of batches that Spark gave no report of, at times that nobody knows.
+
+    A query begins a batch once the one before it is committed. So where a number is left out, that batch took what lies between its
+    neighbours. Spark 4.1 tells nothing of a batch that a killed driver had begun and a new one did again.
+    """
+    rows = []
+    events = [event.fields for event in history.of("batch") if event.fields["component"] == component and "batch" in event.fields]
+    for before, after in pairwise(sorted(events, key=lambda fields: (str(fields.get("query", "")), fields["batch"]))):
+        if before.get("query") != after.get("query") or after["batch"] <= before["batch"] + 1:
+            continue
+        for topic, partitions in after["offsets"].items():
+            for partition, (past, _) in partitions.items():
+                first = before["offsets"].get(topic, {}).get(partition, (0, 0))[1]
+                rows.append((str(after.get("query", "")), -1, topic, int(partition), first, past or 0, None, None))
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row").filter(pl.col("first") < pl.col("past"))
 
 
 def times_taken(ranges: pl.DataFrame, records: pl.DataFrame) -> pl.Series:

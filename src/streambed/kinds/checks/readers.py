@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from streambed.history import WITNESS, History
-from streambed.kinds.checks.batches import ranges_of, times_taken
+from streambed.kinds.checks.batches import ranges_of, times_taken, untold_of
 from streambed.kinds.checks.course import witness_finished
 
 IDENTITY = ["producer", "sequence"]
@@ -78,7 +78,8 @@ def witness_of(history: History, topic: str) -> Reader | None:
 def times_seen(history: History, reader: Reader, topic: str, records: pl.DataFrame) -> pl.Series:
     """How often a reader saw each of these records of a topic."""
     if reader.spark:
-        return times_taken(ranges_of(history, reader.name).filter(pl.col("topic") == topic), records)
+        ranges = pl.concat([ranges_of(history, reader.name), untold_of(history, reader.name)])
+        return times_taken(ranges.filter(pl.col("topic") == topic), records)
     who = pl.col("consumer") == WITNESS if reader.name == WITNESS else (pl.col("group") == reader.name) & (pl.col("consumer") != WITNESS)
     counts = history.ledger.seen.filter((pl.col("topic") == topic) & who).group_by(IDENTITY).agg(times=pl.len().cast(pl.Int64))
     return records.join(counts, on=IDENTITY, how="left", maintain_order="left")["times"].fill_null(0)
