@@ -150,7 +150,7 @@ def test_a_host_is_entered_with_its_names_and_its_tmp(visited):
     _, saw, _ = visited
     status, said = saw["host"]
 
-    assert (status, said.split()) == (7, ["/tmp/mine", "a", "10.0.0.2", "b"])
+    assert (status, said.split()) == (7, ["/tmp/mine", "a", "10.0.0.2", "b", "b.streambed"])
     assert not Path("/tmp/mine").exists()
 
 
@@ -265,6 +265,6 @@ def test_an_ordinary_user_enters_hosts_reaches_ports_and_keeps_packets_too(home)
         end_now(launcher)
 
     assert [visitor.returncode for visitor in visitors] == [7, 7]
-    assert said == [["a", "10.0.0.2", "b"], ["idle", "10.0.0.2", "b"]]
+    assert said == [["a", "10.0.0.2", "b", "b.streambed"], ["idle", "10.0.0.2", "b", "b.streambed"]]
     assert page == PAGE and not Path("/tmp/mine").exists()
     assert list(read_pcap(directory / "captures" / "core+b.pcap"))

@@ -31,7 +31,7 @@ from streambed.record import wait_until
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("store_servers")]
 MAIN = Path(__file__).parents[2] / "src" / "gateway_traffic" / "__main__.py"
 TOPIC = "traffic-counter"
-RECORDS = 4000
+RECORDS = 3000
 RATE = 150.0
 LIMIT_S = 240.0
 

@@ -18,7 +18,7 @@ UNHURRIED = ("--set", "components.delay.argv.7='600'", "--set", "drain=4min", "-
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gateways")
-    done = streambed("run", EXAMPLE / "demo.yaml", *UNHURRIED, "--set", "duration=30s", cwd=folder, limit_s=550)
+    done = streambed("run", EXAMPLE / "demo.yaml", *UNHURRIED, "--set", "duration=20s", cwd=folder, limit_s=550)
     assert done.returncode == 0, done.stdout + done.stderr
     return Run(folder / "runs" / "gateways" / "latest"), done.stdout
 
