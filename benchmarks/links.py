@@ -35,6 +35,7 @@ from typing import Any
 HERE = Path(__file__).resolve()
 ORDINARY = HERE.parents[1] / "tests" / "system" / "ordinary.py"
 NOBODY = 65534
+TRIES = {"round_trips": 3}
 PORT = 7777
 MS = 1_000_000
 DELAYS_MS = (0.5, 1, 5, 20, 50, 100)
@@ -257,6 +258,7 @@ def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
     times: list[list[tuple[float, float]]] = [[] for _ in DELAYS_MS]
     for _ in range(extent.rounds):
         for delay_ms, other, found in zip(DELAYS_MS, others, times, strict=True):
+            plain.ask(delay_ms / 1e3)  # Who was asked before rested for as long as that link is, not this one.
             found.append((plain.ask(delay_ms / 1e3)["ms"], other.ask(delay_ms / 1e3)["ms"]))
     for end in (*servers, plain, *others):
         end.end()
@@ -406,21 +408,35 @@ def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
 
 
 def measured(quick: bool, as_user: bool) -> dict[str, Any]:
-    """All measures, each in a box of its own."""
+    """All measures, each in a box of its own; of several tries that in which the hypervisor took the least of the processors away."""
     found: dict[str, Any] = {}
     for name in MEASURES:
-        with tempfile.TemporaryDirectory() as folder:
-            argv = [sys.executable, str(HERE), "box", name, folder, str(quick), str(not as_user)]
-            if as_user and os.geteuid() == 0:
-                Path(folder).chmod(0o777)
-                argv = [sys.executable, str(ORDINARY), str(NOBODY), sys.base_prefix, str(HERE.parents[1]), "--", *argv]
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S)
-        if done.returncode:
-            sys.exit(f"{name} could not be measured:\n{done.stderr}")
-        one = json.loads(done.stdout.splitlines()[-1])
+        tries = [in_turn(name, quick, as_user) for _ in range(TRIES.get(name, 1))]
+        one = min(tries, key=lambda tried: float(tried["stolen_share"]))
         print(f"{'as a user' if as_user else 'as root'}: {name}: {json.dumps(one)}", flush=True)
         found |= one
+    del found["stolen_share"]
     return found
+
+
+def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        argv = [sys.executable, str(HERE), "box", name, folder, str(quick), str(not as_user)]
+        if as_user and os.geteuid() == 0:
+            Path(folder).chmod(0o777)
+            argv = [sys.executable, str(ORDINARY), str(NOBODY), sys.base_prefix, str(HERE.parents[1]), "--", *argv]
+        before = ticks()
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S)
+    if done.returncode:
+        sys.exit(f"{name} could not be measured:\n{done.stderr}")
+    stolen, passed = (now - then for now, then in zip(ticks(), before, strict=True))
+    return json.loads(done.stdout.splitlines()[-1]) | {"stolen_share": round(stolen / max(1, passed), 4)}
+
+
+def ticks() -> tuple[int, int]:
+    """What the hypervisor took of the processors so far, and all that there was."""
+    counts = list(map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]))
+    return counts[7], sum(counts)
 
 
 def main(words: list[str]) -> None:
