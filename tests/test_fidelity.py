@@ -125,6 +125,15 @@ def test_a_link_that_is_off_puts_the_whole_load_in_doubt():
     assert found.says == "not to be believed: the link from edge to core took 23 ms instead of 20 ms"
 
 
+def test_a_link_that_is_too_slow_makes_packets_late_and_nothing_else():
+    def only_slower(*ways):
+        return [span.only_slower for span in judge(ways=ways).spans]
+
+    assert only_slower(way(measured_ms=23)) == [True]
+    assert only_slower(way(measured_ms=17)) == [False]
+    assert only_slower(way(measured_ms=23), way(measured_ms=None, arrived=0)) == [False]
+
+
 def test_a_link_that_carries_nothing_is_off_unless_it_was_declared_so():
     dead = way(measured_ms=None, arrived=0)
 

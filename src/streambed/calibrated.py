@@ -54,6 +54,11 @@ class Calibrated:
             return f"{way} carried {(self.measured_bps or 0) / 1e6:.3g} Mbit/s instead of {self.declared_bps / 1e6:.3g}"
         return ""
 
+    @property
+    def only_slower(self) -> bool:
+        """It carries packets, all of them too late if anything."""
+        return self.arrived > 0 and (self.measured_ns or 0) >= self.declared_ns and self.rate_error <= RATE_SHARE
+
 
 def bound_ns(delay_ns: int) -> int:
     """How far a link may be from its delay."""

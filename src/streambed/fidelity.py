@@ -73,6 +73,7 @@ class Doubt:
     reason: Reason
     value: float
     says: str = ""
+    only_slower: bool = True
 
 
 def calibrations(history: History) -> list[Calibrated]:
@@ -122,7 +123,7 @@ def judged(history: History) -> tuple[int, int] | None:
 def doubts(history: History, ways: list[Calibrated]) -> Iterator[Doubt]:
     """All that speaks against a run, whenever it was."""
     always = history.start_ns, history.events[-1].time + SECOND_NS
-    yield from (Doubt(*always, "wrong", 0, way.wrong) for way in ways if way.wrong)
+    yield from (Doubt(*always, "wrong", 0, way.wrong, way.only_slower) for way in ways if way.wrong)
     delay_ns = least_delay_ns(ways)
     for since, time, mean_ns, max_ns in _steps(history, "delay_line_late_mean_ns", "delay_line_late_max_ns"):
         if mean_ns > bound_ns(delay_ns):
@@ -177,8 +178,8 @@ def merged(found: list[Doubt]) -> tuple[Span, ...]:
 
 
 def _span(group: list[Doubt]) -> Span:
-    wrong = any(doubt.reason == "wrong" for doubt in group)
-    return Span(start=group[0].start, end=max(doubt.end for doubt in group), says=_reasons(group), only_slower=not wrong)
+    only_slower = all(doubt.only_slower for doubt in group)
+    return Span(start=group[0].start, end=max(doubt.end for doubt in group), says=_reasons(group), only_slower=only_slower)
 
 
 def _reasons(group: list[Doubt]) -> str:

@@ -7,6 +7,7 @@ fault. A way that is wrong is measured again, because a busy moment of the machi
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import asdict, replace
 from statistics import fmean, median
 
@@ -17,7 +18,8 @@ from streambed.runner.live_world import LiveWorld
 from streambed.runner.probing import Way, arriving, measure, ways_of
 from streambed.runner.rate_calibration import rates
 
-ROUNDS = 3
+PAUSES_S = (0, 0.1, 0.3, 0.6, 1.2)
+"""So long passes before each round. Only what is wrong is measured more than once."""
 CHANCE = 3.0
 """A mean may be off by so many of its standard errors."""
 Found = dict[tuple[str, str], Calibrated]
@@ -27,10 +29,11 @@ Found = dict[tuple[str, str], Calibrated]
 def calibrate(world: LiveWorld) -> None:
     """Measure all links at once and record what was found. Takes a tenth of a second and the longest delay; rates take longer."""
     began_ns, found, baseline_ns = now_ns(), Found(), 0
-    for _ in range(ROUNDS):
+    for pause_s in PAUSES_S:
         wanted = [way for way in ways_of(world.plan) if way.key not in found or found[way.key].wrong]
         if not wanted:
             break
+        threading.Event().wait(pause_s)
         baseline_ns = measure(world, wanted)
         found |= {way.key: calibrated(way, baseline_ns) for way in wanted}
     if world.plan.declaration.get("calibrate") == "rate":
