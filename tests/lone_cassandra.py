@@ -10,7 +10,7 @@ from pathlib import Path
 
 from streambed import artifacts
 from streambed.kinds.components.cassandra import LOGGING, SMALL
-from streambed.lone_broker import free_ports, listens
+from streambed.making import free_ports, listens
 from streambed.record import wait_until
 
 

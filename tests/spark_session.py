@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from gateway_traffic.jobs.job import session
 from streambed.artifacts import find_java, find_pyspark, spark_command
 from streambed.spark_training import start_gateway
 
 
 @contextmanager
-def spark_session(folder: Path) -> Iterator[SparkSession]:
+def spark_session(folder: Path, begin: Callable[[], SparkSession]) -> Iterator[SparkSession]:
+    """What `begin` makes. Its Java is started as runs start it, so that the wheel's serves as well."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     jvm = start_gateway(spark_command(find_java(), pyspark_home=find_pyspark()), folder)
     try:
-        settings = {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": f"{folder}/warehouse", "spark.local.dir": f"{folder}/local"}
-        spark = session(name="tests", master="local[2]", partitions=2, state_store="hdfs", settings=settings)
+        spark = begin()
         yield spark
         spark.stop()
         SparkContext._gateway.shutdown()

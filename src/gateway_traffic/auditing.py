@@ -53,6 +53,8 @@ def read_ledgers(paths: Sequence[Path]) -> pl.DataFrame:
 def audit(trace: pl.DataFrame, ledger: pl.DataFrame, store: TrafficStore, version: Version) -> Audit:
     """Compare every gateway's every day. *Rate* is a product of doubles, so it may differ by RATE_ERROR of the value."""
     records = answers.acked(trace, ledger, version)
+    if records.is_empty():
+        raise UsageError("the ledgers call no record of the trace acknowledged: there is nothing to compare")
     exact = answers.answer(answers.reported_traffic(version, records)).totals
     wanted = {(gateway_id, day): (tx, rx) for gateway_id, day, tx, rx in exact.select("gateway_id", "day", "tx", "rx").iter_rows()}
     days = sorted({day for _, day in wanted} | {total.day for total in store.days()})

@@ -2,7 +2,8 @@
 
     trace ── client ── server ── Kafka (given) ── job on Spark (local or given) ── store ── audit
 
-One target decides where; the pieces are the same commands that a box runs on emulated hosts. Whatever happens, pieces end with it.
+One target decides where; the pieces are the same commands that a box runs on emulated hosts. Pieces end with it, unless
+it is killed without a word (kill -9).
 """
 
 from __future__ import annotations

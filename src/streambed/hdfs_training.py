@@ -18,6 +18,7 @@ from streambed.record import wait_until
 FORMAT_LIMIT_S = 60
 START_LIMIT_S = 90
 STOP_LIMIT_S = 60
+ANSWER_LIMIT_S = 20
 ROLES: tuple[Role, ...] = ("namenode", "datanode")
 
 
@@ -61,7 +62,7 @@ def make_hdfs(java: Java, on_progress: Progress) -> None:
 
 def _configured(folder: Path) -> tuple[Path, int]:
     """The configuration of both, and the port of the name node's page."""
-    (names, page), (blocks, calls), (data_page, _) = free_ports(), free_ports(), free_ports()
+    names, page, blocks, calls, data_page = free_ports(5)
     settings = {
         "fs.defaultFS": f"hdfs://127.0.0.1:{names}",
         "dfs.namenode.http-address": f"127.0.0.1:{page}",
@@ -86,10 +87,11 @@ def _used(port: int) -> bool:
     """Write a file and read it, if HDFS can take one already."""
     url = f"http://127.0.0.1:{port}/webhdfs/v1/file?user.name=streambed&op="
     try:
-        with urllib.request.urlopen(urllib.request.Request(f"{url}CREATE&overwrite=true&noredirect=true", method="PUT")) as answer:
+        asked = urllib.request.Request(f"{url}CREATE&overwrite=true&noredirect=true", method="PUT")
+        with urllib.request.urlopen(asked, timeout=ANSWER_LIMIT_S) as answer:
             place = answer.read().decode().split('"')[3]
-        urllib.request.urlopen(urllib.request.Request(place, data=b"words", method="PUT")).close()
-        with urllib.request.urlopen(f"{url}OPEN") as file:
+        urllib.request.urlopen(urllib.request.Request(place, data=b"words", method="PUT"), timeout=ANSWER_LIMIT_S).close()
+        with urllib.request.urlopen(f"{url}OPEN", timeout=ANSWER_LIMIT_S) as file:
             return bool(file.read() == b"words")
     except (OSError, IndexError):
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from streambed import artifacts
 from streambed.errors import WorldError
+from streambed.making import free_ports, listens
 from streambed.record import wait_until
 
 READY_LIMIT_S = 60.0
@@ -90,18 +90,3 @@ def write_properties(folder: Path, port: int, controller: int, settings: Mapping
     properties = folder / "server.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in wanted.items()))
     return properties
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on at this moment."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
-def listens(port: int) -> bool:
-    """Whether somebody listens there."""
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from streambed.archives import sharing
@@ -69,10 +69,11 @@ def keep(made: Path, path: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def free_ports() -> tuple[int, int]:
-    """Two ports of the loopback interface that nobody has now."""
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
-        return int(one.getsockname()[1]), int(two.getsockname()[1])
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback interface that nobody has now."""
+    with ExitStack() as held:
+        servers = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [int(server.getsockname()[1]) for server in servers]
 
 
 def listens(port: int) -> bool:

@@ -145,7 +145,7 @@ def _broker(java: Java, folder: Path, command: list[str]) -> Iterator[str]:
 
 def _format(java: Java, folder: Path) -> int:
     """Format a node's data directory in a folder; returns the port that its broker will have."""
-    port, controller = free_ports()
+    port, controller = free_ports(2)
     properties = write(folder / "server.properties", PROPERTIES.format(folder=folder, broker=port, controller=controller))
     tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
     finish([*kafka_command(java), *tool], folder / "format.log", TOOL_LIMIT_S)

@@ -112,6 +112,8 @@ class Happenings:
 
     def _about(self, phase: str) -> str:
         if phase == "build":
+            if self._plan.outside:
+                return f"{len(self._plan.nodes)} names for this machine"
             return f"{len(self._plan.nodes)} nodes, {len(self._plan.links)} wires, delays by {self._plan.machine.means.replace('_', ' ')}"
         if phase == "start":
             return f"{sum(spec.starts == 'start' for spec in self._plan.processes)} processes at once"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,5 +13,10 @@ from pyspark.sql import SparkSession
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from spark_session import spark_session
 
-    with spark_session(tmp_path_factory.mktemp("spark")) as session:
-        yield session
+    from gateway_traffic.jobs.job import session
+
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": f"{folder}/warehouse", "spark.local.dir": f"{folder}/local"}
+    begin = partial(session, name="tests", master="local[2]", partitions=2, state_store="hdfs", settings=settings)
+    with spark_session(folder, begin) as spark:
+        yield spark

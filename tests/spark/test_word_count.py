@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-
-from streambed.artifacts import find_java, find_pyspark, spark_command
-from streambed.spark_training import start_gateway
+from spark_session import spark_session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "word_count"
 sys.path.insert(0, str(EXAMPLE))
@@ -27,21 +23,9 @@ RECORDS = [(key, text) for key, _, text in (line.partition("\t") for line in (EX
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One Java for the module. It is started as runs start it, so that the wheel's serves as well."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    jvm = start_gateway(spark_command(find_java(), pyspark_home=find_pyspark()), tmp_path_factory.mktemp("spark"))
-    try:
-        session = SparkSession.builder.getOrCreate()
+    """One Java for the module."""
+    with spark_session(tmp_path_factory.mktemp("spark"), SparkSession.builder.getOrCreate) as session:
         yield session
-        session.stop()
-        SparkContext._gateway.shutdown()
-    finally:
-        SparkContext._gateway = SparkContext._jvm = None  # The next module starts its own.
-        for name in ("PYSPARK_PYTHON", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
-            os.environ.pop(name, None)
-        assert jvm.stdin
-        jvm.stdin.close()
-        jvm.wait(30)
 
 
 def kafka_records(spark: SparkSession, records: list[tuple[str | None, str]]) -> DataFrame:

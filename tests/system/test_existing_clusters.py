@@ -13,7 +13,8 @@ import pytest
 from running import ROOT, end_now, streambed, wait_for
 
 from streambed import Run, artifacts
-from streambed.lone_broker import LoneBroker, free_ports, lone_broker
+from streambed.lone_broker import LoneBroker, lone_broker
+from streambed.making import free_ports
 from streambed.runner.spark_history import event_logs
 
 pytestmark = pytest.mark.system

@@ -25,7 +25,8 @@ from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version, topic_of
 from gateway_traffic.stores.opening import open_store
 from streambed import artifacts
-from streambed.lone_broker import LoneBroker, free_ports, lone_broker
+from streambed.lone_broker import LoneBroker, lone_broker
+from streambed.making import free_ports
 from streambed.record import wait_until
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("store_servers")]

@@ -16,7 +16,7 @@ from typer import Argument, Exit, Option
 
 from gateway_traffic import auditing, traces
 from gateway_traffic.cli.jobs import StoreAddress, table_of
-from gateway_traffic.errors import UsageError
+from gateway_traffic.errors import GatewayTrafficError, UsageError
 from gateway_traffic.records import Version
 from gateway_traffic.stores.opening import open_store
 from gateway_traffic.stores.store import DayTotal, TrafficStore
@@ -54,7 +54,7 @@ def _opened(store: str, stopping: threading.Event, within: float) -> TrafficStor
             opened = open_store(store, read_only=True)
             opened.days()  # A file may be there before its tables are.
             return opened
-        except Exception as error:
+        except GatewayTrafficError as error:
             if time.monotonic() > end:
                 raise UsageError(f"the store {store} was not there within {within:g} s: {error}") from None
     return None

@@ -95,8 +95,11 @@ def job(
         for day in sorted(days)[-1:] if tops else ():
             console.print(table_of(opened, day))
 
+    def complain(says: str) -> None:
+        print(f"gateway-traffic: the job was {says}", file=sys.stderr, flush=True)
+
     try:
-        jobs.run(spark, wanted, opened, show, patience_s=patience, model=learnt)
+        jobs.run(spark, wanted, opened, show, patience_s=patience, troubled=complain, model=learnt)
     finally:
         spark.stop()
         opened.close()

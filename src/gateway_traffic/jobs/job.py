@@ -40,6 +40,9 @@ LISTS_IN_MEMORY = 200_000
 POLL_S = 1
 Written = Callable[[int, set[int]], None]
 """Called after each batch with its number and the days that changed."""
+Troubled = Callable[[str], None]
+"""Told of each failure that is borne."""
+NEW_LINE = "\n"
 
 
 def session(*, name: str, master: str = "", partitions: int, state_store: str, settings: dict[str, str]) -> SparkSession:
@@ -72,14 +75,23 @@ def start(spark: SparkSession, job: Job, store: TrafficStore, written: Written, 
     return queries
 
 
-def run(spark: SparkSession, job: Job, store: TrafficStore, written: Written, *, patience_s: float, model: Model | None = None) -> None:
+def run(
+    spark: SparkSession,
+    job: Job,
+    store: TrafficStore,
+    written: Written,
+    *,
+    patience_s: float,
+    troubled: Troubled,
+    model: Model | None = None,
+) -> None:
     """Until all is done, if the trigger is `once`; otherwise for ever.
 
-    What fails is started again at its checkpoint, until it has failed for `patience_s` without one more batch in the store.
+    What fails is told and started again at its checkpoint, until it has failed for `patience_s` without one more batch in the store.
     """
     letters = Letters(spark, job, query=_name(job))
     spark.streams.addListener(letters)
-    patience = Patience(patience_s)
+    patience = Patience(patience_s, troubled)
 
     def progressed(number: int, days: set[int]) -> None:
         patience.restore()
@@ -96,8 +108,9 @@ def run(spark: SparkSession, job: Job, store: TrafficStore, written: Written, *,
 class Patience:
     """How long failures are borne."""
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, troubled: Troubled) -> None:
         self._limit_s = limit_s
+        self._troubled = troubled
         self._failing_since = 0.0
 
     def restore(self) -> None:
@@ -114,6 +127,7 @@ class Patience:
             says = f"the job has failed for {self._limit_s:.0f} s; a new start goes on at its checkpoint. The last error: "
             raise ServiceError(says + str(error)[:2000]) from error
         self._failing_since = self._failing_since or now
+        self._troubled(f"started again at its checkpoint, because it failed: {str(error).strip().partition(NEW_LINE)[0]}")
         threading.Event().wait(POLL_S)
 
 

@@ -12,8 +12,7 @@ import json
 import queue
 import time
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -32,6 +31,7 @@ KEEP_S = 30.0
 END_S = 30.0
 NOWHERE = "None"
 """How PySpark spells that there is no position."""
+NOT_THERE = "PATH_NOT_FOUND"
 EARLIEST = -2
 """How Kafka's source spells the beginning of a partition."""
 Offsets = dict[str, dict[str, int]]
@@ -102,8 +102,10 @@ class Letters(StreamingQueryListener):
     def _kept(self) -> Offsets:
         try:
             rows = self._spark.read.text(self._folder).collect()
-        except (PySparkException, Py4JJavaError):  # There is none yet.
-            return {}
+        except AnalysisException as error:
+            if error.getCondition() == NOT_THERE:
+                return {}
+            raise
         return _offsets(rows[0][0]) if rows else {}
 
 

@@ -56,9 +56,8 @@ class State:
         }
 
     def _anomalies(self, day: int) -> list[dict[str, Any]]:
-        """The oddest of a day. Not every store has a detector that writes into it."""
-        known = getattr(self._store, "anomalies", None)
-        found = sorted(known(day), key=lambda each: -each.score) if known else []
+        """The oddest of a day."""
+        found = sorted(self._store.anomalies(day), key=lambda each: -each.score)
         return [{"gateway_id": each.gateway_id, "hour": each.part, "score": each.score} for each in found[:ANOMALIES_SHOWN]]
 
 

@@ -58,13 +58,14 @@ class CassandraStore:
     def __init__(self, hosts: Sequence[str], port: int, keyspace: str, *, replicas: int = 1, read_only: bool = False) -> None:
         profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=REQUEST_S, row_factory=tuple_factory)
         self._place = f"cassandra://{','.join(hosts)}:{port}/{keyspace}"
-        self._cluster = Cluster(
-            list(hosts),
-            port=port,
-            connect_timeout=REQUEST_S,
-            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-            reconnection_policy=ConstantReconnectionPolicy(RECONNECT_S, max_attempts=None),
-        )
+        with self._said():  # A name that nobody knows is refused here already.
+            self._cluster = Cluster(
+                list(hosts),
+                port=port,
+                connect_timeout=REQUEST_S,
+                execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+                reconnection_policy=ConstantReconnectionPolicy(RECONNECT_S, max_attempts=None),
+            )
         self._prepared: dict[str, Any] = {}
         self._remembered: dict[int, dict[tuple[str, int], Part]] = {}
         try:

@@ -19,7 +19,7 @@ MEMORY_MIB_MIN = 2048
 
 
 ALWAYS = ("kafka", "spark_job")
-"""What set-up fetches; the jars of stores are fetched by those who want one."""
+"""What most experiments need; the jars of stores are for those who want one."""
 
 
 @dataclass(frozen=True, kw_only=True)

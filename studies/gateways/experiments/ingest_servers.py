@@ -10,7 +10,7 @@ import polars as pl
 import results
 
 from experiments.protocols import sent, server, trace
-from streambed.lone_broker import free_ports
+from streambed.making import free_ports
 
 TITLE = "Several ingest servers"
 CLAIM = "An open question of the thesis: more producers (ingest servers) will be needed for many gateways in production."
