@@ -17,10 +17,12 @@ from typing import Any
 
 from streambed.agents import host_network
 from streambed.agents.agent import Agent
+from streambed.agents.noting_sender import NotingSender
 from streambed.agents.record_source import Source, source_of
 from streambed.agents.schedule import Schedule, schedule_of
-from streambed.agents.sender import Sender, sender_of
+from streambed.agents.sender import Sender, UncountedSender
 from streambed.agents.sent_rows import SentRows
+from streambed.agents.transactional_sender import TransactionalSender
 from streambed.record import now_ns
 from streambed.tables import SENT
 
@@ -75,9 +77,9 @@ class Sending:
     def poll(self, wait_s: float) -> None:
         """Serve callbacks, the ledger and the gauge."""
         first, *others = self.senders
-        first.client.poll(max(0.0, min(wait_s, self._wait_s_max)))
+        first.poll(max(0.0, min(wait_s, self._wait_s_max)))
         for sender in others:
-            sender.client.poll(0)
+            sender.poll(0)
         if self.rows:
             self.rows.flush_if_due()
         if self.agent.report_is_due():
@@ -105,9 +107,18 @@ def _course(sender: Sender, schedule: Schedule, incarnation: int) -> Iterator[tu
         yield due, sequence, sender
 
 
+def sender_of(name: str, agent: Agent, source: Source, order: dict[str, Any], rows: SentRows | None) -> Sender:
+    """The sender that an order asks for."""
+    if rows is None:
+        return UncountedSender(name, agent, source, order["client"])
+    if order["transaction"]:
+        return TransactionalSender(name, agent, source, order["client"], rows, records=order["transaction"])
+    return NotingSender(name, agent, source, order["client"], rows)
+
+
 def senders_of(agent: Agent, order: dict[str, Any], sources: list[Source], rows: SentRows | None) -> list[Sender]:
     """Every producer with its client, made in the network of its host: the client's own threads stay there."""
-    found = []
+    found: list[Sender] = []
     for asked, source in zip(order["producers"], sources, strict=True):
         if asked["host"]:
             host_network.enter(asked["host"])
