@@ -1,9 +1,11 @@
+import ctypes
+
 import numpy as np
 import pytest
 
 from streambed.agents import librdkafka
-from streambed.agents.noting_sender import UnderWay
 from streambed.agents.record_names import RecordNames
+from streambed.agents.under_way import UnderWay
 
 
 @pytest.mark.parametrize("sequence", [0, 9, 10, 99, 100, 999, 1000, 1001, 1999, 123_456_789_012])
@@ -12,23 +14,25 @@ def test_a_record_is_named_after_its_producer_and_its_number(sequence: int) -> N
 
     names.turn_to(sequence)
 
-    assert names.name_of(sequence) == b"poet/h1/%d" % sequence
-    assert names.name_of(names.first) == b"poet/h1/%d" % names.first
-    assert names.name_of(names.past - 1) == b"poet/h1/%d" % (names.past - 1)
     assert names.first <= sequence < names.past
+    for number in (names.first, sequence, names.past - 1):
+        assert ctypes.string_at(*names.place_of(number)) == b"poet/h1/%d" % number
+    addresses, length = names.places_of(np.array([sequence]))
+    assert (addresses.tolist(), length) == ([names.place_of(sequence)[0]], names.place_of(sequence)[1])
 
 
-def test_a_place_is_used_again_once_its_record_is_decided() -> None:
+def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
     under_way = UnderWay()
-    places = [under_way.free.pop() for _ in range(3)]
-    for number, place in enumerate(places):
-        under_way.sequence[place], under_way.due[place], under_way.sent[place] = number, 10 + number, 20 + number
-    under_way.grow()
+    known = np.arange(3 * 10_000).reshape(-1, 3)
+    places = np.concatenate([under_way.add(part) for part in np.split(known, 100)])
+    assert len(set(places.tolist())) == 10_000
 
-    found = under_way.take(np.array(places[:2]))
+    assert (under_way.take(places[1::2]) == known[1::2]).all()
+    again = under_way.add(known[:4000])
 
-    assert found.tolist() == [[0, 1], [10, 11], [20, 21]]
-    assert set(places[:2]) < set(under_way.free) and places[2] not in under_way.free
+    assert set(again.tolist()).isdisjoint(places[::2].tolist())
+    assert (under_way.take(places[::2]) == known[::2]).all()
+    assert (under_way.take(again) == known[:4000]).all()
 
 
 def test_a_library_of_another_layout_is_refused() -> None:

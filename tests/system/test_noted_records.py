@@ -46,9 +46,8 @@ class Noting:
         self.sender = NotingSender("poet/h1", agent, source, client, self._rows)
         self.sender.know_the_topics()
 
-    def send(self, numbers: range) -> None:
-        for number in numbers:
-            self.sender.send(number, due=number)
+    def send(self, numbers: range) -> int:
+        return self.sender.send_all([(number, number, self.sender) for number in numbers])
 
     def settled(self) -> list[dict[str, Any]]:
         assert wait_until(lambda: self.sender.poll(0.05) or not self.sender.open, limit_s=30)
@@ -82,8 +81,8 @@ def test_every_record_is_noted_where_a_consumer_finds_it(tmp_path: Path, broker:
     began = now_ns()
     noting = Noting(tmp_path, broker, ["narrow", "wide"], varied, **{"queue.buffering.max.messages": "100000"})
 
-    noting.send(range(10))
-    noting.send(range(first, first + count))
+    assert all(noting.send(range(number, number + 1)) for number in range(10))
+    assert noting.send(range(first, first + count)) == count
     rows = noting.settled()
 
     assert [row["sequence"] for row in rows] == [*range(10), *range(first, first + count)]
@@ -106,13 +105,11 @@ def test_a_full_client_takes_no_more_until_answers_come(tmp_path: Path, broker: 
     noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, b"held", []), **{"queue.buffering.max.messages": "50"})
     broker.pause()
     try:
-        noting.send(range(50))
-        with pytest.raises(BufferError):
-            noting.send(range(50, 51))
+        assert (noting.send(range(70)), noting.send(range(50, 51)), noting.send(range(50, 70))) == (50, 0, 0)
     finally:
         broker.resume()
     assert wait_until(lambda: noting.sender.poll(0.05) or not noting.sender.open, limit_s=30)
-    noting.send(range(50, 60))
+    assert noting.send(range(50, 60)) == 10
 
     rows = noting.settled()
 
@@ -157,9 +154,11 @@ def test_records_that_linger_are_sent_when_it_gives_up(tmp_path: Path, broker: L
     assert [row["error"] for row in noting.rows()] == [None] * 4
 
 
-def test_a_record_that_is_too_large_is_refused_in_words(tmp_path: Path, broker: LoneBroker) -> None:
-    noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, bytes(2_000_000), []))
+@pytest.mark.parametrize("count", [15, 100])
+def test_a_record_that_is_too_large_is_refused_in_words(tmp_path: Path, broker: LoneBroker, count: int) -> None:
+    noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, bytes(2_000_000 if number == 14 else 1), []))
 
-    with pytest.raises(SystemExit, match=r"does not take record 0 of poet/h1: .*[Mm]essage size too large"):
-        noting.send(range(1))
-    assert noting.rows() == []
+    with pytest.raises(SystemExit, match=r"does not take record 14 of poet/h1: .*[Mm]essage size too large"):
+        noting.send(range(count))
+    noting.sender.give_up()
+    assert [row["error"] for row in noting.rows()] == [None] * 14

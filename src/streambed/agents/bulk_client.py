@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import length_hint
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +14,19 @@ from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
 from streambed.agents import librdkafka
-from streambed.agents.record_source import Headers
+from streambed.agents.record_source import Headers, Record
 from streambed.record import now_ns
 
 WORDS = librdkafka.ARGUMENT_WORDS
 TOPIC, VALUE, KEY, FLAGS, MARK, NAME = (WORDS * number for number in range(6))
 """Where the words of each argument of a record begin; those of its own headers come before them all."""
 ARGUMENTS = 6
+AT_ONCE = 256
+_REPORTED = np.array([librdkafka.MARKED, librdkafka.PARTITION, librdkafka.OFFSET, librdkafka.ERR])
+_ARGUMENTS_GIVEN = ctypes.c_size_t.from_param(ARGUMENTS)
 FLUSH_STEP_MS = 10
 Numbers = NDArray[np.int64]
+Values = tuple[bytes | None, ...]
 
 
 class Reports(NamedTuple):
@@ -48,62 +54,56 @@ class BulkClient:
         self._queue = librdkafka.main_queue(self._handle)
         self._topics = [librdkafka.topic_handle(self._handle, topic.encode(), None) for topic in topics]
         weakref.finalize(self, _end, self._handle, self._queue, self._topics)
+        self._handles = np.array(self._topics, np.int64)
         self._names = list(topics)
-        self._header = name_header.encode()
-        memory = (ctypes.c_int64 * (WORDS * ARGUMENTS))()
-        self._pointers = (ctypes.c_char_p * len(memory)).from_buffer(memory)
-        self._words = memoryview(memory).cast("B").cast("q")
-        self._memory = memory
-        kinds = (librdkafka.TOPIC, librdkafka.VALUE, librdkafka.KEY, librdkafka.FLAGS, librdkafka.MARK, librdkafka.HEADER)
-        for at, kind in zip((TOPIC, VALUE, KEY, FLAGS, MARK, NAME), kinds, strict=True):
-            self._words[at] = kind
-        self._words[FLAGS + 1] = librdkafka.COPY
-        self._pointers[NAME + 1] = self._header
-        self._key: bytes | None = None
-        self._value: bytes | None = None
-        self._given = (
-            ctypes.c_void_p.from_param(self._handle),
-            ctypes.c_void_p.from_param(ctypes.addressof(memory)),
-            ctypes.c_size_t.from_param(ARGUMENTS),
-        )
+        self._header = ctypes.create_string_buffer(name_header.encode())
+        self._rows = _rows(ctypes.addressof(self._header), self._topics[0])
+        self._words = self._rows[0].data
+        self._given_handle = ctypes.c_void_p.from_param(self._handle)
+        self._given_rows = [ctypes.c_void_p.from_param(row.ctypes.data) for row in self._rows]
 
-    def set_topic(self, number: int) -> None:
-        """The next records go to the topic of that number."""
-        self._words[TOPIC + 1] = self._topics[number]
-
-    def set_name_width(self, width: int) -> None:
-        """The names of the next records have so many bytes."""
-        self._words[NAME + 3] = width
-
-    def produce(self, key: bytes | None, value: bytes, headers: Headers, mark: int, name: int) -> None:
-        """Hand over one record; BufferError if the client takes no more now. `name` is the address of its name."""
+    def produce(self, record: Record, *, topic: int, mark: int, name: tuple[int, int]) -> None:
+        """Hand over one record; BufferError if the client takes no more now. `name` is where its name lies, and its length."""
+        key, value, headers = record
         words = self._words
+        words[TOPIC + 1] = self._topics[topic]
         words[MARK + 1] = mark
-        words[NAME + 2] = name
-        # The same bytes as before are there already.
-        if value is not self._value:
-            self._value = self._pointers[VALUE + 1] = value
-            words[VALUE + 2] = len(value)
-        if key is not self._key:
-            self._key = self._pointers[KEY + 1] = key
-            words[KEY + 2] = len(key or b"")
-        error = librdkafka.produce(*self._given) if not headers else self._produce_with(headers)
+        words[NAME + 2], words[NAME + 3] = name
+        words[VALUE + 1], words[VALUE + 2] = librdkafka.place_of(value)
+        words[KEY + 1], words[KEY + 2] = librdkafka.place_of(key)
+        given = (self._given_handle, self._given_rows[0], _ARGUMENTS_GIVEN)
+        error = self._produce_with(headers) if headers else librdkafka.produce(*given)
         if error is not None:
             _refuse(error)
 
     def _produce_with(self, headers: Headers) -> int | None:
-        """The record has headers of its own."""
-        own = WORDS * len(headers)
-        memory = (ctypes.c_int64 * (own + len(self._memory)))()
-        pointers = (ctypes.c_char_p * len(memory)).from_buffer(memory)
-        for at, (name, found) in zip(range(0, own, WORDS), headers, strict=True):
-            value = found.encode() if isinstance(found, str) else found
-            memory[at] = librdkafka.HEADER
-            pointers[at + 1], pointers[at + 2] = name.encode(), value
-            memory[at + 3] = len(value or b"")
-        ctypes.memmove(ctypes.byref(memory, own * librdkafka.WORD_BYTES), self._memory, ctypes.sizeof(self._memory))
-        error: int | None = librdkafka.produce(self._given[0], ctypes.byref(memory), ctypes.c_size_t.from_param(ARGUMENTS + len(headers)))
+        """The record has headers of its own, which come first."""
+        encoded = [(name.encode(), value.encode() if isinstance(value, str) else value) for name, value in headers]
+        own = np.zeros((len(headers), WORDS), np.int64)
+        for words, (name, value) in zip(own, encoded, strict=True):
+            words[:4] = librdkafka.HEADER, librdkafka.place_of(name)[0], *librdkafka.place_of(value)
+        row = np.concatenate([own.reshape(-1), self._rows[0]])
+        count = ctypes.c_size_t.from_param(ARGUMENTS + len(headers))
+        error: int | None = librdkafka.produce(self._given_handle, ctypes.c_void_p.from_param(row.ctypes.data), count)
         return error
+
+    def produce_many(self, keys: Values, values: Values, *, topics: Numbers, marks: Numbers, names: tuple[Numbers, int]) -> int:
+        """Hand over at most `AT_ONCE` records without headers of their own; how many it took before one that it did not take."""
+        count = len(values)
+        rows = self._rows[:count]
+        rows[:, TOPIC + 1] = self._handles[topics]
+        rows[:, MARK + 1] = marks
+        rows[:, NAME + 2], rows[:, NAME + 3] = names
+        rows[:, VALUE + 1], rows[:, VALUE + 2] = _places_of(values)
+        rows[:, KEY + 1], rows[:, KEY + 2] = _places_of(keys)
+        given = iter(self._given_rows[:count])
+        # No line of Python is run for a record: all are handed over by what is behind map and filter, up to the first error.
+        errors = filter(None, map(librdkafka.produce, repeat(self._given_handle), given, repeat(_ARGUMENTS_GIVEN)))
+        error = next(errors, None)
+        if error is None:
+            return count
+        librdkafka.error_destroy(error)
+        return count - length_hint(given) - 1
 
     def reports(self, wait_s: float) -> Iterator[Reports]:
         """All that there is to report; wait so long for the first."""
@@ -114,9 +114,6 @@ class BulkClient:
             if count:
                 yield _reports_of(event, count)
             librdkafka.event_destroy(event)
-
-    def __len__(self) -> int:
-        return int(librdkafka.open_count(self._handle))
 
     def hurry(self) -> None:
         """Send what waits for more, and wait a moment."""
@@ -138,16 +135,35 @@ class BulkClient:
         return known.issuperset(self._names)
 
 
+def _rows(header: int, topic: int) -> Numbers:
+    """The arguments of many records, with all that never changes."""
+    rows = np.zeros((AT_ONCE, ARGUMENTS * WORDS), np.int64)
+    kinds = (librdkafka.TOPIC, librdkafka.VALUE, librdkafka.KEY, librdkafka.FLAGS, librdkafka.MARK, librdkafka.HEADER)
+    rows[:, ::WORDS] = kinds
+    rows[:, TOPIC + 1] = topic
+    rows[:, FLAGS + 1] = librdkafka.COPY
+    rows[:, NAME + 1] = header
+    return rows
+
+
+def _places_of(found: Values) -> tuple[Any, Any]:
+    """Where they lie in memory, and their lengths; often they are all the same."""
+    if found.count(found[0]) == len(found):
+        return librdkafka.place_of(found[0])
+    places = np.array([librdkafka.place_of(each) for each in found], np.int64)
+    return places[:, 0], places[:, 1]
+
+
 def _reports_of(event: int, count: int) -> Reports:
     """Words of all messages of an event at once: a look at each in turn would take most of a record's time."""
     at_ns = now_ns()
     pointers = np.empty(count, np.int64)
     librdkafka.event_messages(event, pointers.ctypes.data, count)
     first = int(pointers.min())
-    at = (pointers - first) // librdkafka.WORD_BYTES
+    at = (pointers - first) >> librdkafka.WORD_SHIFT
     words = np.asarray(Window(first, int(at.max()) + WORDS))
-    partitions, errors = (words[at + word].astype(np.int32) for word in (librdkafka.PARTITION, librdkafka.ERR))
-    return Reports(at_ns, words[at + librdkafka.MARKED], partitions, words[at + librdkafka.OFFSET], errors)
+    found = words[at[:, None] + _REPORTED]
+    return Reports(at_ns, found[:, 0], found[:, 1].astype(np.int32), found[:, 2], found[:, 3].astype(np.int32))
 
 
 def _refuse(error: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from confluent_kafka import cimpl
 
 MAJOR = 2
-WORD_BYTES = 8
+WORD_SHIFT = 3
 ARGUMENT_WORDS = 9
 TOPIC, VALUE, KEY, MARK, FLAGS, HEADER = 2, 4, 5, 6, 7, 9
 """Kinds of arguments; a topic is given by its handle."""
@@ -65,12 +65,22 @@ def _function(library: ctypes.CDLL, name: str, gives: Any, *takes: Any) -> Any:
     return function
 
 
+_BYTES_AT = bytes.__basicsize__ - 1
+"""Where in an object the bytes begin."""
+
+
+def place_of(found: bytes | None) -> tuple[int, int]:
+    """Where bytes lie in memory as long as they live, and how many they are; None is nowhere."""
+    return (0, 0) if found is None else (id(found) + _BYTES_AT, len(found))
+
+
 def check_version(found: int) -> None:
     """Refuse a library whose layouts are not known."""
     if found >> 24 != MAJOR:
         raise SystemExit(f"confluent-kafka has brought librdkafka {found >> 24}; the ledger needs {MAJOR}: install confluent-kafka 2")
 
 
+assert ctypes.string_at(*place_of(b"as CPython keeps them")) == b"as CPython keeps them"
 check_version(_function(_holding, "version", c_int)())
 
 produce = _function(_holding, "produceva", c_void_p)
@@ -81,7 +91,6 @@ poll = _function(_waiting, "queue_poll", c_void_p, c_void_p, c_int)
 event_messages = _function(_holding, "event_message_array", c_size_t, c_void_p, c_void_p, c_size_t)
 event_count = _function(_holding, "event_message_count", c_size_t, c_void_p)
 event_destroy = _function(_holding, "event_destroy", None, c_void_p)
-open_count = _function(_holding, "outq_len", c_int, c_void_p)
 flush = _function(_waiting, "flush", c_int, c_void_p, c_int)
 purge = _function(_waiting, "purge", c_int, c_void_p, c_int)
 topic_handle = _function(_holding, "topic_new", c_void_p, c_void_p, c_char_p, c_void_p)

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from streambed.agents.agent import Agent
-from streambed.agents.bulk_client import BulkClient, Reports
+from streambed.agents.bulk_client import AT_ONCE, BulkClient, Reports
 from streambed.agents.record_names import RecordNames
-from streambed.agents.record_source import Source
-from streambed.agents.sender import ASK_S, IDENTITY, QUIET, STOP_S, why
+from streambed.agents.record_source import Record, Source
+from streambed.agents.sender import ASK_S, IDENTITY, QUIET, STOP_S, Due, why
 from streambed.agents.sent_rows import Acked, SentRows
+from streambed.agents.under_way import Numbers, UnderWay
 from streambed.record import now_ns
 
-ROOM_AT_FIRST = 4096
 PLACE_BITS = 32
-
-
-class UnderWay:
-    """What is known of each record that is under way, by a place of its own; places are used again."""
-
-    def __init__(self) -> None:
-        self._known = np.empty((3, 0), np.int64)
-        self.free: list[int] = []
-        self.grow()
-
-    def grow(self) -> None:
-        """Make more places; the client's own limit on records under way is the limit here."""
-        held = self._known.shape[1]
-        wanted = 2 * held or ROOM_AT_FIRST
-        self._known = np.concatenate([self._known, np.zeros((3, wanted - held), np.int64)], axis=1)
-        self.free += range(wanted - 1, held - 1, -1)
-        self.sequence, self.due, self.sent = map(memoryview, self._known)
-
-    def take(self, places: Any) -> Any:
-        """Sequence, due and sent of records that are decided; their places are free again."""
-        self.free += places.tolist()
-        return self._known[:, places]
+"""The mark of a record has its place among those under way, and above it the number of its topic."""
+PLACES = (1 << PLACE_BITS) - 1
+MAKING_NS = 200_000
+"""Records are made for so long before they are handed over together: nobody waits for what takes longer to make."""
+MANY = 8
+"""From so many records on it takes less time to hand them over together."""
 
 
 class NotingSender:
@@ -55,10 +40,7 @@ class NotingSender:
         self._number = rows.number(name)
         self._topics = {topic: number for number, topic in enumerate(source.topics)}
         self._topic_numbers = np.array([rows.number(topic) for topic in source.topics])
-        self._topic = ""
-        self._topic_bits = 0
         self._names = RecordNames(name)
-        self.client.set_name_width(self._names.width)
         self._under_way = UnderWay()
 
     @property
@@ -66,38 +48,73 @@ class NotingSender:
         """As of a sender."""
         return self.sent - self.acked - self.failed
 
-    def send(self, sequence: int, due: int) -> None:
+    def send_all(self, records: list[Due]) -> int:
         """As of a sender."""
-        topic = self.source.topic_of(sequence)
-        if topic is not self._topic:
-            self._turn_to(topic)
-        names = self._names
-        if not names.first <= sequence < names.past:
-            names.turn_to(sequence)
-            self.client.set_name_width(names.width)
-        under_way = self._under_way
-        if not under_way.free:
-            under_way.grow()
-        place = under_way.free.pop()
-        under_way.sequence[place] = sequence
-        under_way.due[place] = due
-        under_way.sent[place] = now_ns()
-        key, value, headers = self.source.record_of(sequence)
-        name = names.address + (sequence - names.first) * names.width
-        try:
-            self.client.produce(key, value, headers, place + self._topic_bits, name)
-        except BufferError:
-            under_way.free.append(place)
-            raise
-        except KafkaException as trouble:
-            raise SystemExit(f"the client does not take record {sequence} of {self.name}: {trouble.args[0].str()}") from trouble
-        self.sent += 1
+        taken = 0
+        while taken < len(records):
+            made = self._made(records[taken : taken + AT_ONCE])
+            together = len(made) >= MANY and not any(headers for _, _, headers in made)
+            asked = records[taken : taken + len(made)]
+            done = self._send_many(asked, made) if together else self._send_each(asked, made)
+            self.sent += done
+            taken += done
+            if done < len(made):
+                break
+        return taken
 
-    def _turn_to(self, topic: str) -> None:
-        self._topic = topic
-        number = self._topics[topic]
-        self.client.set_topic(number)
-        self._topic_bits = number << PLACE_BITS
+    def _made(self, records: list[Due]) -> list[Record]:
+        """The first of these records, with names of one length; at least one."""
+        names = self._names
+        first = records[0][1]
+        if not names.first <= first < names.past:
+            names.turn_to(first)
+        end_ns = now_ns() + MAKING_NS
+        made: list[Record] = []
+        for _, sequence, _ in records:
+            if sequence >= names.past:
+                break
+            made.append(self.source.record_of(sequence))
+            if now_ns() > end_ns:
+                break
+        return made
+
+    def _send_each(self, records: list[Due], made: list[Record]) -> int:
+        """Hand over one after the other; how many the client took."""
+        for taken, ((due, sequence, _), record) in enumerate(zip(records, made, strict=True)):
+            topic = self._topics[self.source.topic_of(sequence)]
+            place = self._under_way.add(np.array([[sequence, due, now_ns()]]))
+            name = self._names.place_of(sequence)
+            try:
+                self.client.produce(record, topic=topic, mark=int(place[0]) | topic << PLACE_BITS, name=name)
+            except BufferError:
+                self._under_way.take(place)
+                return taken
+            except KafkaException as trouble:
+                raise SystemExit(f"the client does not take record {sequence} of {self.name}: {trouble.args[0].str()}") from trouble
+        return len(records)
+
+    def _send_many(self, records: list[Due], made: list[Record]) -> int:
+        """Hand over all together; how many the client took."""
+        dues, sequences, _ = zip(*records, strict=True)
+        keys, values, _ = zip(*made, strict=True)
+        known = np.empty((len(records), 3), np.int64)
+        known[:, 0] = sequences
+        known[:, 1] = dues
+        known[:, 2] = now_ns()
+        places = self._under_way.add(known)
+        topics = self._topics_of(sequences)
+        names = self._names.places_of(known[:, 0])
+        taken = self.client.produce_many(keys, values, topics=topics, marks=places | topics << PLACE_BITS, names=names)
+        if taken < len(records):
+            self._under_way.take(places[taken:])
+            taken += self._send_each(records[taken : taken + 1], made[taken : taken + 1])  # It says why.
+        return taken
+
+    def _topics_of(self, sequences: Sequence[int]) -> Numbers:
+        """The number of each record's topic, or the one of all."""
+        if len(self._topics) == 1:
+            return np.zeros(1, np.int64)
+        return np.array([self._topics[self.source.topic_of(sequence)] for sequence in sequences])
 
     def poll(self, wait_s: float) -> None:
         """As of a sender."""
@@ -106,9 +123,9 @@ class NotingSender:
 
     def _note(self, reports: Reports) -> None:
         """Kafka acknowledged records, or the client gave up."""
-        sequence, due, sent = self._under_way.take(reports.marks & ((1 << PLACE_BITS) - 1))
-        topic = self._topic_numbers[reports.marks >> PLACE_BITS]
-        records = Acked(sequence, topic, reports.partitions, reports.offsets, due, sent)
+        known = self._under_way.take(reports.marks & PLACES)
+        topics = self._topic_numbers[reports.marks >> PLACE_BITS]
+        records = Acked(known[:, 0], topics, reports.partitions, reports.offsets, known[:, 1], known[:, 2])
         failed = reports.errors != 0
         if failed.any():
             self._note_failed(Acked(*(column[failed] for column in records)), reports.errors[failed].tolist())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
+import numpy as np
+from numpy.typing import NDArray
+
+from streambed.agents import librdkafka
 
 AT_ONCE = 1000
 _TAILS = [b"%03d" % number for number in range(AT_ONCE)]
@@ -10,7 +13,7 @@ _FIRST_NUMBERS = [[b"%d" % number for number in numbers] for numbers in (range(1
 
 
 class RecordNames:
-    """Names of the records from `first` up to but without `past`: all of `width` bytes, one after the other from `address` on."""
+    """Names of the records from `first` up to but without `past`: all of one length, one after the other."""
 
     def __init__(self, producer: str) -> None:
         self._prefix = f"{producer}/".encode()
@@ -22,11 +25,15 @@ class RecordNames:
         tails = _TAILS if thousands else _FIRST_NUMBERS[len(str(rest)) - 1]
         head = self._prefix + (b"%d" % thousands if thousands else b"")
         self._text = head + head.join(tails)
-        self.width = len(head) + len(tails[0])
+        self._width = len(head) + len(tails[0])
         self.first = thousands * AT_ONCE if thousands else int(tails[0])
         self.past = self.first + len(tails)
-        self.address: int = ctypes.cast(self._text, ctypes.c_void_p).value or 0
+        self._address, _ = librdkafka.place_of(self._text)
 
-    def name_of(self, sequence: int) -> bytes:
-        """The name of a record that it holds."""
-        return ctypes.string_at(self.address + (sequence - self.first) * self.width, self.width)
+    def place_of(self, sequence: int) -> tuple[int, int]:
+        """Where the name of a record lies that it holds, and its length."""
+        return self._address + (sequence - self.first) * self._width, self._width
+
+    def places_of(self, sequences: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+        """Where the names of such records lie, and their length."""
+        return self._address + (sequences - self.first) * self._width, self._width

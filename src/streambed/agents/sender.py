@@ -18,6 +18,10 @@ QUIET = {"log_level": "4"}
 UNDECIDED = "undecided when the run stopped"
 
 
+Due = tuple[int, int, "Sender"]
+"""A record that is due: when, its number, and who sends it."""
+
+
 class Sender(Protocol):
     """One producer."""
 
@@ -33,8 +37,8 @@ class Sender(Protocol):
     def acked(self) -> int:
         """How many records Kafka took."""
 
-    def send(self, sequence: int, due: int) -> None:
-        """Hand one record to the client; BufferError if it takes no more now."""
+    def send_all(self, records: list[Due]) -> int:
+        """Hand records that are due to the client; how many it took before it could take no more."""
 
     def poll(self, wait_s: float) -> None:
         """Learn what became of records; wait so long for the first news."""
@@ -58,6 +62,21 @@ class ClientSender:
         self.source = source
         self.client = Producer({**client, **QUIET}, logger=None)
         self.sent = self.failed = 0
+
+    def send_all(self, records: list[Due]) -> int:
+        """As of a sender."""
+        for taken, (due, sequence, _) in enumerate(records):
+            if self.agent.stopping:
+                return taken
+            try:
+                self.send(sequence, due)
+            except BufferError:
+                return taken
+        return len(records)
+
+    def send(self, sequence: int, due: int) -> None:
+        """Hand one record to the client; BufferError if it takes no more now."""
+        raise NotImplementedError
 
     def poll(self, wait_s: float) -> None:
         """As of a sender."""
@@ -104,7 +123,7 @@ class UncountedSender(ClientSender):
         return self.sent - self.failed - self.open
 
     def send(self, sequence: int, due: int) -> None:
-        """As of a sender."""
+        """Hand one record to the client."""
         key, value, headers = self.source.record_of(sequence)
         if headers:
             self.client.produce(self.source.topic_of(sequence), value, key, headers=headers)
