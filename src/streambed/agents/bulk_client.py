@@ -21,8 +21,7 @@ WORDS = librdkafka.ARGUMENT_WORDS
 TOPIC, VALUE, KEY, FLAGS, MARK, NAME = (WORDS * number for number in range(6))
 """Where the words of each argument of a record begin; those of its own headers come before them all."""
 ARGUMENTS = 6
-AT_ONCE = 256
-_REPORTED = np.array([librdkafka.MARKED, librdkafka.PARTITION, librdkafka.OFFSET, librdkafka.ERR])
+AT_ONCE = 500
 _ARGUMENTS_GIVEN = ctypes.c_size_t.from_param(ARGUMENTS)
 FLUSH_STEP_MS = 10
 Numbers = NDArray[np.int64]
@@ -39,11 +38,17 @@ class Reports(NamedTuple):
     errors: NDArray[np.int32]
 
 
-class Window:
-    """A part of the memory as an array of words, for numpy."""
+class Messages:
+    """A part of the memory as an array, for numpy: the messages that begin at each of its words, of which only some do."""
 
     def __init__(self, address: int, words: int) -> None:
-        self.__array_interface__ = {"version": 3, "typestr": "=i8", "shape": (words,), "data": (address, True)}
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": f"|V{librdkafka.MESSAGE_WORDS << librdkafka.WORD_SHIFT}",
+            "shape": (words,),
+            "strides": (1 << librdkafka.WORD_SHIFT,),
+            "data": (address, True),
+        }
 
 
 class BulkClient:
@@ -161,9 +166,14 @@ def _reports_of(event: int, count: int) -> Reports:
     librdkafka.event_messages(event, pointers.ctypes.data, count)
     first = int(pointers.min())
     at = (pointers - first) >> librdkafka.WORD_SHIFT
-    words = np.asarray(Window(first, int(at.max()) + WORDS))
-    found = words[at[:, None] + _REPORTED]
-    return Reports(at_ns, found[:, 0], found[:, 1].astype(np.int32), found[:, 2], found[:, 3].astype(np.int32))
+    words = np.asarray(Messages(first, int(at.max()) + 1))[at].view(np.int64).reshape(count, librdkafka.MESSAGE_WORDS)
+    return Reports(
+        at_ns,
+        marks=words[:, librdkafka.MARKED],
+        partitions=words[:, librdkafka.PARTITION].astype(np.int32),
+        offsets=words[:, librdkafka.OFFSET],
+        errors=words[:, librdkafka.ERR].astype(np.int32),
+    )
 
 
 def _refuse(error: int) -> None:

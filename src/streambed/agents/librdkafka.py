@@ -19,7 +19,7 @@ from confluent_kafka import cimpl
 
 MAJOR = 2
 WORD_SHIFT = 3
-ARGUMENT_WORDS = 9
+ARGUMENT_WORDS = MESSAGE_WORDS = 9
 TOPIC, VALUE, KEY, MARK, FLAGS, HEADER = 2, 4, 5, 6, 7, 9
 """Kinds of arguments; a topic is given by its handle."""
 COPY = 2

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -50,54 +52,56 @@ class NotingSender:
 
     def send_all(self, records: list[Due]) -> int:
         """As of a sender."""
+        dues, sequences, _ = zip(*records, strict=True)
         taken = 0
         while taken < len(records):
-            made = self._made(records[taken : taken + AT_ONCE])
-            together = len(made) >= MANY and not any(headers for _, _, headers in made)
-            asked = records[taken : taken + len(made)]
-            done = self._send_many(asked, made) if together else self._send_each(asked, made)
+            made = self._made(sequences[taken : taken + AT_ONCE])
+            done = self._send(sequences[taken : taken + len(made)], dues[taken : taken + len(made)], made)
             self.sent += done
             taken += done
             if done < len(made):
                 break
         return taken
 
-    def _made(self, records: list[Due]) -> list[Record]:
-        """The first of these records, with names of one length; at least one."""
+    def _made(self, sequences: Sequence[int]) -> list[Record]:
+        """The first of these records, at least one, as far as their names are held together."""
         names = self._names
-        first = records[0][1]
-        if not names.first <= first < names.past:
-            names.turn_to(first)
-        end_ns = now_ns() + MAKING_NS
+        if not names.first <= sequences[0] < names.past:
+            names.turn_to(sequences[0])
+        sequences = sequences[: bisect_left(sequences, names.past)]
         made: list[Record] = []
-        for _, sequence, _ in records:
-            if sequence >= names.past:
-                break
-            made.append(self.source.record_of(sequence))
-            if now_ns() > end_ns:
-                break
+        end_ns = now_ns() + MAKING_NS
+        while len(made) < len(sequences) and now_ns() < end_ns:
+            made += map(self.source.record_of, sequences[len(made) : 2 * len(made) + 1])
         return made
 
-    def _send_each(self, records: list[Due], made: list[Record]) -> int:
-        """Hand over one after the other; how many the client took."""
-        for taken, ((due, sequence, _), record) in enumerate(zip(records, made, strict=True)):
-            topic = self._topics[self.source.topic_of(sequence)]
-            place = self._under_way.add(np.array([[sequence, due, now_ns()]]))
-            name = self._names.place_of(sequence)
-            try:
-                self.client.produce(record, topic=topic, mark=int(place[0]) | topic << PLACE_BITS, name=name)
-            except BufferError:
-                self._under_way.take(place)
+    def _send(self, sequences: Sequence[int], dues: Sequence[int], made: list[Record]) -> int:
+        """Hand over records; how many the client took."""
+        if len(made) >= MANY and not any(map(itemgetter(2), made)):
+            return self._send_many(sequences, dues, made)
+        for taken, (sequence, due, record) in enumerate(zip(sequences, dues, made, strict=True)):
+            if not self._send_one(sequence, due, record):
                 return taken
-            except KafkaException as trouble:
-                raise SystemExit(f"the client does not take record {sequence} of {self.name}: {trouble.args[0].str()}") from trouble
-        return len(records)
+        return len(made)
 
-    def _send_many(self, records: list[Due], made: list[Record]) -> int:
+    def _send_one(self, sequence: int, due: int, record: Record) -> bool:
+        """Hand over one record; whether the client took it."""
+        topic = self._topics[self.source.topic_of(sequence)]
+        place = self._under_way.add(np.array([[sequence, due, now_ns()]]))
+        name = self._names.place_of(sequence)
+        try:
+            self.client.produce(record, topic=topic, mark=int(place[0]) | topic << PLACE_BITS, name=name)
+        except BufferError:
+            self._under_way.take(place)
+            return False
+        except KafkaException as trouble:
+            raise SystemExit(f"the client does not take record {sequence} of {self.name}: {trouble.args[0].str()}") from trouble
+        return True
+
+    def _send_many(self, sequences: Sequence[int], dues: Sequence[int], made: list[Record]) -> int:
         """Hand over all together; how many the client took."""
-        dues, sequences, _ = zip(*records, strict=True)
         keys, values, _ = zip(*made, strict=True)
-        known = np.empty((len(records), 3), np.int64)
+        known = np.empty((len(made), 3), np.int64)
         known[:, 0] = sequences
         known[:, 1] = dues
         known[:, 2] = now_ns()
@@ -105,9 +109,9 @@ class NotingSender:
         topics = self._topics_of(sequences)
         names = self._names.places_of(known[:, 0])
         taken = self.client.produce_many(keys, values, topics=topics, marks=places | topics << PLACE_BITS, names=names)
-        if taken < len(records):
+        if taken < len(made):
             self._under_way.take(places[taken:])
-            taken += self._send_each(records[taken : taken + 1], made[taken : taken + 1])  # It says why.
+            taken += self._send_one(sequences[taken], dues[taken], made[taken])  # This says why not, if that is worth a word.
         return taken
 
     def _topics_of(self, sequences: Sequence[int]) -> Numbers:

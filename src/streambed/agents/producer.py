@@ -28,7 +28,7 @@ from streambed.tables import SENT
 POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
 """Of many clients only one can be waited for: the answers of the others are looked for so often."""
-RECORDS_BETWEEN_POLLS = 256
+RECORDS_BETWEEN_POLLS = 500
 
 
 class Sending:

@@ -71,11 +71,10 @@ class SentRows:
         self._acked = []
         counts = [len(part.sequence) for part in parts]
         found = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        words = pa.array(self._words, pa.string())
         self._table.append_columns(
-            words.take(pa.array(np.repeat(producers, counts))),
+            self._named(np.repeat(producers, counts)),
             pa.array(found.sequence),
-            words.take(pa.array(found.topic)),
+            self._named(found.topic),
             pa.array(found.partition.astype(np.int32, copy=False)),
             pa.array(found.offset),
             pa.array(found.due),
@@ -83,6 +82,12 @@ class SentRows:
             pa.array(np.repeat(times, counts)),
             pa.nulls(len(found.sequence), pa.string()),
         )
+
+    def _named(self, numbers: Numbers) -> pa.Array:
+        """Without Arrow's own functions: to load them takes a while, and records flow."""
+        if (numbers == numbers[0]).all():
+            return pa.repeat(self._words[numbers[0]], len(numbers))
+        return pa.array([self._words[number] for number in numbers.tolist()], pa.string())
 
     def close(self) -> None:
         """Write what is left and end the file."""
