@@ -15,6 +15,8 @@ def test_every_record_that_is_decided_has_its_row(tmp_path: Path) -> None:
     poet, duke, lines, words = (rows.number(word) for word in ("poet/h1", "duke", "lines", "words"))
 
     rows.acked(poet, records([7, lines, 2, 40, 100, 110], [10, lines, 3, 41, 120, 130]), at_ns=150)
+    rows.flush()
+    rows.acked(poet, Acked(*[np.empty(0, np.int64)] * 6), at_ns=160)
     rows.lost(poet, 8, lines, 200, 210, "timed out")
     rows.flush()
     rows.acked(poet, records([9, lines, 0, 41, 300, 310]), at_ns=350)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from streambed.agents.agent import Agent
-from streambed.agents.bulk_client import AT_ONCE, BulkClient, Reports
+from streambed.agents.bulk_client import AT_ONCE, BulkClient, Reports, Values
 from streambed.agents.record_names import RecordNames
 from streambed.agents.record_source import Record, Source
 from streambed.agents.sender import ASK_S, IDENTITY, QUIET, STOP_S, Due, why
@@ -57,7 +56,6 @@ class NotingSender:
         while taken < len(records):
             made = self._made(sequences[taken : taken + AT_ONCE])
             done = self._send(sequences[taken : taken + len(made)], dues[taken : taken + len(made)], made)
-            self.sent += done
             taken += done
             if done < len(made):
                 break
@@ -69,20 +67,20 @@ class NotingSender:
         if not names.first <= sequences[0] < names.past:
             names.turn_to(sequences[0])
         sequences = sequences[: bisect_left(sequences, names.past)]
-        made: list[Record] = []
         end_ns = now_ns() + MAKING_NS
+        made = [self.source.record_of(sequences[0])]
         while len(made) < len(sequences) and now_ns() < end_ns:
-            made += map(self.source.record_of, sequences[len(made) : 2 * len(made) + 1])
+            made += map(self.source.record_of, sequences[len(made) : 2 * len(made)])
         return made
 
     def _send(self, sequences: Sequence[int], dues: Sequence[int], made: list[Record]) -> int:
         """Hand over records; how many the client took."""
-        if len(made) >= MANY and not any(map(itemgetter(2), made)):
-            return self._send_many(sequences, dues, made)
-        for taken, (sequence, due, record) in enumerate(zip(sequences, dues, made, strict=True)):
-            if not self._send_one(sequence, due, record):
-                return taken
-        return len(made)
+        keys, values, headers = zip(*made, strict=True)
+        taken = self._send_many(sequences, dues, keys, values) if len(made) >= MANY and not any(headers) else 0
+        # One by one it is found out why the client did not take one, too.
+        while taken < len(made) and self._send_one(sequences[taken], dues[taken], made[taken]):
+            taken += 1
+        return taken
 
     def _send_one(self, sequence: int, due: int, record: Record) -> bool:
         """Hand over one record; whether the client took it."""
@@ -96,12 +94,12 @@ class NotingSender:
             return False
         except KafkaException as trouble:
             raise SystemExit(f"the client does not take record {sequence} of {self.name}: {trouble.args[0].str()}") from trouble
+        self.sent += 1
         return True
 
-    def _send_many(self, sequences: Sequence[int], dues: Sequence[int], made: list[Record]) -> int:
-        """Hand over all together; how many the client took."""
-        keys, values, _ = zip(*made, strict=True)
-        known = np.empty((len(made), 3), np.int64)
+    def _send_many(self, sequences: Sequence[int], dues: Sequence[int], keys: Values, values: Values) -> int:
+        """Hand over all together; how many the client took before one that it did not."""
+        known = np.empty((len(values), 3), np.int64)
         known[:, 0] = sequences
         known[:, 1] = dues
         known[:, 2] = now_ns()
@@ -109,9 +107,9 @@ class NotingSender:
         topics = self._topics_of(sequences)
         names = self._names.places_of(known[:, 0])
         taken = self.client.produce_many(keys, values, topics=topics, marks=places | topics << PLACE_BITS, names=names)
-        if taken < len(made):
+        if taken < len(values):
             self._under_way.take(places[taken:])
-            taken += self._send_one(sequences[taken], dues[taken], made[taken])  # This says why not, if that is worth a word.
+        self.sent += taken
         return taken
 
     def _topics_of(self, sequences: Sequence[int]) -> Numbers:

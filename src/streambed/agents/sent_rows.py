@@ -38,6 +38,7 @@ class SentRows:
         self._flushed_ns = now_ns()
         self._words: list[str] = []
         self._numbers: dict[str, int] = {}
+        pa.repeat("", 1)  # Arrow loads what it needs when it is first asked: now, not while records flow.
 
     def number(self, word: str) -> int:
         """The number of a producer's or topic's name."""
@@ -48,7 +49,8 @@ class SentRows:
 
     def acked(self, producer: int, records: Acked, *, at_ns: int) -> None:
         """Records were acknowledged at that time."""
-        self._acked.append((producer, at_ns, records))
+        if len(records.sequence):
+            self._acked.append((producer, at_ns, records))
 
     def lost(self, producer: int, sequence: int, topic: int, due: int, sent: int, why: str) -> None:
         """A record was given up."""
