@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import starmap
 from operator import length_hint
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ TOPIC, VALUE, KEY, FLAGS, MARK, NAME = (WORDS * number for number in range(6))
 """Where the words of each argument of a record begin; those of its own headers come before them all."""
 ARGUMENTS = 6
 AT_ONCE = 500
-_ARGUMENTS_GIVEN = ctypes.c_size_t.from_param(ARGUMENTS)
 FLUSH_STEP_MS = 10
 Numbers = NDArray[np.int64]
 Values = tuple[bytes | None, ...]
@@ -64,8 +63,7 @@ class BulkClient:
         self._header = ctypes.create_string_buffer(name_header.encode())
         self._rows = _rows(ctypes.addressof(self._header), self._topics[0])
         self._words = self._rows[0].data
-        self._given_handle = ctypes.c_void_p.from_param(self._handle)
-        self._given_rows = [ctypes.c_void_p.from_param(row.ctypes.data) for row in self._rows]
+        self._given = [_given(self._handle, row, ARGUMENTS) for row in self._rows]
 
     def produce(self, record: Record, *, topic: int, mark: int, name: tuple[int, int]) -> None:
         """Hand over one record; BufferError if the client takes no more now. `name` is where its name lies, and its length."""
@@ -76,8 +74,7 @@ class BulkClient:
         words[NAME + 2], words[NAME + 3] = name
         words[VALUE + 1], words[VALUE + 2] = librdkafka.place_of(value)
         words[KEY + 1], words[KEY + 2] = librdkafka.place_of(key)
-        given = (self._given_handle, self._given_rows[0], _ARGUMENTS_GIVEN)
-        error = self._produce_with(headers) if headers else librdkafka.produce(*given)
+        error = self._produce_with(headers) if headers else librdkafka.produce(*self._given[0])
         if error is not None:
             _refuse(error)
 
@@ -88,23 +85,21 @@ class BulkClient:
         for words, (name, value) in zip(own, encoded, strict=True):
             words[:4] = librdkafka.HEADER, librdkafka.place_of(name)[0], *librdkafka.place_of(value)
         row = np.concatenate([own.reshape(-1), self._rows[0]])
-        count = ctypes.c_size_t.from_param(ARGUMENTS + len(headers))
-        error: int | None = librdkafka.produce(self._given_handle, ctypes.c_void_p.from_param(row.ctypes.data), count)
+        error: int | None = librdkafka.produce(*_given(self._handle, row, ARGUMENTS + len(headers)))
         return error
 
-    def produce_many(self, keys: Values, values: Values, *, topics: Numbers, marks: Numbers, names: tuple[Numbers, int]) -> int:
+    def produce_many(self, keys: Values, values: Values, *, topics: Numbers | int, marks: Numbers, names: tuple[Numbers, int]) -> int:
         """Hand over at most `AT_ONCE` records without headers of their own; how many it took before one that it did not take."""
         count = len(values)
         rows = self._rows[:count]
         rows[:, TOPIC + 1] = self._handles[topics]
         rows[:, MARK + 1] = marks
         rows[:, NAME + 2], rows[:, NAME + 3] = names
-        rows[:, VALUE + 1], rows[:, VALUE + 2] = _places_of(values)
-        rows[:, KEY + 1], rows[:, KEY + 2] = _places_of(keys)
-        given = iter(self._given_rows[:count])
-        # No line of Python is run for a record: all are handed over by what is behind map and filter, up to the first error.
-        errors = filter(None, map(librdkafka.produce, repeat(self._given_handle), given, repeat(_ARGUMENTS_GIVEN)))
-        error = next(errors, None)
+        rows[:, VALUE + 1 : VALUE + 3] = _places_of(values)
+        rows[:, KEY + 1 : KEY + 3] = _places_of(keys)
+        given = iter(self._given[:count])
+        # No line of Python is run for a record: all are handed over by what is behind these two, up to the first error.
+        error = next(filter(None, starmap(librdkafka.produce, given)), None)
         if error is None:
             return count
         librdkafka.error_destroy(error)
@@ -140,6 +135,12 @@ class BulkClient:
         return known.issuperset(self._names)
 
 
+def _given(handle: int, row: Numbers, arguments: int) -> tuple[Any, Any, Any]:
+    """What the library takes: a record's arguments, made ready so that nothing is to be converted when it is called."""
+    pointer = ctypes.c_void_p.from_param
+    return pointer(handle), pointer(row.ctypes.data), ctypes.c_size_t.from_param(arguments)
+
+
 def _rows(header: int, topic: int) -> Numbers:
     """The arguments of many records, with all that never changes."""
     rows = np.zeros((AT_ONCE, ARGUMENTS * WORDS), np.int64)
@@ -151,12 +152,9 @@ def _rows(header: int, topic: int) -> Numbers:
     return rows
 
 
-def _places_of(found: Values) -> tuple[Any, Any]:
-    """Where they lie in memory, and their lengths; often they are all the same."""
-    if found.count(found[0]) == len(found):
-        return librdkafka.place_of(found[0])
-    places = np.array([librdkafka.place_of(each) for each in found], np.int64)
-    return places[:, 0], places[:, 1]
+def _places_of(found: Values) -> list[tuple[int, int]]:
+    """Where each lies in memory, and its length; often they are all the same."""
+    return [librdkafka.place_of(each) for each in (found[:1] if found.count(found[0]) == len(found) else found)]
 
 
 def _reports_of(event: int, count: int) -> Reports:

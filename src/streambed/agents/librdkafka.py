@@ -84,7 +84,7 @@ assert ctypes.string_at(*place_of(b"as CPython keeps them")) == b"as CPython kee
 check_version(_function(_holding, "version", c_int)())
 
 produce = _function(_holding, "produceva", c_void_p)
-"""Arguments are not converted: give what `given` made, once. Gives an error or None."""
+"""Arguments are not converted: they are given as ctypes passes them on. Gives an error or None."""
 error_code = _function(_holding, "error_code", c_int, c_void_p)
 error_destroy = _function(_holding, "error_destroy", None, c_void_p)
 poll = _function(_waiting, "queue_poll", c_void_p, c_void_p, c_int)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
-from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -50,30 +49,27 @@ class NotingSender:
         return self.sent - self.acked - self.failed
 
     def send_all(self, records: list[Due]) -> int:
-        """As of a sender."""
-        dues, sequences, _ = zip(*records, strict=True)
-        taken = 0
-        while taken < len(records):
-            made = self._made(sequences[taken : taken + AT_ONCE])
-            done = self._send(sequences[taken : taken + len(made)], dues[taken : taken + len(made)], made)
-            taken += done
-            if done < len(made):
-                break
-        return taken
+        """As of a sender. What takes long to make is handed over before the next is made."""
+        first = records[0][1]
+        sequences = range(first, first + len(records))
+        if records[-1][1] != sequences[-1]:
+            raise ValueError(f"records {first} to {records[-1][1]} of {self.name} do not follow each other")
+        made = self._made(sequences[:AT_ONCE])
+        return self._send(sequences[: len(made)], list(map(itemgetter(0), records)), made)
 
-    def _made(self, sequences: Sequence[int]) -> list[Record]:
+    def _made(self, sequences: range) -> list[Record]:
         """The first of these records, at least one, as far as their names are held together."""
         names = self._names
         if not names.first <= sequences[0] < names.past:
             names.turn_to(sequences[0])
-        sequences = sequences[: bisect_left(sequences, names.past)]
+        sequences = sequences[: names.past - sequences[0]]
         end_ns = now_ns() + MAKING_NS
         made = [self.source.record_of(sequences[0])]
         while len(made) < len(sequences) and now_ns() < end_ns:
             made += map(self.source.record_of, sequences[len(made) : 2 * len(made)])
         return made
 
-    def _send(self, sequences: Sequence[int], dues: Sequence[int], made: list[Record]) -> int:
+    def _send(self, sequences: range, dues: list[int], made: list[Record]) -> int:
         """Hand over records; how many the client took."""
         keys, values, headers = zip(*made, strict=True)
         taken = self._send_many(sequences, dues, keys, values) if len(made) >= MANY and not any(headers) else 0
@@ -97,11 +93,11 @@ class NotingSender:
         self.sent += 1
         return True
 
-    def _send_many(self, sequences: Sequence[int], dues: Sequence[int], keys: Values, values: Values) -> int:
+    def _send_many(self, sequences: range, dues: list[int], keys: Values, values: Values) -> int:
         """Hand over all together; how many the client took before one that it did not."""
         known = np.empty((len(values), 3), np.int64)
-        known[:, 0] = sequences
-        known[:, 1] = dues
+        known[:, 0] = np.arange(sequences.start, sequences.stop)
+        known[:, 1] = dues[: len(values)]
         known[:, 2] = now_ns()
         places = self._under_way.add(known)
         topics = self._topics_of(sequences)
@@ -112,10 +108,10 @@ class NotingSender:
         self.sent += taken
         return taken
 
-    def _topics_of(self, sequences: Sequence[int]) -> Numbers:
-        """The number of each record's topic, or the one of all."""
+    def _topics_of(self, sequences: range) -> Numbers | int:
+        """The number of each record's topic; if there is one, that is 0."""
         if len(self._topics) == 1:
-            return np.zeros(1, np.int64)
+            return 0
         return np.array([self._topics[self.source.topic_of(sequence)] for sequence in sequences])
 
     def poll(self, wait_s: float) -> None:

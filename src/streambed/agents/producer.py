@@ -72,10 +72,11 @@ class Sending:
         """A full buffer holds up the next records, whose due times stay."""
         for records in _by_sender(ready) if len(self.senders) > 1 else [ready]:
             sender = records[0][2]
-            taken = sender.send_all(records)
+            done = taken = sender.send_all(records)
             while taken < len(records) and not self.agent.stopping:
-                self.poll(POLL_S_MAX)
-                taken += sender.send_all(records[taken:])
+                self.poll(0 if done else POLL_S_MAX)
+                done = sender.send_all(records[taken:])
+                taken += done
 
     def _wait_until(self, due: int) -> None:
         while (wait_ns := due - now_ns()) > 0 and not self.agent.stopping:

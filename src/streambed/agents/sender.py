@@ -38,7 +38,7 @@ class Sender(Protocol):
         """How many records Kafka took."""
 
     def send_all(self, records: list[Due]) -> int:
-        """Hand records that are due to the client; how many it took before it could take no more."""
+        """Hand records that are due to the client, one number after the other; how many it took by now."""
 
     def poll(self, wait_s: float) -> None:
         """Learn what became of records; wait so long for the first news."""
