@@ -28,7 +28,7 @@ def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
     assert len(set(places.tolist())) == 10_000
 
     assert (under_way.take(places[1::2]) == known[1::2]).all()
-    again = under_way.add(known[:4000])
+    again = np.append(under_way.add(known[:3999]), under_way.add_one(*known[3999].tolist()))
 
     assert set(again.tolist()).isdisjoint(places[::2].tolist())
     assert (under_way.take(places[::2]) == known[::2]).all()

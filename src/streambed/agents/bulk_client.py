@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import starmap
 from operator import length_hint
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ TOPIC, VALUE, KEY, FLAGS, MARK, NAME = (WORDS * number for number in range(6))
 ARGUMENTS = 6
 AT_ONCE = 500
 FLUSH_STEP_MS = 10
+_header = Struct("=4q40x").pack
+"""The words of one header, as an argument."""
 Numbers = NDArray[np.int64]
 Values = tuple[bytes | None, ...]
 
@@ -63,7 +66,7 @@ class BulkClient:
         self._header = ctypes.create_string_buffer(name_header.encode())
         self._rows = _rows(ctypes.addressof(self._header), self._topics[0])
         self._words = self._rows[0].data
-        self._given = [_given(self._handle, row, ARGUMENTS) for row in self._rows]
+        self._given = [_given(self._handle, row.ctypes.data, ARGUMENTS) for row in self._rows]
 
     def produce(self, record: Record, *, topic: int, mark: int, name: tuple[int, int]) -> None:
         """Hand over one record; BufferError if the client takes no more now. `name` is where its name lies, and its length."""
@@ -81,11 +84,9 @@ class BulkClient:
     def _produce_with(self, headers: Headers) -> int | None:
         """The record has headers of its own, which come first."""
         encoded = [(name.encode(), value.encode() if isinstance(value, str) else value) for name, value in headers]
-        own = np.zeros((len(headers), WORDS), np.int64)
-        for words, (name, value) in zip(own, encoded, strict=True):
-            words[:4] = librdkafka.HEADER, librdkafka.place_of(name)[0], *librdkafka.place_of(value)
-        row = np.concatenate([own.reshape(-1), self._rows[0]])
-        error: int | None = librdkafka.produce(*_given(self._handle, row, ARGUMENTS + len(headers)))
+        own = (_header(librdkafka.HEADER, librdkafka.place_of(name)[0], *librdkafka.place_of(value)) for name, value in encoded)
+        row = b"".join([*own, self._words])
+        error: int | None = librdkafka.produce(*_given(self._handle, librdkafka.place_of(row)[0], ARGUMENTS + len(headers)))
         return error
 
     def produce_many(self, keys: Values, values: Values, *, topics: Numbers | int, marks: Numbers, names: tuple[Numbers, int]) -> int:
@@ -135,10 +136,10 @@ class BulkClient:
         return known.issuperset(self._names)
 
 
-def _given(handle: int, row: Numbers, arguments: int) -> tuple[Any, Any, Any]:
+def _given(handle: int, row: int, arguments: int) -> tuple[Any, Any, Any]:
     """What the library takes: a record's arguments, made ready so that nothing is to be converted when it is called."""
     pointer = ctypes.c_void_p.from_param
-    return pointer(handle), pointer(row.ctypes.data), ctypes.c_size_t.from_param(arguments)
+    return pointer(handle), pointer(row), ctypes.c_size_t.from_param(arguments)
 
 
 def _rows(header: int, topic: int) -> Numbers:

@@ -81,12 +81,12 @@ class NotingSender:
     def _send_one(self, sequence: int, due: int, record: Record) -> bool:
         """Hand over one record; whether the client took it."""
         topic = self._topics[self.source.topic_of(sequence)]
-        place = self._under_way.add(np.array([[sequence, due, now_ns()]]))
+        place = self._under_way.add_one(sequence, due, now_ns())
         name = self._names.place_of(sequence)
         try:
-            self.client.produce(record, topic=topic, mark=int(place[0]) | topic << PLACE_BITS, name=name)
+            self.client.produce(record, topic=topic, mark=place | topic << PLACE_BITS, name=name)
         except BufferError:
-            self._under_way.take(place)
+            self._under_way.take(np.array([place]))
             return False
         except KafkaException as trouble:
             raise SystemExit(f"the client does not take record {sequence} of {self.name}: {trouble.args[0].str()}") from trouble

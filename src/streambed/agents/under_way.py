@@ -14,6 +14,7 @@ class UnderWay:
 
     def __init__(self) -> None:
         self._known = np.empty((0, 3), np.int64)
+        self._words = self._known.data
         self._free = np.empty(0, np.int64)
         """The first `_left` of these places are free."""
         self._left = 0
@@ -27,6 +28,15 @@ class UnderWay:
         self._known[places] = known
         return places
 
+    def add_one(self, sequence: int, due: int, sent: int) -> int:
+        """The place that one record gets."""
+        if not self._left:
+            self._grow()
+        self._left -= 1
+        place = int(self._free[self._left])
+        self._words[place, 0], self._words[place, 1], self._words[place, 2] = sequence, due, sent
+        return place
+
     def take(self, places: Numbers) -> Numbers:
         """What is known of records that are decided; their places are free again."""
         self._free[self._left : self._left + len(places)] = places
@@ -37,5 +47,6 @@ class UnderWay:
         held = len(self._known)
         more = np.arange(held, 2 * held or PLACES_AT_FIRST)
         self._known = np.concatenate([self._known, np.zeros((len(more), 3), np.int64)])
+        self._words = self._known.data
         self._free = np.concatenate([self._free[: self._left], more, np.zeros(held - self._left, np.int64)])
         self._left += len(more)
