@@ -1,30 +1,41 @@
 from pathlib import Path
 
-from streambed.agents.sent_rows import SentRows, pack
+import numpy as np
+
+from streambed.agents.sent_rows import Acked, SentRows
 from streambed.tables import SENT, Table, read_table
+
+
+def records(*rows: list[int]) -> Acked:
+    return Acked(*np.array(rows).T)
 
 
 def test_every_record_that_is_decided_has_its_row(tmp_path: Path) -> None:
     rows = SentRows(Table(tmp_path / "sent.arrow", SENT))
-    poet, lines = rows.number("poet/h1"), rows.number("lines")
+    poet, duke, lines, words = (rows.number(word) for word in ("poet/h1", "duke", "lines", "words"))
 
-    rows.packed += pack(poet, 7, lines, 2, 40, 100, 110, 150)
+    rows.acked(poet, records([7, lines, 2, 40, 100, 110], [10, lines, 3, 41, 120, 130]), at_ns=150)
+    rows.flush()
+    rows.acked(poet, Acked(*[np.empty(0, np.int64)] * 6), at_ns=160)
     rows.lost(poet, 8, lines, 200, 210, "timed out")
     rows.flush()
-    rows.packed += pack(poet, 9, lines, 0, 41, 300, 310, 350)
+    rows.acked(poet, records([9, lines, 0, 41, 300, 310]), at_ns=350)
+    rows.acked(duke, records([7, words, 0, 42, 400, 410]), at_ns=450)
     rows.close()
 
-    found = read_table(tmp_path / "sent.arrow", SENT).sort_by("sequence").to_pylist()
+    found = read_table(tmp_path / "sent.arrow", SENT).sort_by("due").to_pylist()
     assert [tuple(row.values()) for row in found] == [
         ("poet/h1", 7, "lines", 2, 40, 100, 110, 150, None),
+        ("poet/h1", 10, "lines", 3, 41, 120, 130, 150, None),
         ("poet/h1", 8, "lines", None, None, 200, 210, None, "timed out"),
         ("poet/h1", 9, "lines", 0, 41, 300, 310, 350, None),
+        ("duke", 7, "words", 0, 42, 400, 410, 450, None),
     ]
 
 
 def test_what_was_flushed_is_kept_if_the_agent_dies(tmp_path: Path) -> None:
     rows = SentRows(Table(tmp_path / "sent.arrow", SENT))
-    rows.packed += pack(rows.number("poet"), 1, rows.number("lines"), 0, 0, 1, 2, 3)
+    rows.acked(rows.number("poet"), records([1, rows.number("lines"), 0, 0, 1, 2]), at_ns=3)
     rows.flush()
 
     assert read_table(tmp_path / "sent.arrow", SENT).num_rows == 1

@@ -5,29 +5,30 @@ One process may hold many producers, each with a client of its own in the networ
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import heapq
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
 from streambed.agents import host_network
 from streambed.agents.agent import Agent
+from streambed.agents.noting_sender import NotingSender
 from streambed.agents.record_source import Source, source_of
 from streambed.agents.schedule import Schedule, schedule_of
-from streambed.agents.sender import Sender, sender_of
+from streambed.agents.sender import Due, Sender, UncountedSender
 from streambed.agents.sent_rows import SentRows
+from streambed.agents.transactional_sender import TransactionalSender
 from streambed.record import now_ns
 from streambed.tables import SENT
 
 POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
 """Of many clients only one can be waited for: the answers of the others are looked for so often."""
-RECORDS_BETWEEN_POLLS = 256
+RECORDS_BETWEEN_POLLS = 500
 
 
 class Sending:
@@ -43,41 +44,50 @@ class Sending:
         """Send each record when it is due."""
         courses = [_course(sender, schedule, self.agent.incarnation) for sender, schedule in zip(self.senders, schedules, strict=True)]
         records = heapq.merge(*courses, key=itemgetter(0)) if len(courses) > 1 else courses[0]
-        since_poll = 0
-        for due, sequence, sender in records:
-            if due > now_ns():
-                self._wait_until(due)
-                since_poll = 0
-            elif since_poll == RECORDS_BETWEEN_POLLS:
-                self.poll(0)
-                since_poll = 0
-            since_poll += 1
-            try:
-                sender.send(sequence, due)
-            except BufferError:
-                self._send_later(sender, sequence, due)
+        for ready in self._as_they_fall_due(records):
+            self._hand_over(ready)
             if self.agent.stopping:
                 return
         for sender in self.senders:
             sender.settle()
 
+    def _as_they_fall_due(self, records: Iterable[Due]) -> Iterator[list[Due]]:
+        """All records that are due now, but not too many at once."""
+        ready: list[Due] = []
+        for record in records:
+            if record[0] > now_ns():
+                if ready:
+                    yield ready
+                    ready = []
+                self._wait_until(record[0])
+            elif len(ready) == RECORDS_BETWEEN_POLLS:
+                yield ready
+                ready = []
+                self.poll(0)
+            ready.append(record)
+        if ready:
+            yield ready
+
+    def _hand_over(self, ready: list[Due]) -> None:
+        """A full buffer holds up the next records, whose due times stay."""
+        for records in _by_sender(ready) if len(self.senders) > 1 else [ready]:
+            sender = records[0][2]
+            done = taken = sender.send_all(records)
+            while taken < len(records) and not self.agent.stopping:
+                self.poll(0 if done else POLL_S_MAX)
+                done = sender.send_all(records[taken:])
+                taken += done
+
     def _wait_until(self, due: int) -> None:
         while (wait_ns := due - now_ns()) > 0 and not self.agent.stopping:
             self.poll(wait_ns / 1e9)
 
-    def _send_later(self, sender: Sender, sequence: int, due: int) -> None:
-        """A full buffer holds up the next records, whose due times stay."""
-        while not self.agent.stopping:
-            self.poll(POLL_S_MAX)
-            with contextlib.suppress(BufferError):
-                return sender.send(sequence, due)
-
     def poll(self, wait_s: float) -> None:
         """Serve callbacks, the ledger and the gauge."""
         first, *others = self.senders
-        first.client.poll(max(0.0, min(wait_s, self._wait_s_max)))
+        first.poll(max(0.0, min(wait_s, self._wait_s_max)))
         for sender in others:
-            sender.client.poll(0)
+            sender.poll(0)
         if self.rows:
             self.rows.flush_if_due()
         if self.agent.report_is_due():
@@ -100,14 +110,30 @@ class Sending:
         self.report(done=True)
 
 
-def _course(sender: Sender, schedule: Schedule, incarnation: int) -> Iterator[tuple[int, int, Sender]]:
+def _by_sender(records: list[Due]) -> list[list[Due]]:
+    found: dict[int, list[Due]] = {}
+    for record in records:
+        found.setdefault(id(record[2]), []).append(record)
+    return list(found.values())
+
+
+def _course(sender: Sender, schedule: Schedule, incarnation: int) -> Iterator[Due]:
     for sequence, due in schedule.from_number(schedule.first(incarnation)):
         yield due, sequence, sender
 
 
+def sender_of(name: str, agent: Agent, source: Source, order: dict[str, Any], rows: SentRows | None) -> Sender:
+    """The sender that an order asks for."""
+    if rows is None:
+        return UncountedSender(name, agent, source, order["client"])
+    if order["transaction"]:
+        return TransactionalSender(name, agent, source, order["client"], rows, records=order["transaction"])
+    return NotingSender(name, agent, source, order["client"], rows)
+
+
 def senders_of(agent: Agent, order: dict[str, Any], sources: list[Source], rows: SentRows | None) -> list[Sender]:
     """Every producer with its client, made in the network of its host: the client's own threads stay there."""
-    found = []
+    found: list[Sender] = []
     for asked, source in zip(order["producers"], sources, strict=True):
         if asked["host"]:
             host_network.enter(asked["host"])

@@ -1,22 +1,31 @@
 """The ledger of a producer agent: a row for each record that is decided. It costs little while records flow at full rate.
 
-A record that was acknowledged is eight numbers, packed at once; what is written is made of many of them, column by column.
+Records that were acknowledged come as columns, many at once, and so they are written.
 """
 
 from __future__ import annotations
 
-from struct import Struct
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from streambed.record import now_ns
 from streambed.tables import FLUSH_NS, Table
 
-COLUMNS = ("producer", "sequence", "topic", "partition", "offset", "due", "sent", "acked")
-pack = Struct("=8q").pack
-"""A record that was acknowledged: the numbers of `COLUMNS`."""
-_ROW = np.dtype([(name, np.int64) for name in COLUMNS])
+Numbers = NDArray[np.int64]
+
+
+class Acked(NamedTuple):
+    """Records of one producer that were acknowledged, as columns; topics are numbers."""
+
+    sequence: Numbers
+    topic: Numbers
+    partition: NDArray[np.int32] | Numbers
+    offset: Numbers
+    due: Numbers
+    sent: Numbers
 
 
 class SentRows:
@@ -24,11 +33,12 @@ class SentRows:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.packed = bytearray()
-        """Whoever learns of an acknowledgement adds it here by itself: a call for each record would be felt."""
+        self._acked: list[tuple[int, int, Acked]] = []
+        """Producer, when they were acknowledged, and the records."""
         self._flushed_ns = now_ns()
         self._words: list[str] = []
         self._numbers: dict[str, int] = {}
+        pa.repeat("", 1)  # Arrow loads what it needs when it is first asked: now, not while records flow.
 
     def number(self, word: str) -> int:
         """The number of a producer's or topic's name."""
@@ -36,6 +46,11 @@ class SentRows:
             self._numbers[word] = len(self._words)
             self._words.append(word)
         return self._numbers[word]
+
+    def acked(self, producer: int, records: Acked, *, at_ns: int) -> None:
+        """Records were acknowledged at that time."""
+        if len(records.sequence):
+            self._acked.append((producer, at_ns, records))
 
     def lost(self, producer: int, sequence: int, topic: int, due: int, sent: int, why: str) -> None:
         """A record was given up."""
@@ -49,16 +64,32 @@ class SentRows:
     def flush(self) -> None:
         """Write what there is and hand it over to the kernel."""
         self._flushed_ns = now_ns()
-        rows = np.frombuffer(bytes(self.packed), dtype=_ROW)
-        self.packed.clear()
-        if len(rows):
-            words = pa.array(self._words, pa.string())
-            named = {name: words.take(pa.array(rows[name])) for name in ("producer", "topic")}
-            plain = {name: pa.array(rows[name]) for name in COLUMNS if name not in named}
-            plain["partition"] = plain["partition"].cast(pa.int32())
-            found = named | plain
-            self._table.append_columns(*(found[name] for name in COLUMNS), pa.nulls(len(rows), pa.string()))
+        if self._acked:
+            self._write_acked()
         self._table.flush()
+
+    def _write_acked(self) -> None:
+        producers, times, parts = zip(*self._acked, strict=True)
+        self._acked = []
+        counts = [len(part.sequence) for part in parts]
+        found = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        self._table.append_columns(
+            self._named(np.repeat(producers, counts)),
+            pa.array(found.sequence),
+            self._named(found.topic),
+            pa.array(found.partition.astype(np.int32, copy=False)),
+            pa.array(found.offset),
+            pa.array(found.due),
+            pa.array(found.sent),
+            pa.array(np.repeat(times, counts)),
+            pa.nulls(len(found.sequence), pa.string()),
+        )
+
+    def _named(self, numbers: Numbers) -> pa.Array:
+        """Without Arrow's own functions: to load them takes a while, and records flow."""
+        if (numbers == numbers[0]).all():
+            return pa.repeat(self._words[numbers[0]], len(numbers))
+        return pa.array([self._words[number] for number in numbers.tolist()], pa.string())
 
     def close(self) -> None:
         """Write what is left and end the file."""

@@ -1,0 +1,47 @@
+import ctypes
+
+import numpy as np
+import pytest
+
+from streambed.agents import librdkafka
+from streambed.agents.record_names import RecordNames
+from streambed.agents.under_way import UnderWay
+
+
+@pytest.mark.parametrize("sequence", [0, 9, 10, 99, 100, 999, 1000, 1001, 1999, 123_456_789_012])
+def test_a_record_is_named_after_its_producer_and_its_number(sequence: int) -> None:
+    names = RecordNames("poet/h1")
+
+    names.turn_to(sequence)
+
+    assert names.first <= sequence < names.past
+    for number in (names.first, sequence, names.past - 1):
+        assert ctypes.string_at(*names.place_of(number)) == b"poet/h1/%d" % number
+    addresses, length = names.places_of(np.array([sequence]))
+    assert (addresses.tolist(), length) == ([names.place_of(sequence)[0]], names.place_of(sequence)[1])
+
+
+def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
+    under_way = UnderWay()
+    known = np.arange(3 * 10_000).reshape(-1, 3)
+    places = np.concatenate([under_way.add(part) for part in np.split(known, 100)])
+    assert len(set(places.tolist())) == 10_000
+
+    assert (under_way.take(places[1::2]) == known[1::2]).all()
+    again = np.append(under_way.add(known[:3999]), under_way.add_one(*known[3999].tolist()))
+
+    assert set(again.tolist()).isdisjoint(places[::2].tolist())
+    assert (under_way.take(places[::2]) == known[::2]).all()
+    assert (under_way.take(again) == known[:4000]).all()
+
+
+def test_a_library_of_another_layout_is_refused() -> None:
+    librdkafka.check_version(0x021000FF)
+
+    with pytest.raises(SystemExit, match="librdkafka 3; the ledger needs 2"):
+        librdkafka.check_version(0x030000FF)
+
+
+def test_a_setting_that_no_client_has_is_refused_in_words() -> None:
+    with pytest.raises(SystemExit, match=r"cannot have linger\.msec: 5: No such configuration property"):
+        librdkafka.producer({"linger.msec": "5"})
