@@ -15,6 +15,7 @@ from pathlib import Path
 from streambed.errors import MissingError
 from streambed.jars import cache, locked
 from streambed.java import Java
+from streambed.unsigned import unsigned
 
 KAFKA_FLAGS = (
     "-Xmx128m",
@@ -133,7 +134,7 @@ def kafka_class_path() -> list[Path]:
 
 def spark_class_path(pyspark_home: Path) -> list[Path]:
     """The jars inside pyspark, sorted, then the connectors, sorted."""
-    return [*sorted((pyspark_home / "jars").glob("*.jar")), *sorted(jar.path for jar in locked("spark_job"))]
+    return [*map(unsigned, sorted((pyspark_home / "jars").glob("*.jar"))), *sorted(jar.path for jar in locked("spark_job"))]
 
 
 def find_pyspark() -> Path:

@@ -13,6 +13,7 @@ import re
 import struct
 import subprocess
 import sys
+import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 GATEWAY_LIMIT_S = 120
 QUERY_LIMIT_S = 120
 EXIT_LIMIT_S = 180
+ANSWER_LIMIT_S = 60
 EXECUTOR = "executor"
 """The file in which an executor notes which classes it loads."""
 MAINS = (
+    "org.apache.spark.deploy.JsonProtocol",
     "org.apache.spark.deploy.master.Master",
     "org.apache.spark.deploy.master.MasterArguments",
     "org.apache.spark.deploy.worker.Worker",
@@ -113,6 +116,8 @@ def train_cluster() -> None:
 
     spark = SparkSession.builder.master("local-cluster[1,1,512]").config("spark.executor.memory", "512m").getOrCreate()
     spark.range(100).repartition(2).count()
+    with urllib.request.urlopen(f"{spark.sparkContext.uiWebUrl}/environment/", timeout=ANSWER_LIMIT_S) as page:
+        page.read()  # Masters are asked for their page too.
     spark.stop()
 
 

@@ -30,6 +30,7 @@ from streambed.java import Java
 from streambed.making import finish, free_ports, keep, last_line, listens, noting, passing_folder, running, tied, write
 from streambed.record import wait_until
 from streambed.spark_training import EXECUTOR
+from streambed.unsigned import make_unsigned
 
 CLUSTER = base64.urlsafe_b64encode(b"streambed train.").decode().rstrip("=")
 START_LIMIT_S = 60
@@ -116,6 +117,7 @@ def _make_kafka(java: Java, on_progress: Progress) -> None:
 
 def _make_spark(java: Java, on_progress: Progress) -> None:
     home = find_pyspark()
+    make_unsigned(home)
     path = spark_archive(java, home)
     if path.exists():
         return
