@@ -121,7 +121,7 @@ def _make_spark(java: Java, on_progress: Progress) -> None:
     path = spark_archive(java, home)
     if path.exists():
         return
-    on_progress(0, 0, "making Spark's class archive (about 40 s)…")
+    on_progress(0, 0, "making Spark's class archive (about 50 s)…")
     with passing_folder() as folder, ExitStack() as stack:
         made = folder / "spark.jsa"
         has_kafka = all(jar.exists() for jar in kafka_class_path())
