@@ -49,7 +49,7 @@ rows.writeStream.option("checkpointLocation", checkpoint).foreachBatch(take).sta
 EXPERIMENT = """
 version: 1
 name: spark-start
-duration: 8s
+duration: 15s
 topology:
   switches: [core]
   links: [{ends: [m, core]}, {ends: [w1, core], delay: 1ms}, {ends: [w2, core], delay: 1ms}, {ends: [engine, core]}]

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from streambed.errors import MissingError
 from streambed.jars import cache, locked
 from streambed.java import Java
+from streambed.unsigned import unsigned
 
 KAFKA_FLAGS = (
     "-Xmx128m",
@@ -39,7 +41,23 @@ _SPARK_OPTIONS = (
     "-Djdk.reflect.useDirectMethodHandle=false",
     "-Dio.netty.tryReflectionSetAccessible=true",
 )
+SPARK_TRAINING = Path(__file__).with_name("spark_training.py")
 SPARK_MAIN = "org.apache.spark.deploy.SparkSubmit"
+EXECUTOR_JAVA = """#!/bin/sh
+# Spark's workers take this for Java. It leaves out what the wheel's Java does not know and Spark does not need, and gives executors
+# the class path for which there is a class archive, which Spark's own, with a *, never fits.
+skip=
+for word; do
+  shift
+  if [ "$skip" ]; then skip=; continue; fi
+  case $word in
+    --add-modules=jdk.incubator.vector) ;;
+    -cp) skip=1 ;;
+    *) set -- "$@" "$word" ;;
+  esac
+done
+exec {command} "$@"
+"""
 CASSANDRA_FLAGS = (
     *("-Xmx192m", "-Xss512k", "-XX:-UsePerfData", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError"),
     *(f"--add-exports=java.base/{package}=ALL-UNNAMED" for package in ("java.lang.ref", "jdk.internal.misc", "sun.nio.ch")),
@@ -81,8 +99,20 @@ def spark_command(
     The Kafka and Avro connectors are on the class path. Extra jars come last, where they leave the archive valid.
     """
     class_path = spark_class_path(pyspark_home)
-    share = sharing(java, archive_path("spark", java, class_path)) if archive else []
+    share = sharing(java, spark_archive(java, pyspark_home)) if archive else []
     return [str(java.path), *flags, *share, *_SPARK_OPTIONS, "-cp", joined([*class_path, *extra_jars]), *main]
+
+
+def executor_java(command: Sequence[str]) -> str:
+    """A program that a worker takes for Java: executors start with this command of Java, flags and class path."""
+    return EXECUTOR_JAVA.format(command=shlex.join(command))
+
+
+def spark_variables(pyspark_home: Path) -> dict[str, str]:
+    """What Spark's own start scripts would set; the version of Scala is in the name of a jar."""
+    library = next((pyspark_home / "jars").glob("scala-library-*.jar"), Path("scala-library-2.13.0.jar"))
+    version = library.stem.removeprefix("scala-library-").split(".")
+    return {"SPARK_HOME": str(pyspark_home), "SPARK_SCALA_VERSION": ".".join(version[:2])}
 
 
 def cassandra_command(java: Java, *, archive: bool = True) -> list[str]:
@@ -104,7 +134,7 @@ def kafka_class_path() -> list[Path]:
 
 def spark_class_path(pyspark_home: Path) -> list[Path]:
     """The jars inside pyspark, sorted, then the connectors, sorted."""
-    return [*sorted((pyspark_home / "jars").glob("*.jar")), *sorted(jar.path for jar in locked("spark_job"))]
+    return [*map(unsigned, sorted((pyspark_home / "jars").glob("*.jar"))), *sorted(jar.path for jar in locked("spark_job"))]
 
 
 def find_pyspark() -> Path:
@@ -133,9 +163,14 @@ def archive_folder() -> Path:
     return cache() / "archives"
 
 
-def archive_path(name: str, java: Java, class_path: Sequence[Path]) -> Path:
+def archive_path(name: str, java: Java, class_path: Sequence[Path], *more: str) -> Path:
     """Where the archive for this Java and these jars is, if it has been made. The JVM compares times and sizes, so they count too."""
-    return archive_folder() / f"{name}-{digest([str(java.path), java.build, *map(_stamp, class_path)])}.jsa"
+    return archive_folder() / f"{name}-{digest([str(java.path), java.build, *map(_stamp, class_path), *more])}.jsa"
+
+
+def spark_archive(java: Java, pyspark_home: Path) -> Path:
+    """Where Spark's archive is. What it holds depends on the program that was run to make it: another version makes another."""
+    return archive_path("spark", java, spark_class_path(pyspark_home), SPARK_TRAINING.read_text())
 
 
 def base_archive(java: Java) -> Path | None:

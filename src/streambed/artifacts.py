@@ -9,10 +9,12 @@ from streambed.archives import (
     SPARK_FLAGS,
     cassandra_command,
     checkpoint_path,
+    executor_java,
     find_pyspark,
     kafka_checkpoint,
     kafka_command,
     spark_command,
+    spark_variables,
 )
 from streambed.hadoop import configuration_text, empty_names, hdfs_command
 from streambed.hdfs_training import make_names
@@ -33,6 +35,7 @@ __all__ = [
     "configuration_text",
     "demand",
     "empty_names",
+    "executor_java",
     "fetch",
     "find_java",
     "find_pyspark",
@@ -44,6 +47,7 @@ __all__ = [
     "redis_server",
     "server_home",
     "spark_command",
+    "spark_variables",
 ]
 
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -39,10 +39,11 @@ def tied() -> list[str]:
 
 
 @contextmanager
-def running(argv: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(argv: Sequence[str], log: Path, variables: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """A process and its children, in a session of their own so that Ctrl-C reaches only us, and gone when we leave or die."""
+    env = {**os.environ, **(variables or {})}
     with log.open("wb") as out:
-        process = subprocess.Popen([*tied(), *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+        process = subprocess.Popen([*tied(), *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=env)
     try:
         yield process
     finally:
@@ -51,9 +52,9 @@ def running(argv: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
         process.wait()
 
 
-def finish(argv: Sequence[str], log: Path, limit_s: float) -> None:
-    """Run a program to its end; its last line tells why if it fails."""
-    with running(argv, log) as process:
+def finish(argv: Sequence[str], log: Path, limit_s: float, variables: Mapping[str, str] | None = None) -> None:
+    """Run a program to its end, with these variables; its last line tells why if it fails."""
+    with running(argv, log, variables) as process:
         if status := process.wait(limit_s):
             raise ProcessError(f"{log.stem} ended with status {status}: {last_line(log)}")
 

@@ -1,14 +1,20 @@
 """A small streaming job, run once to learn which classes Spark loads. A program of its own: it ends with its JVM.
 
 python -m streambed.spark_training BOOTSTRAP FOLDER java …     (BOOTSTRAP may be empty: then Kafka's classes are not learned)
+
+The JVM is a driver that runs its tasks itself, then a driver, a master and a worker in one, and in the end it loads what an executor
+loaded, so that one archive serves all four. Executors are started with the Java of JAVA_HOME, which notes in FOLDER/executor what it loads.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +26,18 @@ if TYPE_CHECKING:
 GATEWAY_LIMIT_S = 120
 QUERY_LIMIT_S = 120
 EXIT_LIMIT_S = 180
+ANSWER_LIMIT_S = 60
+EXECUTOR = "executor"
+"""The file in which an executor notes which classes it loads."""
+MAINS = (
+    "org.apache.spark.deploy.JsonProtocol",
+    "org.apache.spark.deploy.master.Master",
+    "org.apache.spark.deploy.master.MasterArguments",
+    "org.apache.spark.deploy.worker.Worker",
+    "org.apache.spark.deploy.worker.WorkerArguments",
+)
+LOADED = re.compile(r"\] ([\w.$]+) source: (?:file|jrt):")
+"""A line of the note; classes made on the fly have no file."""
 
 
 def main() -> None:
@@ -28,6 +46,8 @@ def main() -> None:
     jvm = start_gateway(java, Path(folder))
     try:
         train(bootstrap, Path(folder))
+        train_cluster()
+        load_classes(Path(folder) / EXECUTOR)
         assert jvm.stdin
         jvm.stdin.close()  # The gateway ends when its input does.
         jvm.wait(EXIT_LIMIT_S)
@@ -90,8 +110,31 @@ def train(bootstrap: str, folder: Path) -> None:
     spark.stop()
 
 
+def train_cluster() -> None:
+    """Count on a worker: Spark can have a master and workers in the driver's JVM, but executors are always processes of their own."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.master("local-cluster[1,1,512]").config("spark.executor.memory", "512m").getOrCreate()
+    spark.range(100).repartition(2).count()
+    with urllib.request.urlopen(f"{spark.sparkContext.uiWebUrl}/environment/", timeout=ANSWER_LIMIT_S) as page:
+        page.read()  # Masters are asked for their page too.
+    spark.stop()
+
+
+def load_classes(noted: Path) -> None:
+    """Load what an executor noted, and the main classes that bring up masters and workers."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark import SparkContext
+
+    loader = SparkContext._jvm.java.lang.ClassLoader.getSystemClassLoader()  # type: ignore[union-attr]
+    for name in (*MAINS, *LOADED.findall(noted.read_text())):
+        with suppress(Py4JJavaError):  # Some are made where they are needed, and are in no jar.
+            loader.loadClass(name)
+
+
 def collect(batch: DataFrame, number: int) -> None:
     """What a job does with a batch in Python."""
+    batch.repartition(2).count()
     batch.collect()
 
 

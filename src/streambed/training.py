@@ -10,15 +10,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from streambed.archives import (
+    SPARK_FLAGS,
     archive_folder,
     archive_path,
     base_archive,
     checkpoint_path,
+    executor_java,
     find_pyspark,
     kafka_class_path,
     kafka_command,
-    spark_class_path,
+    spark_archive,
     spark_command,
+    spark_variables,
 )
 from streambed.errors import ProcessError
 from streambed.hdfs_training import make_hdfs
@@ -26,6 +29,8 @@ from streambed.jars import Progress
 from streambed.java import Java
 from streambed.making import finish, free_ports, keep, last_line, listens, noting, passing_folder, running, tied, write
 from streambed.record import wait_until
+from streambed.spark_training import EXECUTOR
+from streambed.unsigned import make_unsigned
 
 CLUSTER = base64.urlsafe_b64encode(b"streambed train.").decode().rstrip("=")
 START_LIMIT_S = 60
@@ -112,18 +117,31 @@ def _make_kafka(java: Java, on_progress: Progress) -> None:
 
 def _make_spark(java: Java, on_progress: Progress) -> None:
     home = find_pyspark()
-    path = archive_path("spark", java, spark_class_path(home))
+    make_unsigned(home)
+    path = spark_archive(java, home)
     if path.exists():
         return
-    on_progress(0, 0, "making Spark's class archive (about 40 s)…")
+    on_progress(0, 0, "making Spark's class archive (about 50 s)…")
     with passing_folder() as folder, ExitStack() as stack:
         made = folder / "spark.jsa"
         has_kafka = all(jar.exists() for jar in kafka_class_path())
         bootstrap = stack.enter_context(_broker(java, folder, kafka_command(java))) if has_kafka else ""
         command = noting(spark_command(java, pyspark_home=home, archive=False), java, made)
         script = [sys.executable, "-m", "streambed.spark_training", bootstrap, str(folder), *tied(), *command]
-        finish(script, folder / "spark.log", SPARK_LIMIT_S)
+        finish(
+            script, folder / "spark.log", SPARK_LIMIT_S, {**spark_variables(home), "JAVA_HOME": str(_executors_java(java, home, folder))}
+        )
         keep(made, path)
+
+
+def _executors_java(java: Java, home: Path, folder: Path) -> Path:
+    """A home of Java for executors, which note what they load."""
+    noting_classes = f"-Xlog:class+load:file={folder / EXECUTOR}"
+    program = folder / "java" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    write(program, executor_java(spark_command(java, pyspark_home=home, flags=(*SPARK_FLAGS, noting_classes), archive=False, main=())))
+    program.chmod(0o755)
+    return folder / "java"
 
 
 MAKERS = {"kafka": _make_kafka, "spark_job": _make_spark, "hdfs": make_hdfs}

@@ -6,7 +6,8 @@ import pytest
 import streambed
 
 PROGRAM = Path(streambed.__file__).parent / "agents" / "spark_driver.py"
-COMMAND = ["java", "-XX:SharedArchiveFile=a.jsa", "-cp", "/ours/pyspark/jars/core.jar:/cache/kafka.jar", "Main"]
+JARS = "/cache/unsigned/a/pyspark/jars/a.jar:/ours/pyspark/jars/core.jar:/cache/kafka.jar"
+COMMAND = ["java", "-XX:SharedArchiveFile=a.jsa", "-cp", JARS, "Main"]
 
 
 @pytest.fixture

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import zipfile
 
 import pytest
 
-from streambed import artifacts
+from streambed import archives, artifacts
+from streambed.unsigned import SIGNATURE
 
 pytestmark = pytest.mark.spark
 
@@ -37,3 +39,27 @@ def test_java_refuses_an_archive_made_for_other_jars():
     command[at] = ":".join(reversed(command[at].split(":")))
 
     assert not starts_sharing(command, "kafka.Kafka", "--version")
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "org.apache.spark.deploy.master.Master",
+        "org.apache.spark.deploy.worker.Worker",
+        "org.apache.spark.executor.CoarseGrainedExecutorBackend",
+    ],
+)
+def test_the_archive_serves_every_process_of_a_cluster(main):
+    command = artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), main=(main,))
+
+    told = [command[0], "-Xlog:class+load", *command[1:], "--help"]
+    said = subprocess.run(told, capture_output=True, text=True, timeout=60, check=False).stdout
+
+    (line,) = [line for line in said.splitlines() if f" {main} source:" in line]
+    assert line.endswith("source: shared objects file (top)")
+
+
+def test_no_jar_of_sparks_is_signed():
+    for jar in archives.spark_class_path(artifacts.find_pyspark()):
+        with zipfile.ZipFile(jar) as packed:
+            assert not [name for name in packed.namelist() if SIGNATURE.fullmatch(name)], jar

@@ -40,7 +40,7 @@ def own_class_path(command: list[str]) -> list[str]:
     """Another interpreter brings another pyspark: its jars take the place of ours, and our class archive no longer fits."""
     at = command.index("-cp") + 1
     ours = [jar for jar in command[at].split(":") if f"{os.sep}pyspark{os.sep}jars{os.sep}" in jar]
-    if ours and os.path.dirname(ours[0]) == os.path.join(HOME, "jars"):
+    if any(os.path.dirname(jar) == os.path.join(HOME, "jars") for jar in ours):  # Not all: of a signed jar, a copy is taken.
         return command
     others = [jar for jar in command[at].split(":") if jar not in ours]
     jars = ":".join([*sorted(glob.glob(os.path.join(HOME, "jars", "*.jar"))), *others])

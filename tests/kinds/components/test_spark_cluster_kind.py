@@ -58,6 +58,8 @@ def test_a_master_and_each_worker_is_a_process_of_its_own(tmp_path: Path) -> Non
     assert process(plan, "spark/m").argv[-7] == "org.apache.spark.deploy.master.Master"
     worker = process(plan, "spark/w2")
     assert worker.node == "w2"
+    assert worker.argv[:5] == ("/opt/python", "-m", "streambed.agents.spark_worker", "m", "8080")
+    assert worker.argv[5] == "/opt/java"
     assert worker.argv[-1] == "spark://m:7077"
     assert "1024M" in worker.argv
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from streambed.kinds.components.component import Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
+from streambed.record import now_ns
 from streambed.units import Size
 from streambed.world import Missing, World
 
@@ -27,23 +28,9 @@ MASTER_PORT, MASTER_PAGE, WORKER_PORT, WORKER_PAGE = 7077, 8080, 7078, 8081
 OWN_HEAP = Size(192 << 20)
 """What a master or worker itself needs: executors have heaps of their own."""
 ANSWER_LIMIT_S = 1.0
+ASK_EVERY_NS = 100_000_000
+"""A master that has just started takes long to answer, and asking it keeps it from what it is asked for."""
 Quickness = Literal["quick", "steady"]
-
-EXECUTOR_JAVA = """#!/bin/sh
-# Spark's workers take this for Java. It leaves out what the wheel's Java does not know and Spark does not need, and gives executors
-# the class path for which there is a class archive, which Spark's own, with a *, never fits.
-skip=
-for word; do
-  shift
-  if [ "$skip" ]; then skip=; continue; fi
-  case $word in
-    --add-modules=jdk.incubator.vector) ;;
-    -cp) skip=1 ;;
-    *) set -- "$@" "$word" ;;
-  esac
-done
-exec {command} "$@"
-"""
 
 
 @declared
@@ -117,7 +104,9 @@ class SparkCluster:
         here = ["--host", node, "--port", str(WORKER_PORT), "--webui-port", str(WORKER_PAGE)]
         lends = ["--cores", str(self.cores), "--memory", f"{self.memory.bytes >> 20}M", "--work-dir", f"{site.data(self.name)}/{node}/work"]
         main = ["org.apache.spark.deploy.worker.Worker", *here, *lends, self.answers()["url"]]
-        return self._process(site, node, main, lends=self.memory.bytes)
+        worker = self._process(site, node, main, lends=self.memory.bytes)
+        awaiting = (site.machine.python, "-m", "streambed.agents.spark_worker", self.master, str(MASTER_PAGE))
+        return replace(worker, argv=(*awaiting, *worker.argv))
 
     def _process(self, site: Site, node: str, main: list[str], *, lends: int) -> ProcessSpec:
         home = site.data(self.name) / node
@@ -125,31 +114,42 @@ class SparkCluster:
         settings: dict[str, Setting] = {"spark.local.dir": f"{home}/local", **self.settings}
         flags = [*flags_for("quick", OWN_HEAP), *(f"-D{key}={setting_text(setting)}" for key, setting in settings.items())]
         executor = artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=())
-        script = EXECUTOR_JAVA.format(command=shlex.join(executor))
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
             argv=tuple(artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags, main=main)),
-            env={**site.variables(self.name, node, site.bootstrap_for()), "JAVA_HOME": f"{home}/java", **_spark_variables(pyspark)},
+            env={
+                **site.variables(self.name, node, site.bootstrap_for()),
+                **artifacts.spark_variables(pyspark),
+                "JAVA_HOME": f"{home}/java",
+            },
             cwd=str(home),
-            files=(PlannedFile(path=f"{home}/java/bin/java", text=script, program=True),),
+            files=(PlannedFile(path=f"{home}/java/bin/java", text=artifacts.executor_java(executor), program=True),),
             on_exit=self.on_exit,
             heap_bytes=OWN_HEAP.bytes + lends,
         )
 
     def readiness(self, world: World) -> Missing:
         """Ready when the master's page says that every worker is alive."""
+        found, next_ns = "", 0
 
         def missing() -> str:
-            try:
-                alive = world.call(self.master, lambda: workers_alive(self.master))
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                return f"its master does not answer yet ({error})"
-            lacking = [node for node in self.workers if node not in alive]
-            return f"its master has not heard of {', '.join(lacking)}" if lacking else ""
+            nonlocal found, next_ns
+            if now_ns() >= next_ns:
+                found = self._missing(world)
+                next_ns = now_ns() + ASK_EVERY_NS
+            return found
 
         return missing
+
+    def _missing(self, world: World) -> str:
+        try:
+            alive = world.call(self.master, lambda: workers_alive(self.master))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return f"its master does not answer yet ({error})"
+        lacking = [node for node in self.workers if node not in alive]
+        return f"its master has not heard of {', '.join(lacking)}" if lacking else ""
 
 
 def workers_alive(master: str) -> set[str]:
@@ -180,12 +180,6 @@ def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
         says = f"executors of {_listed(jobs)} ask for {asked} on each worker, but {job.cluster} lends {lent}: raise its `memory`"
         return [Problem(key="executor_memory", says=says)]
     return []
-
-
-def _spark_variables(pyspark: Path) -> dict[str, str]:
-    """What Spark's own start scripts would set; the version of Scala is in the name of a jar."""
-    library = next((pyspark / "jars").glob("scala-library-*.jar"), Path("scala-library-2.13.0.jar"))
-    return {"SPARK_HOME": str(pyspark), "SPARK_SCALA_VERSION": ".".join(library.stem.removeprefix("scala-library-").split(".")[:2])}
 
 
 def _listed(jobs: list[SparkJob]) -> str:
