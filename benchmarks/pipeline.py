@@ -33,7 +33,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import DAY_MS
 from gateway_traffic.stores.opening import open_store
-from streambed import artifacts
+from streambed import artifacts, units
+from streambed.kinds.components.spark_cluster import flags_for
 from streambed.lone_broker import lone_broker
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +45,7 @@ COPIES = 200
 """One record in so many comes twice."""
 START_MS = 1_704_067_200_000
 BATCH = 1_000_000
-JAVA = ("-Xmx3g", "-Xss4m", "-XX:-UsePerfData", "-XX:+UseParallelGC")
+HEAP = units.Size(3 << 30)
 CHUNK_S = 0.01
 
 
@@ -189,12 +190,12 @@ def flowing(folder: Path, bootstrap: str, rate: int, lasts_s: int) -> tuple[list
 
 @contextmanager
 def job(folder: Path, bootstrap: str, store: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The job, as streambed's spark_job starts a script; it dies with the block."""
+    """The job, as streambed's spark_job starts a script with `start: steady`; it dies with the block."""
     (folder / "run" / "gates").mkdir(parents=True)
     (folder / "run" / "gates" / "servers").touch()
     words = ["--bootstrap", bootstrap, "--version", "counter", "--checkpoint", f"{folder}/checkpoint", "--store", store, "--no-tops"]
     order = {
-        "java": artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=JAVA),
+        "java": artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=flags_for("steady", HEAP)),
         "settings": {"spark.master": "local[2]", "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"{folder}/events",
                      "spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false", "spark.ui.enabled": "false"},
         "job": str(ROOT / "src" / "gateway_traffic" / "__main__.py"),

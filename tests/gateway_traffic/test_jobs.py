@@ -46,6 +46,13 @@ def test_every_encoding_is_read(spark):
     assert sorted(found) == sorted([GOOD._replace(restarts=-1), GOOD] * 2)
 
 
+def test_the_encoding_is_found_among_other_headers(spark):
+    value, others = encode(GOOD, ENCODINGS["json.2"]), [("trace", b"1"), ("schema", b"json.2")]
+    written = spark.createDataFrame([(b"k", value, headers, "traffic-counter", 0, 0, NOW) for headers in (others, others[::-1])], ROWS)
+
+    assert [tuple(row) for row in readable(decoded(written, Version.COUNTER)).collect()] == [GOOD] * 2
+
+
 def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
     avro = encode(GOOD, ENCODINGS["avro.2"])
     bad = rows(

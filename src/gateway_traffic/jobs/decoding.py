@@ -31,8 +31,7 @@ RECORD = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
 def decoded(rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(ENCODINGS)) -> DataFrame:
     """Each of Kafka's rows with its record's fields, and `flaw`: why it cannot be read, null if it can."""
     chosen = [ENCODINGS[name] for name in encodings]
-    place = F.array_position("headers.key", SCHEMA_HEADER).cast("int")
-    named = rows.select(*KAFKA, F.get("headers", place - 1)["value"].cast("string").alias("encoding"))
+    named = rows.select(*KAFKA, _said("headers", SCHEMA_HEADER).cast("string").alias("encoding"))
     # A select of its own: Spark would otherwise parse a row again for each of its fields.
     parsed = named.select("*", *[_parsed(encoding).alias(_column(encoding)) for encoding in chosen])
     fields = [F.coalesce(*[_field(encoding, name) for encoding in chosen]).alias(name) for name in RECORD]
@@ -58,6 +57,13 @@ def letters(rows: DataFrame) -> DataFrame:
     added = F.array(_header("reason", F.col("flaw")), _header("place", place))
     headers = F.concat(F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>")), added)
     return rows.where(F.col("flaw").isNotNull()).select("key", "value", headers.alias("headers"))
+
+
+def _said(headers: str, name: str) -> Column:
+    """The value of the first header with a name, null if there is none. It is most often the first of all: a search takes longer."""
+    first = F.get(headers, F.lit(0))
+    place = F.array_position(f"{headers}.key", name).cast("int")
+    return F.when(first["key"] == name, first["value"]).otherwise(F.get(headers, place - 1)["value"])
 
 
 def _parsed(encoding: Encoding) -> Column:

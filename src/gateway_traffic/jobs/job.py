@@ -55,6 +55,8 @@ def session(*, name: str, master: str = "", partitions: int, state_store: str, s
         "spark.sql.streaming.stateStore.providerClass": STATE_STORES[state_store],
         # The lists of more than 128 gateways and hours would otherwise be sorted on disk.
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(LISTS_IN_MEMORY),
+        # What is over is forgotten with the next records: without any, no batch is needed.
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     }
     for key, value in (needed | settings).items():
         builder = builder.config(key, value)

@@ -26,6 +26,7 @@ from gateway_traffic.records import DAY_MS, MAXIMUM, RESTARTS_UNKNOWN, Version
 PART_MS = 3_600_000
 """Divides a day. A trace's gateways are never silent for longer."""
 IDENTITY = ["gateway_id", "date"]
+WINDOW = ["gateway_id", "until"]
 NAMES = (("ipTx", "tx"), ("ipRx", "rx"))
 PARTS = "gateway_id string, day int, part int, tx double, rx double, records long"
 Traffic = Callable[[Column, Column], Column]
@@ -44,12 +45,12 @@ def parts_of(records: DataFrame, version: Version, *, lateness: str, once: bool 
 def sums_of_counters(records: DataFrame) -> DataFrame:
     """The sum of what the records say, those that came twice included."""
     sums = F.sum("ipTx").alias("tx"), F.sum("ipRx").alias("rx"), F.count("*").alias("records")
-    return _parts(records.groupBy("gateway_id", _window(1)).agg(*sums).withColumn("begin", _start_ms("window.start")))
+    return _parts(_windowed(records, "ipTx", "ipRx", parts=1).groupBy(*WINDOW).agg(*sums).withColumn("begin", _begin()))
 
 
 def traffic_from_counters(records: DataFrame) -> DataFrame:
     """The sum of what the records say, each once."""
-    listed = _listed(records, "date", "ipTx", "ipRx", parts=1).withColumn("begin", _start_ms("window.start"))
+    listed = _listed(records, "date", "ipTx", "ipRx", parts=1)
     said = [_sum_of("listed", name).alias(to) for name, to in NAMES]
     return _parts(listed.select("gateway_id", "begin", *said, F.size("listed").cast("long").alias("records")))
 
@@ -71,22 +72,32 @@ TRANSFORMS = {
 }
 
 
-def _window(parts: int) -> Column:
-    """Windows of so many parts; one begins with each part."""
-    return F.window("time", f"{parts * PART_MS} milliseconds", f"{PART_MS} milliseconds")
+def _windowed(records: DataFrame, *columns: str | Column, parts: int) -> DataFrame:
+    """Some columns with `until`, a window's last microsecond; a window is so many parts long, and one begins with each part.
+
+    One number rather than a beginning and an end: it is compared for every record. Spark still knows it for the watermark's.
+    """
+    window = F.window("time", f"{parts * PART_MS} milliseconds", f"{PART_MS} milliseconds")
+    return records.select("gateway_id", *columns, window.alias("window")).withColumn("until", F.window_time("window"))
+
+
+def _begin() -> Column:
+    """The millisecond at which the last part of a window begins."""
+    return F.unix_millis("until") + 1 - PART_MS
 
 
 def _listed(records: DataFrame, *fields: str, parts: int) -> DataFrame:
     """Each gateway's records of each window, by date, each date once; the date is the first field."""
-    found = F.collect_set(F.struct(*fields))
-    ordered = records.groupBy("gateway_id", _window(parts)).agg(found.alias("found")).withColumn("found", F.sort_array("found"))
+    # The struct is a column already: Spark packs it in compiled code, and a packed one is quicker to find in a set.
+    packed = _windowed(records, F.struct(*fields).alias("record"), parts=parts)
+    ordered = packed.groupBy(*WINDOW).agg(F.sort_array(F.collect_set("record")).alias("found"))
     first = F.filter("found", lambda record, place: ~F.get("found", place - 1)["date"].eqNullSafe(record["date"]))
-    return ordered.select("gateway_id", "window", first.alias("listed"))
+    return ordered.select("gateway_id", _begin().alias("begin"), first.alias("listed"))
 
 
 def _traffic_between(records: DataFrame, traffic: Traffic) -> DataFrame:
     """Each part's records and those of the part before it in order; what is counted is the traffic of the part's own."""
-    ordered = _listed(records, "date", "ipTx", "ipRx", "restarts", parts=2).withColumn("begin", _start_ms("window.start") + PART_MS)
+    ordered = _listed(records, "date", "ipTx", "ipRx", "restarts", parts=2)
     own = F.size(F.filter("listed", lambda record: record["date"] >= F.col("begin"))).cast("long")
     counted = ordered.select("gateway_id", "begin", own.alias("records"), _steps(traffic).alias("steps")).where(F.col("records") > 0)
     return _parts(counted.select("gateway_id", "begin", *[_sum_of("steps.traffic", to).alias(to) for _, to in NAMES], "records"))
@@ -122,7 +133,3 @@ def _rises(before: Column, after: Column) -> Column:
 def _volumes(before: Column, after: Column) -> Column:
     seconds = (after["date"] - before["date"]) / 1000
     return F.struct((after["ipTx"] * seconds).alias("tx"), (after["ipRx"] * seconds).alias("rx"))
-
-
-def _start_ms(name: str) -> Column:
-    return F.unix_millis(F.col(name))

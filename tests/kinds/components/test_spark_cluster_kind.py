@@ -12,8 +12,10 @@ from fakes import FakeWorld
 from streambed.errors import DeclarationError
 from streambed.experiment.yaml_file import read
 from streambed.kinds.components import SparkCluster
+from streambed.kinds.components.spark_cluster import flags_for
 from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner import plan_for
+from streambed.units import Size
 
 FILE = """\
 version: 1
@@ -120,3 +122,11 @@ def test_jobs_that_would_wait_for_ever_are_refused(tmp_path: Path) -> None:
 
 def test_a_master_has_a_host_of_its_own(tmp_path: Path) -> None:
     assert "components.spark.master: 'w1' is a worker too" in complaint(tmp_path, "master: m", "master: w1")
+
+
+def test_what_runs_long_has_the_full_compiler_and_its_heap_at_once():
+    quick, steady = (flags_for(start, Size(2 << 30)) for start in ("quick", "steady"))
+
+    assert "-XX:TieredStopAtLevel=1" in quick and "-Xmx2048m" in quick and "-Xms2048m" not in quick
+    assert {"-XX:+UseParallelGC", "-Xms2048m", "-Xmx2048m"} <= set(steady)
+    assert not {"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"} & set(steady)

@@ -163,9 +163,13 @@ def workers_alive(master: str) -> set[str]:
 
 
 def flags_for(start: Quickness, heap: Size) -> list[str]:
-    """Flags of a JVM of Spark's."""
-    flags = [flag for flag in artifacts.SPARK_FLAGS if start == "quick" or not flag.startswith("-XX:TieredStopAtLevel")]
-    return [*flags, f"-Xmx{heap.bytes >> 20}m"]
+    """Flags of a JVM of Spark's. A steady one has all of its heap from the beginning, half of it for what is soon over, as rows are."""
+    most = f"{heap.bytes >> 20}m"
+    if start == "quick":
+        return [*artifacts.SPARK_FLAGS, f"-Xmx{most}"]
+    light = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel")
+    kept = [flag for flag in artifacts.SPARK_FLAGS if not flag.startswith(light)]
+    return [*kept, "-XX:+UseParallelGC", "-XX:NewRatio=1", f"-Xms{most}", f"-Xmx{most}"]
 
 
 def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:

@@ -66,7 +66,7 @@ class SparkJob(OnOneNode):
     event_log: str = ""
     """The hdfs in which Spark writes its event log; default: the driver's disk."""
     start: Quickness = "quick"
-    """quick: compile lightly, start soon; steady: compile fully, for long runs at high rates."""
+    """quick: compile lightly, start soon; steady: compile fully, take the whole heap at once, for long runs at high rates."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Spark's settings."""
     limits: Limits | None = None
