@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from streaming import READ, streamed
@@ -19,42 +18,66 @@ from gateway_traffic.traces import Homes, generate, records_of
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 HOUR_MS = 3_600_000
 HOMES = Homes(gateways=40, days=1.0, interval_s=120, late=0.0, duplicates=0.0)
-Hours = set[tuple[str, int]]
+Sizes = dict[tuple[str, int], float]
+"""Gateway and hour, and by how much it is wrong."""
 
 
-def planted(trace: pl.DataFrame, *, seed: int, hours: int) -> tuple[pl.DataFrame, Hours]:
-    """In so many hours a gateway sends 20 to 100 times as much as it did."""
-    random = np.random.default_rng(seed)
-    busy = trace.with_columns(hour=pl.col("date") // HOUR_MS).group_by("gateway_id", "hour").len().filter(pl.col("len") >= 25)
-    chosen = busy.sort("gateway_id", "hour").sample(hours, seed=seed).drop("len")
-    factors = chosen.with_columns(factor=pl.Series(random.uniform(20, 100, hours)))
-    joined = trace.with_columns(hour=pl.col("date") // HOUR_MS).join(factors, on=["gateway_id", "hour"], how="left", maintain_order="left")
+EASY = (20.0, 50.0, 100.0)
+SWEEP = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
+EVENING = range(17, 23)
+"""When homes are busiest anyway."""
+
+
+def planted(
+    trace: pl.DataFrame, factors: tuple[float, ...], *, seed: int, each: int, when: range = range(24)
+) -> tuple[pl.DataFrame, Sizes]:
+    """For each factor, so many hours in which a gateway sends that many times as much as it did."""
+    hourly = trace.with_columns(hour=pl.col("date") // HOUR_MS)
+    full = hourly.group_by("gateway_id", "hour").len().filter((pl.col("len") >= 25) & (pl.col("hour") % 24).is_in(list(when)))
+    chosen = full.sort("gateway_id", "hour").sample(each * len(factors), seed=seed, shuffle=True).drop("len")
+    sized = chosen.with_columns(factor=pl.Series(factors * each))
+    joined = hourly.join(sized, on=["gateway_id", "hour"], how="left", maintain_order="left")
     sent = (pl.col("tx") * pl.col("factor").fill_null(1.0)).floor()
-    return joined.with_columns(tx=sent).drop("hour", "factor"), set(chosen.iter_rows())
+    return joined.with_columns(tx=sent).drop("hour", "factor"), {(gateway, hour): factor for gateway, hour, factor in sized.iter_rows()}
 
 
 @pytest.fixture(scope="module")
 def model_file(spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Learnt from an archive that has a few anomalies too."""
     folder = tmp_path_factory.mktemp("learning")
-    past, _ = planted(generate(HOMES), seed=1, hours=5)
+    past, _ = planted(generate(HOMES), EASY, seed=1, each=2)
     rows = records_of(past, Version.COUNTER).drop("due").rows()
     batch_lander(folder / "archive")(spark.createDataFrame(rows, READ), 0)
     write_model(train(archived_parts(spark, folder / "archive", Version.COUNTER)), folder / "model.json")
     return folder / "model.json"
 
 
-def test_planted_anomalies_are_found_in_the_stream(spark, tmp_path, model_file):
-    present, wrong = planted(generate(Homes(**{**vars(HOMES), "seed": 2})), seed=2, hours=40)
+@pytest.fixture(scope="module")
+def scored(spark, tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> tuple[set[tuple[str, int]], Sizes]:
+    """What a stream found, and what was planted into the evenings: from half more to thirty times as much."""
+    present, wrong = planted(generate(Homes(**{**vars(HOMES), "seed": 2})), SWEEP, seed=2, each=12, when=EVENING)
     records = records_of(present, Version.COUNTER).drop("due")
-
-    store = streamed(spark, tmp_path, Version.COUNTER, records, batches=2, model=read_model(model_file))
-
+    store = streamed(spark, tmp_path_factory.mktemp("stream"), Version.COUNTER, records, batches=2, model=read_model(model_file))
     found = {(each.gateway_id, each.day * 24 + each.part) for day in store.days() for each in store.anomalies(day.day)}
     store.close()
-    precision, recall = len(found & wrong) / len(found), len(found & wrong) / len(wrong)
-    print(f"anomalies: precision {precision:.2f}, recall {recall:.2f}")
-    assert precision >= 0.9 and recall >= 0.8
+    return found, wrong
+
+
+def recall(found: set[tuple[str, int]], wrong: Sizes, factor: float) -> float:
+    hours = [hour for hour, size in wrong.items() if size == factor]
+    return sum(hour in found for hour in hours) / len(hours)
+
+
+def test_what_is_found_is_wrong_and_the_larger_it_is_the_surer_it_is_found(scored):
+    found, wrong = scored
+
+    sweep = [recall(found, wrong, factor) for factor in SWEEP]
+    precision = len(found & wrong.keys()) / len(found)
+    sizes = ", ".join(f"{factor:g} times {share:.2f}" for factor, share in zip(SWEEP, sweep, strict=True))
+    print(f"anomalies: precision {precision:.2f}; recall by size: {sizes}")
+    assert precision >= 0.9
+    assert sweep[-1] >= 0.8
+    assert sweep[0] < 0.5 < sweep[-1], "half more than usual is within what homes do"
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path):
