@@ -58,6 +58,8 @@ class Statement:
     most: float = math.inf
     show: Show = "{:.2f}".format
     likely: Mapping[Outcome, str] | None = None
+    counted: bool = False
+    """Each value is 1 or 0: it was so, or not."""
 
     @property
     def outcome(self) -> Outcome:
@@ -78,8 +80,11 @@ class Statement:
 
     def __str__(self) -> str:
         reason = (self.likely or {}).get(self.outcome)
-        measured = f"{self._measured(summary_of(self.values))}; wanted {self._wanted()}"
+        measured = self._count() if self.counted else f"{self._measured(summary_of(self.values))}; wanted {self._wanted()}"
         return f"- **{self.answer}**: {self.says}: {measured}.{f' Likely because {reason}.' if reason else ''}"
+
+    def _count(self) -> str:
+        return f"in {sum(self.values):.0f} of {len(self.values)} repetitions"
 
     def _measured(self, found: Summary) -> str:
         if found.low is None or found.high is None:
@@ -87,8 +92,6 @@ class Statement:
         return f"{self.show(found.mean)} ({self.show(found.low)} to {self.show(found.high)})"
 
     def _wanted(self) -> str:
-        if self.least == self.most:
-            return self.show(self.least)
         if math.isinf(self.least):
             return f"at most {self.show(self.most)}"
         return f"at least {self.show(self.least)}" if math.isinf(self.most) else f"{self.show(self.least)} to {self.show(self.most)}"
@@ -107,7 +110,7 @@ def alike(says: str, ratios: Sequence[float], likely: Mapping[Outcome, str] | No
 
 def always(says: str, kept: Sequence[bool], likely: Mapping[Outcome, str] | None = None) -> Statement:
     """That something is so in every repetition."""
-    return Statement(says=says, values=[float(each) for each in kept], least=1.0, most=1.0, show=share, likely=likely)
+    return Statement(says=says, values=[float(each) for each in kept], least=1.0, most=1.0, likely=likely, counted=True)
 
 
 def told(intro: str, statements: Sequence[Statement]) -> str:
@@ -137,4 +140,4 @@ def share(number: float) -> str:
 
 def change(number: float) -> str:
     """0.4 as +40 %."""
-    return f"{number:+.0%}".replace("%", " %")
+    return f"{number:+.0%}".replace("%", " %") if number else "0 %"

@@ -191,6 +191,8 @@ def test_a_statement_shows_the_numbers_beside_the_range(load: Load) -> None:
     assert said(15.0, 15.0, 15.0) == "- **Does not hold**: it is about 10: 15 (15 to 15); wanted 8 to 12."
     assert said(7.0, 10.0, 10.0) == "- **Cannot be told**: it is about 10: 9 (5 to 13); wanted 8 to 12."
     assert said(10.0) == "- **Cannot be told**: it is about 10: 10 in one repetition; wanted 8 to 12."
+    assert str(judging.always("nothing is lost", [True, True, True])) == "- **Holds**: nothing is lost: in 3 of 3 repetitions."
+    assert str(judging.always("nothing is lost", [True, False, True])) == "- **Cannot be told**: nothing is lost: in 2 of 3 repetitions."
 
 
 def test_a_failed_experiment_takes_no_other_along(load: Load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,3 +59,10 @@ def test_the_form_of_the_thesis_is_declared_soundly(tmp_path: Path):
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("spark/worker") == 4
+
+
+def test_a_minute_without_kafka_is_declared_soundly(tmp_path: Path):
+    done = streambed("plan", EXAMPLE / "outage.yaml", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "kill  target kafka  until 1:20" in done.stdout

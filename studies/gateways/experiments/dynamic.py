@@ -35,7 +35,7 @@ def course(elapsed_s: float, quick: bool) -> float:
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """The same course of rates, each batch limited or not; batches of 1 s."""
-    spike_s, whole_s = (1.0, 3.0) if bench.quick else (4.0, 18.0)
+    spike_s, whole_s = (1.0, 3.0) if bench.quick else (4.0, 15.0)
     smaller = SMALLER if bench.quick else 1
     sizes = {"calm_per_s": CALM // smaller, "spike_per_s": SPIKE // smaller}
     count = int(sizes["spike_per_s"] * spike_s + sizes["calm_per_s"] * (whole_s - spike_s))

@@ -34,7 +34,7 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
 def table(found: pl.DataFrame) -> pl.DataFrame:
     """Lost records, and the longest wait."""
     counts = found.group_by("case").agg(pl.col("acked", "lost", "twice").sum())
-    return results.points(found, ["case"], "longest_ms").join(counts, on="case")
+    return results.points(found, ["case"], "longest_ms").join(counts, on="case", maintain_order="left")
 
 
 def chart(found: pl.DataFrame) -> alt.Chart:

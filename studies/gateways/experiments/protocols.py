@@ -63,7 +63,7 @@ def sent(file: Path, url: str, protocol: str, *options: str) -> dict[str, Any]:
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """Each protocol at growing rates, then as fast as acknowledgements come."""
-    rates = [300] if bench.quick else [600, 1200, 4000, 12000]
+    rates = [300] if bench.quick else [1200, 4000, 12000]
     file = trace(bench)
     with server(bench.broker.bootstrap) as url:
         sent(file, url, "websocket", "--records", "20000", "--speed-up", "0")  # Java's compiler warms up.

@@ -19,7 +19,7 @@ CLAIM = (
     "to about 40 % at 1,200 records/s. JSON, 3 partitions, batches of 5 s."
 )
 INTERVAL_S = 5
-CLAIMED_RATE, CLAIMED_GAP = 1200, 0.4
+CLAIMED_RATE = 1200
 OTHERS = ("cumulative", "rate")
 SMALLER = (
     "what a batch costs whatever is in it (planning, checkpoint, commit) is a large part of its time, and because "
@@ -61,17 +61,7 @@ def gaps(found: pl.DataFrame, rate: int, other: str) -> list[float]:
 def statements(found: pl.DataFrame) -> list[Statement]:
     """The claim in parts, and the same at the highest rate."""
     lowest, highest = int(found["rate"].min()), int(found["rate"].max())
-    likely = {Outcome.BELOW: SMALLER}
-    made = [
-        judging.about(
-            f"at {CLAIMED_RATE:,}/s *counter* takes about 40 % less than *{other}*",
-            gaps(found, CLAIMED_RATE, other),
-            CLAIMED_GAP,
-            judging.share,
-            likely,
-        )
-        for other in OTHERS
-    ]
+    made = [_claimed(found, rate, gap, other) for rate, gap in ((lowest, 0.3), (CLAIMED_RATE, 0.4)) for other in OTHERS]
     made += [
         Statement(
             says=f"at {highest:,}/s *counter* takes less than *{other}*", values=gaps(found, highest, other), least=0.0, show=judging.share
@@ -85,6 +75,15 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     says = f"the gap between *counter* and *cumulative* grows from {lowest:,}/s to {highest:,}/s"
     made.append(Statement(says=says, values=growth, least=0.0, show=judging.change))
     return made
+
+
+def _claimed(found: pl.DataFrame, rate: int, gap: float, other: str) -> Statement:
+    """That *counter* takes about so much less; a gap that is there but small has an explanation."""
+    measured = gaps(found, rate, other)
+    likely = {Outcome.BELOW: SMALLER} if min(measured) > 0 else None
+    return judging.about(
+        f"at {rate:,}/s *counter* takes about {judging.share(gap)} less than *{other}*", measured, gap, judging.share, likely
+    )
 
 
 def verdict(found: pl.DataFrame) -> str:
