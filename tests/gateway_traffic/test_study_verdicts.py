@@ -81,7 +81,7 @@ def interval(last: float, shortest: float) -> list[Row]:
     seconds = {0.5: 0.5, 2.0: 1.0, 4.0: last}
     batches = [{"measure": "batch", "interval_s": Exact(length), "rate": 5000, "seconds": time} for length, time in seconds.items()]
     exact = [{"measure": "shortest", "interval_s": Exact(0), "rate": 1200, "seconds": Exact(shortest)}]
-    return [row | {"partitions": number} for row in [*batches, *exact] for number in (1, 2)]
+    return [row | {"partitions": number, "tried": "0.5, 2"} for row in [*batches, *exact] for number in (1, 2)]
 
 
 def replicas(three_ms: float, lost: int) -> list[Row]:
@@ -207,7 +207,9 @@ def test_a_failed_experiment_takes_no_other_along(load: Load, monkeypatch: pytes
 
 def test_the_quick_form_tells_its_own_sizes(load: Load) -> None:
     dynamic_says = load("experiments.dynamic").verdict(repeated(*GOOD["dynamic"]))
+    interval_says = load("experiments.interval").verdict(repeated(*GOOD["interval"]))
     memory_says = load("experiments.memory").verdict(repeated(*GOOD["memory"]))
 
     assert "A spike of 3,000/s in a stream of 200/s, a limit of 1,000 records a batch" in dynamic_says
+    assert "0.5, 2 s are searched" in interval_says
     assert "A batch of 2,000 *cumulative* records" in memory_says

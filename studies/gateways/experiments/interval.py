@@ -35,6 +35,8 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     intervals, rate, parts = ((1.0,), 1000, (1,)) if bench.quick else ((0.5, 2.0, 4.0), RATE, (1, 2, 3))
     count = 1 if bench.quick else 3
     needed = int(rate * max(intervals) * (harness.WARM + count))
+    tried_s = TRIED_S[-1:] if bench.quick else TRIED_S
+    tried = ", ".join(f"{each:g}" for each in tried_s)
     harness.warm_up(bench)
     for repetition in range(repetitions):
         for partitions in parts:
@@ -44,10 +46,10 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
                     bench, topic, Version.CUMULATIVE, size=int(rate * interval_s), count=count, shuffle=partitions
                 )
                 row = {"partitions": partitions, "interval_s": interval_s, "repetition": repetition, "measure": "batch"}
-                yield row | {"rate": rate, "seconds": sum(times) / len(times)}
-            shortest = TRIED_S[-1:] if bench.quick else TRIED_S
+                yield row | {"rate": rate, "tried": tried, "seconds": sum(times) / len(times)}
             row = {"partitions": partitions, "interval_s": 0.0, "repetition": repetition, "measure": "shortest"}
-            yield row | {"rate": CLAIMED_RATE, "seconds": shortest_stable(bench, partitions, CLAIMED_RATE, shortest)}
+            seconds = shortest_stable(bench, partitions, CLAIMED_RATE, tried_s)
+            yield row | {"rate": CLAIMED_RATE, "tried": tried, "seconds": seconds}
 
 
 def shortest_stable(bench: harness.Bench, partitions: int, rate: int, tried_s: tuple[float, ...]) -> float:
@@ -151,6 +153,6 @@ def verdict(found: pl.DataFrame) -> str:
             said.append(f"{partitions}: {base:.2f} s + {slope:.3f} × interval")
     intro = (
         f"Batch times at {int(batches['rate'].max()):,}/s{', by partitions ' if said else ''}{'; '.join(said)}. An interval is called "
-        f"stable if the median batch fits into it and the lag does not grow; {', '.join(f'{each:g}' for each in TRIED_S)} s are searched."
+        f"stable if the median batch fits into it and the lag does not grow; {found['tried'][0]} s are searched."
     )
     return judging.told(intro, statements(found))

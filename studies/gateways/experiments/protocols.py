@@ -57,6 +57,8 @@ def sent(file: Path, url: str, protocol: str, *options: str) -> dict[str, Any]:
     """What a client measured."""
     words = [*harness.COMMAND, "send", str(file), "--url", url, "--protocol", protocol, "--serialisation", "json", "--json", *options]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):  # 1: some records were not acknowledged, which is a result too.
+        raise RuntimeError(done.stderr)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
