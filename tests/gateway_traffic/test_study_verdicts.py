@@ -197,6 +197,7 @@ def test_a_statement_shows_the_numbers_beside_the_range(load: Load) -> None:
 
 def test_a_failed_experiment_takes_no_other_along(load: Load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     run = load("run")
+    assert run.ended([sys.executable, "-c", "raise SystemExit(3)"]) == 3
     monkeypatch.setattr(run, "ended", lambda command: command[2] == "memory")
 
     assert run.each_by_itself(["--quick"]) == 1

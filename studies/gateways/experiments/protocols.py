@@ -68,7 +68,7 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     rates = [300] if bench.quick else [1200, 4000, 12000]
     file = trace(bench)
     with server(bench.broker.bootstrap) as url:
-        sent(file, url, "websocket", "--records", "20000", "--speed-up", "0")  # Java's compiler warms up.
+        sent(file, url, "websocket", "--records", "20000", "--speed-up", "0")  # The broker's compiler warms up.
         for repetition in range(repetitions):
             for protocol in PROTOCOLS:
                 for rate in rates:
