@@ -39,7 +39,9 @@ class Pipeline:
     spark_master: str
     store: str
     folder: Path
-    """For the trace, ledgers, logs and the checkpoint; empty, because a checkpoint belongs to one run."""
+    """For the trace, the ledger and logs; empty, because each run has its own."""
+    checkpoint: str
+    """Where all of Spark's hosts can write."""
     homes: traces.Homes
     version: Version
     rate: float
@@ -112,7 +114,7 @@ def _job(pipeline: Pipeline) -> list[str]:
         "--topic",
         topic_of(pipeline.version, pipeline.prefix),
     ]
-    words += ["--checkpoint", str(pipeline.folder / "checkpoint"), "--store", pipeline.store, "--spark-master", pipeline.spark_master]
+    words += ["--checkpoint", pipeline.checkpoint, "--store", pipeline.store, "--spark-master", pipeline.spark_master]
     return [*words, *(word for setting in pipeline.settings for word in ("--setting", setting))]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -60,6 +61,7 @@ def summary_of(values: Sequence[float]) -> Summary:
     return Summary(count=count, mean=mean, deviation=deviation, low=mean - half, high=mean + half, method=method)
 
 
+@cache
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
     """How many standard errors to each side hold a share of Student's t distribution.
 

@@ -95,7 +95,7 @@ def spark_session(folder: Path, java_flags: Sequence[str], settings: dict[str, s
             "spark.sql.streaming.numRecentProgressUpdates": "1000",
         }
         spark = jobs.session(name="study", master="local[2]", partitions=2, state_store="hdfs", settings=own | (settings or {}))
-        spark.sparkContext.setLogLevel("ERROR")
+        spark.sparkContext.setLogLevel("FATAL")  # A query that fails raises; one that is stopped complains at length.
         yield spark
         spark.stop()
         SparkContext._gateway.shutdown()

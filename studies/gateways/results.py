@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 import polars as pl
@@ -13,6 +14,8 @@ from streambed.statistics import summary_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+Row = dict[str, Any]
+"""What one repetition measured at one point."""
 
 
 def points(rows: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
@@ -48,6 +51,11 @@ def keep(name: str, rows: pl.DataFrame, chart: alt.Chart, into: Path = RESULTS) 
     into.mkdir(parents=True, exist_ok=True)
     rows.write_csv(into / f"{name}.csv", float_precision=4)
     (into / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(chart.to_json()))
+
+
+def line(row: Row) -> str:
+    """A row as it is shown while an experiment goes on."""
+    return ", ".join(f"{name} {_shown(value)}" for name, value in row.items())
 
 
 def markdown(table: pl.DataFrame) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +20,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402 (the folder must be on the path first)
+import judging  # noqa: E402
 import results  # noqa: E402
 
 NAMES = (
@@ -33,7 +35,7 @@ NAMES = (
     "memory",
     "ingest_servers",
 )
-HEAD = """# The thesis's experiments, on today's Spark
+HEAD = f"""# The thesis's experiments, on today's Spark
 
 The thesis on home-gateway traffic measured its platform with Spark 1.6 and Kafka 0.8 on five machines of two cores. Here are its five
 experiments and its open questions on Spark 4.1 and Kafka 4.3, all on one machine of two cores: what it claimed, what was measured, and
@@ -46,16 +48,26 @@ Batches are those of the real job (`gateway-traffic job`) with duplicates remove
 share; records wait in Kafka and each batch takes as many as would come in its interval. The first two batches of a query are not counted.
 Points are means over repetitions, with 95 % intervals (Student); `results/NAME.csv` has every repetition. Experiments with replicas
 run `platform.yaml` on an emulated network.
+
+Each part of a claim is a range for a number that every repetition measures. It **holds** if the 95 % interval of that number lies inside
+the range, does **not hold** if it lies outside, and **cannot be told** if it reaches across an end of the range. "About" is within
+{judging.share(judging.ABOUT)} of the number, "as long as" within {judging.share(judging.ALIKE)}.
+What follows "likely because" was not measured.
 """
 
 
 def measured(name: str, *, quick: bool, repetitions: int, into: Path) -> None:
-    """One experiment."""
-    experiment, began = importlib.import_module(f"experiments.{name}"), time.monotonic()
+    """One experiment; its results are kept as soon as it has ended, and only then."""
+    experiment, began, rows = importlib.import_module(f"experiments.{name}"), time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="study-") as folder, harness.bench(Path(folder), quick=quick) as bench:
-        rows = experiment.rows(bench, repetitions)
-    results.keep(name, rows, experiment.chart(rows), into)
-    print(f"{name}: {len(rows)} rows in {time.monotonic() - began:.0f} s\n{experiment.table(rows)}\n{experiment.verdict(rows)}", flush=True)
+        for row in experiment.rows(bench, repetitions):
+            rows.append(row)
+            print(f"  {time.monotonic() - began:4.0f} s  {name}  {results.line(row)}", flush=True)
+    found = pl.DataFrame(rows)
+    results.keep(name, found, experiment.chart(found), into)
+    print(
+        f"{name}: {len(rows)} rows in {time.monotonic() - began:.0f} s\n{experiment.table(found)}\n{experiment.verdict(found)}", flush=True
+    )
 
 
 def readme(into: Path) -> str:
@@ -72,21 +84,48 @@ def readme(into: Path) -> str:
     return "\n".join(parts)
 
 
-def main() -> None:
-    """As the arguments say."""
+def each_by_itself(options: list[str]) -> int:
+    """All experiments, each as a process of its own, so that one that fails takes no other along; how many failed."""
+    failed, began = [], time.monotonic()
+    for number, name in enumerate(NAMES, 1):
+        print(f"{number} of {len(NAMES)}: {name}, after {(time.monotonic() - began) / 60:.1f} min", flush=True)
+        if ended([sys.executable, __file__, name, *options]):
+            failed.append(name)
+    whole = f"all: {len(NAMES) - len(failed)} of {len(NAMES)} experiments in {(time.monotonic() - began) / 60:.1f} min"
+    print("; failed: ".join([whole, ", ".join(failed)]) if failed else whole, flush=True)
+    return len(failed)
+
+
+def ended(command: list[str]) -> int:
+    """The status of a process; if this one is told to end, that one ends first, in order."""
+    process = subprocess.Popen(command)
+    try:
+        return process.wait()
+    except SystemExit:
+        process.terminate()
+        raise
+    finally:
+        process.wait()
+
+
+def main() -> int:
+    """As the arguments say; 1 if an experiment failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=[*NAMES, "all", "readme"])
     parser.add_argument("--quick", action="store_true", help="a small form that shows only that it works; nothing is kept")
     parser.add_argument("--repetitions", type=int, default=3)
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # So that broker and Spark end with it.
+    if asked.name == "all":
+        return min(1, each_by_itself(["--repetitions", str(asked.repetitions), *(["--quick"] if asked.quick else [])]))
     with tempfile.TemporaryDirectory() as scratch:
         into = Path(scratch) if asked.quick else results.RESULTS
-        for name in NAMES if asked.name == "all" else () if asked.name == "readme" else (asked.name,):
-            measured(name, quick=asked.quick, repetitions=1 if asked.quick else asked.repetitions, into=into)
+        if asked.name != "readme":
+            measured(asked.name, quick=asked.quick, repetitions=1 if asked.quick else asked.repetitions, into=into)
         if not asked.quick:
             (HERE / "README.md").write_text(readme(into))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

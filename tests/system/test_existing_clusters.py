@@ -1,9 +1,10 @@
-"""The word count example, unchanged, on a broker and a Spark cluster that exist already: plain processes of this machine."""
+"""The word count example and the gateways' pipeline on a broker and a Spark cluster that exist already: plain processes of this machine."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -111,3 +112,19 @@ def test_topics_that_have_held_records_are_refused(run: Run, broker: LoneBroker,
 
     assert done.returncode == 3
     assert "the topic 'lines' has held 500 records already" in done.stderr
+
+
+def test_the_pipeline_of_the_gateways_runs_on_the_given_clusters(broker: LoneBroker, spark_master: str, tmp_path: Path) -> None:
+    clusters = ("--bootstrap", broker.bootstrap, "--spark-master", spark_master)
+    load = ("--gateways", "20", "--days", "0.05", "--rate", "300", "--folder", str(tmp_path / "run"))
+    quick = "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    jars = f"spark.jars={','.join(map(str, artifacts.jars('spark_job')))}"
+    settings = [word for setting in (jars, quick, "spark.ui.enabled=false") for word in ("--setting", setting)]
+    command = [sys.executable, "-m", "gateway_traffic", "run", "--target", "cluster", *clusters, *load, *settings]
+
+    env = {**os.environ, "JAVA_HOME": str(artifacts.find_java().path.parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=280, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"job on {spark_master}" in done.stdout
+    assert "the store equals the exact answer for " in done.stdout

@@ -40,7 +40,9 @@ def test_it_runs_against_a_kafka_that_is_there_with_spark_in_a_process_here(tmp_
     [
         (["local"], "--target local needs --bootstrap"),
         (["cluster", "--bootstrap", "localhost:1"], "--target cluster needs --spark-master"),
-        (["box", "--bootstrap", "localhost:1"], "a box has a Kafka and a Spark of its own"),
+        (["box", "--bootstrap", "localhost:1"], "--target box takes no --bootstrap: the declaration of a box says that"),
+        (["box", "--rate", "500"], "--target box takes no --rate: the declaration of a box says that"),
+        (["local", "--bootstrap", "localhost:1", "--set", "duration=1s"], "--target local takes no --set: that is for a box"),
         (["box"], "there is no declaration examples/gateways/demo.yaml"),
     ],
 )

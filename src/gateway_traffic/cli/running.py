@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import subprocess
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 from rich.console import Console
-from typer import Exit, Option
+from typer import Context, Exit, Option
 
 from gateway_traffic import traces
 from gateway_traffic.cli.auditing import DIFFERS
@@ -21,6 +21,8 @@ from gateway_traffic.records import Version
 from gateway_traffic.stores.opening import open_store
 
 LOCAL_SPARK = "local[2]"
+DECLARED = ("--experiment", "--set")
+"""What a box is told; the declaration says all the rest."""
 
 
 class Target(StrEnum):
@@ -32,6 +34,7 @@ class Target(StrEnum):
 
 
 def run(
+    context: Context,
     target: Annotated[
         Target, Option(help="box: on a network emulated by streambed; local: your Kafka, Spark in a process here; cluster: both are yours.")
     ],
@@ -39,6 +42,7 @@ def run(
     spark_master: Annotated[str, Option(help="cluster: Spark's address, spark://HOST:PORT; local: local[2] unless given.")] = "",
     folder: Annotated[Path, Option(help="For what the run makes; must be empty.")] = Path("gateways-run"),
     store: Annotated[str, Option(help="The store. Default: traffic.db in the folder.")] = "",
+    checkpoint: Annotated[str, Option(help="A new one, where all of Spark's hosts can write. Default: in the folder, for one host.")] = "",
     version: Annotated[Version, Option(help="What is sent.")] = Version.COUNTER,
     gateways: Annotated[int, Option(help="How many homes.", min=1)] = 200,
     days: Annotated[float, Option(help="How many days of theirs.")] = 0.05,
@@ -49,15 +53,18 @@ def run(
     setting: Annotated[list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")] = None,
     drain: Annotated[float, Option(help="Seconds for the job to catch up.")] = 180.0,
     experiment: Annotated[Path, Option(help="box: the declaration.")] = Path("examples/gateways/demo.yaml"),
+    change: Annotated[list[str] | None, Option("--set", help="box: a change of the declaration, KEY=VALUE; may be repeated.")] = None,
 ) -> None:
     """Run all of it: make a trace, serve, compute, send, and compare the store with the exact answer. Exit status 1 if they differ."""
+    _refuse_what_is_not_for(target, context)
     if target is Target.BOX:
-        raise Exit(_in_box(experiment, bootstrap, spark_master))
+        _become_box(experiment, change or [])
     pipeline = Pipeline(
         bootstrap=_needed(bootstrap, "bootstrap", target),
         spark_master=spark_master or LOCAL_SPARK if target is Target.LOCAL else _needed(spark_master, "spark-master", target),
         store=store or str(folder / "traffic.db"),
         folder=folder,
+        checkpoint=checkpoint or str(folder.absolute() / "checkpoint"),
         homes=traces.Homes(gateways=gateways, days=days, seed=seed),
         version=version,
         rate=rate,
@@ -79,17 +86,25 @@ def _needed(address: str, option: str, target: Target) -> str:
     return address
 
 
-def _in_box(experiment: Path, bootstrap: str, spark_master: str) -> int:
-    """By the command `streambed`, if it is installed."""
-    if bootstrap or spark_master:
-        raise UsageError("a box has a Kafka and a Spark of its own: leave --bootstrap and --spark-master out, or choose another target")
+def _refuse_what_is_not_for(target: Target, context: Context) -> None:
+    """An option that would change nothing is a misunderstanding."""
+    options = {str(each.name): each.opts[0] for each in context.command.params if each.name != "target"}
+    sources = {option: context.get_parameter_source(name) for name, option in options.items()}
+    given = [option for option, source in sources.items() if source and source.name == "COMMANDLINE"]
+    if wrong := [option for option in given if (option in DECLARED) is not (target is Target.BOX)]:
+        what = "the declaration of a box says that" if target is Target.BOX else "that is for a box"
+        raise UsageError(f"--target {target} takes no {wrong[0]}: {what}")
+
+
+def _become_box(experiment: Path, changes: list[str]) -> NoReturn:
+    """The command `streambed`, in place of this process, so that signals and the exit status are its own."""
     if not experiment.is_file():
         raise UsageError(f"there is no declaration {experiment}: name one with --experiment")
     beside = Path(sys.executable).with_name("streambed")
     program = str(beside) if beside.exists() else shutil.which("streambed")
     if program is None:
         raise UsageError("--target box needs the command streambed: pip install streambed")
-    return subprocess.run([program, "run", str(experiment)], check=False).returncode
+    os.execv(program, [program, "run", str(experiment), *(word for change in changes for word in ("--set", change))])
 
 
 def _show(store: str) -> None:

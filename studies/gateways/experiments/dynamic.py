@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import altair as alt
 import harness
+import judging
 import numpy as np
 import polars as pl
 import results
+from judging import Outcome, Statement
 
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version
@@ -19,23 +22,27 @@ CLAIM = (
     "Structured Streaming has `maxOffsetsPerTrigger` in its place."
 )
 CALM, SPIKE, LIMIT = 2_000, 30_000, 10_000
+SMALLER = 10
+"""By how much all three are smaller in the quick form."""
+CHEAPER = "the cost of a record falls as batches grow"
 
 
 def course(elapsed_s: float, quick: bool) -> float:
     """Records a second: calm, a spike, calm."""
     begin, end = (1.0, 2.0) if quick else (5.0, 9.0)
-    return (SPIKE if begin <= elapsed_s < end else CALM) / (10 if quick else 1)
+    return (SPIKE if begin <= elapsed_s < end else CALM) / (SMALLER if quick else 1)
 
 
-def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
+def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """The same course of rates, each batch limited or not; batches of 1 s."""
-    spike_s, whole_s = (1.0, 3.0) if bench.quick else (4.0, 18.0)
-    count = int((SPIKE * spike_s + CALM * (whole_s - spike_s)) / (10 if bench.quick else 1))
+    spike_s, whole_s = (1.0, 3.0) if bench.quick else (4.0, 15.0)
+    smaller = SMALLER if bench.quick else 1
+    sizes = {"calm_per_s": CALM // smaller, "spike_per_s": SPIKE // smaller}
+    count = int(sizes["spike_per_s"] * spike_s + sizes["calm_per_s"] * (whole_s - spike_s))
     records = harness.payloads(Version.COUNTER, "json.2", count)
     harness.warm_up(bench, Version.COUNTER)
-    found = []
     for repetition in range(repetitions):
-        for limit in (0, LIMIT):
+        for limit in (0, LIMIT // smaller):
             topic = f"dynamic-{bench.fresh('dynamic').name}"
             make_topics(bench.broker.bootstrap, [topic, f"{topic}-dead"], partitions=2, replicas=1, within_s=30.0)
             with harness.query(bench, topic, Version.COUNTER, trigger="1 second", offsets_per_batch=limit) as running:
@@ -47,14 +54,9 @@ def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
                 harness.wait(lambda running=running: sum(batch.rows for batch in harness.batches_of(running)) >= count, running)
                 batches = harness.batches_of(running)
             longest = max(batch.seconds for batch in batches)
-            row = {
-                "limit": limit,
-                "repetition": repetition,
-                "longest_batch_s": longest,
-                "largest_batch": max(batch.rows for batch in batches),
-            }
-            found.append(row | {"latency_s": latency(batches, began_s, bench.quick), "caught_up_s": max(0.0, batches[-1].ended_s - fed_s)})
-    return pl.DataFrame(found)
+            row = {"limit": limit, "repetition": repetition, "longest_batch_s": longest} | sizes
+            row |= {"largest_batch": max(batch.rows for batch in batches), "latency_s": latency(batches, began_s, bench.quick)}
+            yield row | {"caught_up_s": max(0.0, batches[-1].ended_s - fed_s)}
 
 
 def latency(batches: list[harness.Batch], began_s: float, quick: bool) -> float:
@@ -91,13 +93,32 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     return results.bars(long, x="case", y="seconds", titles={"case": "", "seconds": "seconds"})
 
 
+def statements(found: pl.DataFrame) -> list[Statement]:
+    """What the limit does to batches and to latency."""
+    limit = int(found["limit"].max())
+    limited, free = {"limit": limit}, {"limit": 0}
+    longest, latency = (judging.changes(found, value, limited, free) for value in ("longest_batch_s", "latency_s"))
+    largest = judging.values(found, "largest_batch", **limited)
+    return [
+        judging.always(f"no batch is larger than {limit:,} records with the limit", [each <= limit for each in largest]),
+        Statement(says="the limit shortens the longest batch", values=longest, most=0.0, show=judging.change),
+        Statement(
+            says="the limit lengthens the longest latency",
+            values=latency,
+            least=0.0,
+            show=judging.change,
+            likely={Outcome.INSIDE: CHEAPER},
+        ),
+    ]
+
+
 def verdict(found: pl.DataFrame) -> str:
     """With the limit and without."""
-    free, limited = (table(found).filter(pl.col("limit") == limit).row(0, named=True) for limit in (0, LIMIT))
-    return (
-        f"A spike of {SPIKE:,}/s in a stream of {CALM:,}/s: without a limit the longest batch takes {free['longest_batch_s']:.1f} s "
-        f"({free['largest_batch']:,.0f} records) and the longest latency is {free['latency_s']:.1f} s; with "
-        f"{LIMIT:,} records a batch at most it is "
-        f"{limited['longest_batch_s']:.1f} s and {limited['latency_s']:.1f} s. The limit bounds what a batch needs of memory and "
-        "time; what waits is kept by Kafka either way, and the cost of a record falls as batches grow, so that a limit can cost latency."
-    )
+    said = [
+        f"{'with' if row['limit'] else 'without'} the limit the longest batch takes "
+        f"{row['longest_batch_s']:.1f} s ({row['largest_batch']:,.0f} records) and the longest latency is {row['latency_s']:.1f} s"
+        for row in table(found).iter_rows(named=True)
+    ]
+    spike, calm = int(found["spike_per_s"].max()), int(found["calm_per_s"].max())
+    intro = f"A spike of {spike:,}/s in a stream of {calm:,}/s, a limit of {found['limit'].max():,} records a batch: {'; '.join(said)}."
+    return judging.told(intro, statements(found))

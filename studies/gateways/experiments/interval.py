@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import altair as alt
 import harness
+import judging
 import numpy as np
 import polars as pl
 import results
+from judging import Outcome, Statement
 
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version
@@ -20,19 +23,21 @@ CLAIM = (
     "two and three. *Cumulative*, JSON, 1,200 records/s."
 )
 RATE = 5000
-TRIED_S = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""Intervals among which the shortest stable one is searched for."""
-PROBE_S = 10.0
+CLAIMED_RATE = 1200
+TRIED_S = (0.25, 0.5, 1.0)
+"""Intervals among which the shortest stable one is searched for, at the thesis's rate."""
+PROBE_S = 8.0
 WARM_S = 3.0
 
 
-def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
+def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """Batch times of what comes in an interval; then, with records that keep coming, the shortest interval that is stable."""
-    intervals, rate, parts = ((1.0,), 1000, (1,)) if bench.quick else ((0.5, 1.0, 2.0, 4.0), RATE, (1, 2, 3))
+    intervals, rate, parts = ((1.0,), 1000, (1,)) if bench.quick else ((0.5, 2.0, 4.0), RATE, (1, 2, 3))
     count = 1 if bench.quick else 3
     needed = int(rate * max(intervals) * (harness.WARM + count))
+    tried_s = TRIED_S[-1:] if bench.quick else TRIED_S
+    tried = ", ".join(f"{each:g}" for each in tried_s)
     harness.warm_up(bench)
-    found = []
     for repetition in range(repetitions):
         for partitions in parts:
             topic = bench.topic(Version.CUMULATIVE, "json.2", partitions, needed)
@@ -41,11 +46,10 @@ def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
                     bench, topic, Version.CUMULATIVE, size=int(rate * interval_s), count=count, shuffle=partitions
                 )
                 row = {"partitions": partitions, "interval_s": interval_s, "repetition": repetition, "measure": "batch"}
-                found.append(row | {"seconds": sum(times) / len(times)})
-            shortest = TRIED_S[-1:] if bench.quick else TRIED_S
+                yield row | {"rate": rate, "tried": tried, "seconds": sum(times) / len(times)}
             row = {"partitions": partitions, "interval_s": 0.0, "repetition": repetition, "measure": "shortest"}
-            found.append(row | {"seconds": shortest_stable(bench, partitions, rate, shortest)})
-    return pl.DataFrame(found)
+            seconds = shortest_stable(bench, partitions, CLAIMED_RATE, tried_s)
+            yield row | {"rate": CLAIMED_RATE, "tried": tried, "seconds": seconds}
 
 
 def shortest_stable(bench: harness.Bench, partitions: int, rate: int, tried_s: tuple[float, ...]) -> float:
@@ -91,29 +95,64 @@ def table(found: pl.DataFrame) -> pl.DataFrame:
     return results.points(found.filter(pl.col("measure") == "batch"), ["partitions", "interval_s"], "seconds").join(
         found.filter(pl.col("measure") == "shortest").group_by("partitions").agg(pl.col("seconds").median().alias("shortest_stable_s")),
         on="partitions",
+        maintain_order="left",
     )
 
 
 def chart(found: pl.DataFrame) -> alt.Chart:
     """Batch time over interval, and the stable line."""
     shown = table(found).drop("shortest_stable_s")  # It may be infinite, which plots do not know.
-    titles = {"interval_s": "batch interval (s)", "seconds": f"batch time (s) at {RATE:,} records/s"}
+    rate = int(found.filter(measure="batch")["rate"].max())
+    titles = {"interval_s": "batch interval (s)", "seconds": f"batch time (s) at {rate:,} records/s"}
     line = pl.DataFrame({"interval_s": [0.0, shown["interval_s"].max()], "seconds": [0.0, shown["interval_s"].max()]})
     stable_line = alt.Chart(line).mark_line(strokeDash=[4, 4], color="grey").encode(x="interval_s:Q", y="seconds:Q")
     return alt.layer(stable_line, results.lines(shown, x="interval_s", y="seconds", color="partitions", titles=titles))
 
 
+def bends(found: pl.DataFrame, partitions: int) -> list[float]:
+    """How far batch times lie off the straight line through them at most, relatively, in each repetition."""
+    made = []
+    for _, group in found.filter(partitions=partitions, measure="batch").sort("repetition", "interval_s").group_by("repetition"):
+        times, seconds = group["interval_s"].to_numpy(), group["seconds"].to_numpy()
+        made.append(float(np.max(np.abs(np.polyval(np.polyfit(times, seconds, 1), times) / seconds - 1))))
+    return made
+
+
+def statements(found: pl.DataFrame) -> list[Statement]:
+    """The claim in parts."""
+    made = []
+    batches = found.filter(measure="batch")
+    lengths = batches["interval_s"].unique().sort()
+    for partitions in found["partitions"].unique().sort():
+        name = f"{partitions} partition{'' if partitions == 1 else 's'}"
+        if len(lengths) > 2:
+            of, to = ({"interval_s": length, "partitions": partitions} for length in (lengths[-1], lengths[0]))
+            says = f"{name}: a batch of {lengths[-1]:g} s takes longer than one of {lengths[0]:g} s"
+            made.append(Statement(says=says, values=judging.ratios(batches, "seconds", of, to), least=1.0, show="{:.2f} times".format))
+            says = f"{name}: batch times lie on a straight line over the interval, to a fifth"
+            made.append(Statement(says=says, values=bends(found, partitions), most=judging.ABOUT, show=judging.share))
+        made.append(_shortest(name, judging.values(found, "seconds", measure="shortest", partitions=partitions), single=partitions == 1))
+    return made
+
+
+def _shortest(name: str, shortest_s: list[float], *, single: bool) -> Statement:
+    """That the shortest stable interval is the claimed one, in each repetition."""
+    claimed, kept = ("about 1 s", [each == 1.0 for each in shortest_s]) if single else ("below 1 s", [each < 1.0 for each in shortest_s])
+    said = ", ".join(f"{each:g} s" if np.isfinite(each) else "none" for each in shortest_s)
+    quicker = max(shortest_s) < 1.0
+    likely = {Outcome.BELOW: "a batch costs less before it computes anything than it did then"} if single and quicker else None
+    return judging.always(f"{name}: the shortest stable interval at {CLAIMED_RATE:,}/s is {claimed} (found: {said})", kept, likely)
+
+
 def verdict(found: pl.DataFrame) -> str:
-    """Slope, and the shortest stable intervals."""
-    said = []
-    for (partitions,), group in table(found).group_by("partitions", maintain_order=True):
-        fit = np.polyfit(group["interval_s"], group["seconds"], 1) if len(group) > 1 else (float("nan"), float("nan"))
-        shortest_s = group["shortest_stable_s"][0]
-        stable_from = f"stable from {shortest_s:g} s on" if np.isfinite(shortest_s) else "none was stable"
-        said.append(f"{partitions}: {fit[1]:.2f} s + {fit[0]:.3f} × interval, {stable_from}")
-    return (
-        f"Measured at {RATE:,}/s, by partitions: {'; '.join(said)} (of "
-        f"{', '.join(f'{each:g}' for each in TRIED_S)} s tried). An interval is called "
-        "stable if the median batch fits into it and the lag does not grow. Structured Streaming begins a late batch at once and "
-        "takes in all that came meanwhile, so that a too short interval makes it late, not its queue longer."
+    """Slopes, and the shortest stable intervals."""
+    batches, said = found.filter(measure="batch"), []
+    for (partitions,), group in batches.group_by("partitions", maintain_order=True):
+        if group["interval_s"].n_unique() > 1:
+            slope, base = np.polyfit(group["interval_s"], group["seconds"], 1)
+            said.append(f"{partitions}: {base:.2f} s + {slope:.3f} × interval")
+    intro = (
+        f"Batch times at {int(batches['rate'].max()):,}/s{', by partitions ' if said else ''}{'; '.join(said)}. An interval is called "
+        f"stable if the median batch fits into it and the lag does not grow; {found['tried'][0]} s are searched."
     )
+    return judging.told(intro, statements(found))

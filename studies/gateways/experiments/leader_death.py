@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import altair as alt
 import harness
+import judging
 import polars as pl
 import results
+from judging import Outcome, Statement
 
 from experiments import emulated
 
 TITLE = "Death of a leader"
 CLAIM = "An open question of the thesis: fault tolerance by replicas; is a message lost when a leader dies?"
 KILL = 'faults=[{kind: kill, at: 4s, lasts: 5s, target: "leader of traffic-counter/0"}]'
+ELECTED = "another broker leads as soon as the controller has noticed, and nobody waits for the killed one to be back"
+ON_DISK = "the killed broker finds on its disk what it had acknowledged (a kill, not a power cut)"
 CASES = {"1 replica": (1, 1), "3 replicas, 2 in sync": (3, 2)}
 
 
-def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
+def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """The broker that leads is killed under load and comes back after 5 s."""
-    found = []
     for repetition in range(repetitions):
         for case, (replicas, in_sync) in list(CASES.items())[-1:] if bench.quick else CASES.items():
             topic = "components.kafka.topics.traffic-counter"
             config = f"{topic}.config={{min.insync.replicas: {in_sync}}}"
             changes = (f"{topic}.replicas={replicas}", config, KILL)
-            found.append({"case": case, "repetition": repetition, **emulated.run(bench, repetition + 1, *changes)})
-    return pl.DataFrame(found)
+            yield {"case": case, "repetition": repetition, **emulated.run(bench, repetition + 1, *changes)}
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
     """Lost records, and the longest wait."""
     counts = found.group_by("case").agg(pl.col("acked", "lost", "twice").sum())
-    return results.points(found, ["case"], "longest_ms").join(counts, on="case")
+    return results.points(found, ["case"], "longest_ms").join(counts, on="case", maintain_order="left")
 
 
 def chart(found: pl.DataFrame) -> alt.Chart:
@@ -40,14 +44,23 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     )
 
 
+def statements(found: pl.DataFrame) -> list[Statement]:
+    """Lost or not, and who waits longer."""
+    made, cases = [], found["case"].unique(maintain_order=True).to_list()
+    for case in cases:
+        lost, acked = judging.values(found, "lost", case=case), int(found.filter(case=case)["acked"].sum())
+        likely = {Outcome.INSIDE: ON_DISK} if case == "1 replica" else None
+        says = f"{case}: no acknowledged record is lost ({sum(lost):.0f} of {acked:,})"
+        made.append(judging.always(says, [each == 0 for each in lost], likely))
+    if len(cases) > 1:
+        of, to = ({"case": case} for case in (cases[-1], cases[0]))
+        changes, likely = judging.changes(found, "longest_ms", of, to), {Outcome.INSIDE: ELECTED}
+        says = f"the longest wait for an acknowledgement is shorter with {cases[-1]} than with {cases[0]}"
+        made.append(Statement(says=says, values=changes, most=0.0, show=judging.change, likely=likely))
+    return made
+
+
 def verdict(found: pl.DataFrame) -> str:
     """Lost or not."""
-    said = [
-        f"{row['case']}: {row['lost']} of {row['acked']:,} acknowledged records lost, longest wait {row['longest_ms'] / 1000:.1f} s"
-        for row in table(found).iter_rows(named=True)
-    ]
-    return (
-        f"Measured: {'; '.join(said)}. With one replica the partition is away until its broker is back, and its disk still has what was "
-        "acknowledged (a kill, not a power cut); with three another broker leads after the controller has noticed. Those in the log "
-        "twice are the gateways' own: one record in 200 of a trace is sent twice."
-    )
+    said = [f"{row['case']}: longest wait {row['longest_ms'] / 1000:.1f} s" for row in table(found).iter_rows(named=True)]
+    return judging.told(f"{'; '.join(said)}. One record in 200 of a trace is sent twice by its gateway.", statements(found))

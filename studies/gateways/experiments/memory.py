@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import altair as alt
 import harness
+import judging
 import polars as pl
 import results
+from judging import Statement
 
 from gateway_traffic.records import Version
 
@@ -18,14 +22,16 @@ CASES = {
     "2 GiB, G1": ("-Xmx2g", "-XX:+UseG1GC"),
 }
 SIZE = 40_000
+PLAIN = "2 GiB, serial"
+"""What the others are compared with."""
+LITTLE = 0.1
 
 
-def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
+def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """A JVM for each case; in it the same batches, again and again."""
     size, count = (2_000, 1) if bench.quick else (SIZE, 3)
     topic = bench.topic(Version.CUMULATIVE, "json.2", 2, size * (harness.WARM + count))
     cases = dict(list(CASES.items())[:1]) if bench.quick else CASES
-    found = []
     for case, flags in cases.items():
         folder = bench.fresh("memory")
         with harness.spark_session(folder, [*flags, "-Xss4m", "-XX:-UsePerfData"]) as spark:
@@ -33,9 +39,8 @@ def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
             for repetition in range(repetitions):
                 before_s = collecting_s(spark)
                 times = harness.timed_batches(bench, topic, Version.CUMULATIVE, size=size, count=count, spark=spark)
-                row = {"case": case, "repetition": repetition, "batch_s": sum(times) / len(times)}
-                found.append(row | {"gc_s": collecting_s(spark) - before_s, "batches": count + harness.WARM})
-    return pl.DataFrame(found)
+                row = {"case": case, "repetition": repetition, "batch_s": sum(times) / len(times), "records": size}
+                yield row | {"gc_s": collecting_s(spark) - before_s, "batches": count + harness.WARM}
 
 
 def collecting_s(spark: object) -> float:
@@ -52,7 +57,24 @@ def table(found: pl.DataFrame) -> pl.DataFrame:
 
 def chart(found: pl.DataFrame) -> alt.Chart:
     """A bar for each case."""
-    return results.bars(table(found), x="case", y="batch_s", titles={"case": "", "batch_s": f"batch time (s), {SIZE:,} records"})
+    return results.bars(
+        table(found), x="case", y="batch_s", titles={"case": "", "batch_s": f"batch time (s), {found['records'].max():,} records"}
+    )
+
+
+def statements(found: pl.DataFrame) -> list[Statement]:
+    """Whether each case changes a batch's time over PLAIN, and whether collecting takes little of it."""
+    made, cases = [], found["case"].unique(maintain_order=True).to_list()
+    for case in cases:
+        if case != PLAIN and PLAIN in cases:
+            ratios = judging.ratios(found, "batch_s", {"case": case}, {"case": PLAIN})
+            made.append(judging.alike(f"a batch takes as long with {case} as with {PLAIN}", ratios))
+    for case in cases:
+        one = {name: judging.values(found, name, case=case) for name in ("gc_s", "batches", "batch_s")}
+        shares = [gc_s / batches / batch_s for gc_s, batches, batch_s in zip(*one.values(), strict=True)]
+        says = f"{case}: collecting takes less than a tenth of a batch's time"
+        made.append(Statement(says=says, values=shares, most=LITTLE, show=judging.share))
+    return made
 
 
 def verdict(found: pl.DataFrame) -> str:
@@ -61,4 +83,4 @@ def verdict(found: pl.DataFrame) -> str:
         f"{row['case']}: {row['batch_s']:.2f} s, of it {row['gc_s_per_batch']:.2f} s collecting"
         for row in table(found).iter_rows(named=True)
     ]
-    return f"Measured, a batch of {SIZE:,} *cumulative* records: {'; '.join(said)}."
+    return judging.told(f"A batch of {found['records'].max():,} *cumulative* records: {'; '.join(said)}.", statements(found))

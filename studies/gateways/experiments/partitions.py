@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import altair as alt
 import harness
+import judging
 import polars as pl
 import results
+from judging import Outcome, Statement
 
 from gateway_traffic.records import Version
 
@@ -23,14 +27,15 @@ CASES = {
     "1, minPartitions 3": (1, 3, 3),
 }
 """Partitions of the topic, tasks that read if others than these, and tasks after the shuffle."""
+TWO_CORES = "there are two cores here, which a third task has to share"
+FEW = "a task costs more to start than so few records take to compute"
 
 
-def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
+def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """The same records over one, two and three partitions."""
     rates, count = ([400], 1) if bench.quick else ([1200, 10000], 3)
     needed = max(rates) * INTERVAL_S * (harness.WARM + count)
     harness.warm_up(bench)
-    found = []
     for repetition in range(repetitions):
         for rate in rates:
             for case, (partitions, least, shuffle) in CASES.items():
@@ -39,8 +44,7 @@ def rows(bench: harness.Bench, repetitions: int) -> pl.DataFrame:
                 times = harness.timed_batches(
                     bench, topic, Version.CUMULATIVE, size=size, count=count, shuffle=shuffle, least_partitions=least
                 )
-                found.append({"case": case, "rate": rate, "repetition": repetition, "batch_s": sum(times) / len(times)})
-    return pl.DataFrame(found)
+                yield {"case": case, "rate": rate, "repetition": repetition, "batch_s": sum(times) / len(times)}
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
@@ -55,14 +59,26 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     return results.bars(table(found).filter(pl.col("rate") == highest), x="case", y="batch_s", titles=titles)
 
 
+def statements(found: pl.DataFrame) -> list[Statement]:
+    """What more partitions bring, and whether tasks that read bring the same."""
+    made = []
+    for rate in found["rate"].unique().sort():
+        for more, fewer, reason in (("2 partitions", "1 partition", FEW), ("3 partitions", "2 partitions", TWO_CORES)):
+            changes = judging.changes(found, "batch_s", {"case": more, "rate": rate}, {"case": fewer, "rate": rate})
+            says = f"at {rate:,}/s a batch is shorter with {more} than with {fewer}"
+            made.append(Statement(says=says, values=changes, most=0.0, show=judging.change, likely={Outcome.ABOVE: reason}))
+    highest = int(found["rate"].max())
+    for tasks in (2, 3):
+        of, to = {"case": f"1, minPartitions {tasks}", "rate": highest}, {"case": f"{tasks} partitions", "rate": highest}
+        says = f"at {highest:,}/s one partition read by {tasks} tasks (`minPartitions`) takes as long as {tasks} partitions"
+        made.append(judging.alike(says, judging.ratios(found, "batch_s", of, to)))
+    return made
+
+
 def verdict(found: pl.DataFrame) -> str:
     """What a second and a third partition bring."""
-    top = found.filter(pl.col("rate") == found["rate"].max())
-    mean = {case: float(top.filter(pl.col("case") == case)["batch_s"].mean() or 0) for case in CASES}
-    one = mean["1 partition"]
-    said = [f"{case}: {time:.2f} s ({time / one - 1:+.0%})" for case, time in mean.items() if case != "1 partition"]
-    return (
-        f"Measured at {int(found['rate'].max()):,}/s: 1 partition {one:.2f} s; {'; '.join(said)}. There are "
-        f"two cores here, so that a third task "
-        "cannot gain; `minPartitions` splits the reading of one partition over tasks, which the thesis's direct stream could not."
+    intro = (
+        "That the input rate is the same is not measured: a batch takes as many records here as would come. `minPartitions` splits the "
+        "reading of a partition, which the thesis's direct stream could not."
     )
+    return judging.told(intro, statements(found))

@@ -1,0 +1,143 @@
+"""What numbers say of a statement: it holds, it does not hold, or that cannot be told.
+
+A statement is about one number that each repetition measures once, such as the ratio of two batch times, and has a range in which
+that number must lie. The 95 % interval of its mean (Student) decides:
+
+    inside the range: holds      outside: does not hold      across an end of the range, or only one repetition: cannot be told
+
+An explanation belongs to one outcome, is told with that one alone, and only as a guess.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import polars as pl
+
+from streambed.statistics import Summary, summary_of
+
+ABOUT = 0.2
+"""«About» a number is within a fifth of it."""
+ALIKE = 0.1
+"""Two numbers that differ by no more than a tenth are alike."""
+Show = Callable[[float], str]
+Where = Mapping[str, object]
+
+
+class Answer(StrEnum):
+    """What was found of a statement."""
+
+    HOLDS = "Holds"
+    FAILS = "Does not hold"
+    OPEN = "Cannot be told"
+
+
+class Outcome(StrEnum):
+    """Where the measured interval lies; what an explanation belongs to."""
+
+    INSIDE = "inside"
+    BELOW = "below"
+    ABOVE = "above"
+    ACROSS = "across"
+
+
+ANSWERS = {Outcome.INSIDE: Answer.HOLDS, Outcome.BELOW: Answer.FAILS, Outcome.ABOVE: Answer.FAILS, Outcome.ACROSS: Answer.OPEN}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One number, the range in which it must lie, and what may explain where it does lie."""
+
+    says: str
+    values: Sequence[float]
+    """One of each repetition."""
+    least: float = -math.inf
+    most: float = math.inf
+    show: Show = "{:.2f}".format
+    likely: Mapping[Outcome, str] | None = None
+    counted: bool = False
+    """Each value is 1 or 0: it was so, or not."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Where the interval lies."""
+        found = summary_of(self.values)
+        if found.low is None or found.high is None:
+            return Outcome.ACROSS
+        if found.high < self.least:
+            return Outcome.BELOW
+        if found.low > self.most:
+            return Outcome.ABOVE
+        return Outcome.INSIDE if self.least <= found.low and found.high <= self.most else Outcome.ACROSS
+
+    @property
+    def answer(self) -> Answer:
+        """As the rule of this module has it."""
+        return ANSWERS[self.outcome]
+
+    def __str__(self) -> str:
+        reason = (self.likely or {}).get(self.outcome)
+        measured = self._count() if self.counted else f"{self._measured(summary_of(self.values))}; wanted {self._wanted()}"
+        return f"- **{self.answer}**: {self.says}: {measured}.{f' Likely because {reason}.' if reason else ''}"
+
+    def _count(self) -> str:
+        return f"in {sum(self.values):.0f} of {len(self.values)} repetitions"
+
+    def _measured(self, found: Summary) -> str:
+        if found.low is None or found.high is None:
+            return f"{self.show(found.mean)} in one repetition"
+        return f"{self.show(found.mean)} ({self.show(found.low)} to {self.show(found.high)})"
+
+    def _wanted(self) -> str:
+        if math.isinf(self.least):
+            return f"at most {self.show(self.most)}"
+        return f"at least {self.show(self.least)}" if math.isinf(self.most) else f"{self.show(self.least)} to {self.show(self.most)}"
+
+
+def about(says: str, values: Sequence[float], number: float, show: Show, likely: Mapping[Outcome, str] | None = None) -> Statement:
+    """That a number is about another."""
+    ends = sorted((number * (1 - ABOUT), number * (1 + ABOUT)))
+    return Statement(says=says, values=values, least=ends[0], most=ends[1], show=show, likely=likely)
+
+
+def alike(says: str, ratios: Sequence[float], likely: Mapping[Outcome, str] | None = None) -> Statement:
+    """That two numbers, whose ratios these are, are nearly the same."""
+    return Statement(says=says, values=[ratio - 1 for ratio in ratios], least=-ALIKE, most=ALIKE, show=change, likely=likely)
+
+
+def always(says: str, kept: Sequence[bool], likely: Mapping[Outcome, str] | None = None) -> Statement:
+    """That something is so in every repetition."""
+    return Statement(says=says, values=[float(each) for each in kept], least=1.0, most=1.0, likely=likely, counted=True)
+
+
+def told(intro: str, statements: Sequence[Statement]) -> str:
+    """A verdict: how it was measured, then each statement with what was found of it."""
+    return "\n".join([intro, "", *map(str, statements)])
+
+
+def values(found: pl.DataFrame, value: str, **where: object) -> list[float]:
+    """What the repetitions measured at one point."""
+    return [float(each) for each in found.filter(**where).sort("repetition")[value]]
+
+
+def ratios(found: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
+    """One point divided by another, in each repetition."""
+    return [first / second for first, second in zip(values(found, value, **of), values(found, value, **to), strict=True)]
+
+
+def changes(found: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
+    """By how much one point differs from another, relatively, in each repetition."""
+    return [ratio - 1 for ratio in ratios(found, value, of, to)]
+
+
+def share(number: float) -> str:
+    """0.4 as 40 %."""
+    return f"{number:.0%}".replace("%", " %")
+
+
+def change(number: float) -> str:
+    """0.4 as +40 %."""
+    return f"{number:+.0%}".replace("%", " %") if number else "0 %"
