@@ -84,7 +84,7 @@ def test_every_command_of_the_readme_works_for_an_ordinary_user_with_the_wheels_
 @pytest.mark.timeout(300)
 def test_the_example_runs_for_an_ordinary_user_with_the_wheels_java(home):
     """Without class archives it starts slowly, so the latency that it promises is not asked for here; its results are elsewhere."""
-    changes = "--set duration=8s --set checks.1.p99=120s --set checks.2.p99=120s --no-report"
+    changes = "--set duration=4s --set checks.1.p99=120s --set checks.2.p99=120s --no-report"
     changes += f" --set components.averager.settings.{STATE_STORE}"
 
     done = as_ordinary_user(f"streambed run {ROOT}/examples/word_count/experiment.yaml {changes}", home)
