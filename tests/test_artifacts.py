@@ -43,7 +43,7 @@ def small_lock(tmp_path, monkeypatch):
 
 def fetch(repository: Repository) -> list[tuple[int, int, str]]:
     reported: list[tuple[int, int, str]] = []
-    jars.fetch_jars(["kafka"], lambda *report: reported.append(report), repository)
+    jars.fetch_jars(jars.locked("kafka"), lambda *report: reported.append(report), repository)
     return reported
 
 

@@ -22,6 +22,7 @@ BANNED_NAMES = re.compile(r"utils?|helpers?|\w*Manager|\w*Handler")
 HOMES = {
     "aiohttp": ("gateway_traffic/ingest/", "gateway_traffic/page/"),
     "altair": ("reports/",),
+    "bson": ("stores/",),
     "cassandra": ("stores/", "gateway_traffic/stores/"),
     "confluent_kafka": ("agents/", "kinds/components/", "gateway_traffic/ingest/forwarder.py", "gateway_traffic/page/lag.py"),
     "duckdb": ("stores/",),
@@ -32,6 +33,7 @@ HOMES = {
     "networkx": ("experiment/",),
     "prometheus_client": ("gateway_traffic/ingest/tally.py",),
     "psycopg": ("stores/",),
+    "pymongo": ("stores/",),
     "pymysql": ("stores/",),
     "pyspark": ("agents/spark_driver.py", "spark_training.py", "gateway_traffic/jobs/"),
     "redis": ("stores/",),

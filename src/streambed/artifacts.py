@@ -18,7 +18,7 @@ from streambed.archives import (
 )
 from streambed.hadoop import configuration_text, empty_names, hdfs_command
 from streambed.hdfs_training import make_names
-from streambed.jars import LOCKS, Download, Progress, cache, fetch_jars, jars
+from streambed.jars import LOCKS, Download, Progress, cache, fetch_jars, jars, locked
 from streambed.java import Java, find_java
 from streambed.servers import FOUND, UNPACKED, demand_unpacked, mongod, redis_server, server_home, unpack
 from streambed.training import make_archives, make_checkpoint
@@ -60,7 +60,7 @@ def fetch(kinds: Iterable[str], on_progress: Progress, *, download: Download | N
     wanted = [kind for kind in kinds if kind in LOCKS]
     if not wanted:
         return []
-    fetch_jars(wanted, on_progress, download)
+    fetch_jars([jar for kind in wanted for jar in locked(kind)], on_progress, download)
     for kind in (kind for kind in wanted if kind in UNPACKED):
         unpack(kind, on_progress)
     if not set(wanted) - set(UNPACKED):

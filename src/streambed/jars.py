@@ -64,7 +64,11 @@ def cache() -> Path:
 @functools.cache
 def lock(name: str) -> tuple[Jar, ...]:
     """The jars of one committed lock."""
-    text = (importlib.resources.files("streambed") / "locks" / f"{name}.json").read_text()
+    return jars_of((importlib.resources.files("streambed") / "locks" / f"{name}.json").read_text())
+
+
+def jars_of(text: str) -> tuple[Jar, ...]:
+    """The jars that the text of a lock names."""
     return tuple(Jar(**line) for line in json.loads(text))
 
 
@@ -82,9 +86,9 @@ def jars(kind: str) -> list[Path]:
     return [jar.path for jar in locked(kind)]
 
 
-def fetch_jars(kinds: Iterable[str], on_progress: Progress, download: Download | None = None) -> None:
+def fetch_jars(named: Iterable[Jar], on_progress: Progress, download: Download | None = None) -> None:
     """Get what the cache lacks, eight at a time, and check every byte; what is there and right is left alone."""
-    wanted = list(dict.fromkeys(jar for kind in kinds for jar in locked(kind)))
+    wanted = list(dict.fromkeys(named))
     total = sum(jar.size for jar in wanted)
     lacking = [jar for jar in wanted if not jar.is_right()]
     done = total - sum(jar.size for jar in lacking)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,19 +15,34 @@ import netem_machine  # noqa: E402
 from boxes import Measure, run_box  # noqa: E402
 from netem_machine import NetemMachine  # noqa: E402
 
+NETEM = pytest.StashKey[NetemMachine]()
+
 
 @pytest.fixture
 def measure(tmp_path: Path) -> Measure:
     return lambda plan, name: run_box(plan, name, tmp_path)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the machine boot while the tests before those that need it run: that takes a minute, but one core alone."""
+    if not session.config.option.collectonly and any(map(needs_netem, session.items)) and not netem_machine.lacks():
+        booting = ExitStack()
+        session.config.add_cleanup(booting.close)
+        folder = booting.enter_context(tempfile.TemporaryDirectory(prefix="netem-"))
+        session.config.stash[NETEM] = booting.enter_context(netem_machine.booted(Path(folder)))
+
+
+def needs_netem(item: pytest.Item) -> bool:
+    named = getattr(item, "fixturenames", ())
+    return "netem" in named or ("means" in named and item.callspec.params["means"] == "netem")  # type: ignore[attr-defined]
+
+
 @pytest.fixture(scope="session")
-def netem(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NetemMachine]:
+def netem(request: pytest.FixtureRequest) -> NetemMachine:
     """One boot for all tests."""
     if reason := netem_machine.lacks():
         request.config.pluginmanager.get_plugin(str(Path(__file__).parents[1] / "conftest.py")).lack(reason)
-    with netem_machine.booted(tmp_path_factory.mktemp("netem")) as machine:
-        yield machine
+    return request.config.stash[NETEM]
 
 
 @pytest.fixture(params=["delay_line", "netem"])

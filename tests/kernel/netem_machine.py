@@ -7,6 +7,7 @@ One boot serves all measurements. Its clock is right but its processor slow: goo
 
 from __future__ import annotations
 
+import functools
 import json
 import lzma
 import os
@@ -33,7 +34,6 @@ from streambed.plan import Plan
 QEMU = "qemu-system-x86_64"
 BOOT_LIMIT_S = 120
 ANSWER_LIMIT_S = 90
-END_LIMIT_S = 20
 MEMORY_MIB = 1024
 MODULES = ("act_mirred", "cls_matchall", "ifb", "sch_ingress", "sch_netem", "sch_tbf", "veth")
 PACKAGES = ("annotated_types", "pydantic", "pydantic_core", "typing_extensions.py", "typing_inspection")
@@ -61,25 +61,25 @@ def lacks() -> str:
 
 
 class NetemMachine:
-    """A booted machine; `examined` is what it says of itself."""
+    """A machine that boots; whoever first asks something of it waits until it has."""
 
     def __init__(self, process: subprocess.Popen[bytes], console: Path) -> None:
         self._process = process
         self._console = console
-        self.examined = self._answer(BOOT_LIMIT_S)
+
+    @functools.cached_property
+    def examined(self) -> dict[str, Any]:
+        """What it says of itself when it has booted."""
+        return self._answer(BOOT_LIMIT_S)
 
     def measure(self, plan: Plan, name: str, *, user: int = 0) -> dict[str, Any]:
         """What a fresh box found there, by netem."""
+        assert self.examined
         there = replace(plan, machine=replace(plan.machine, means="netem"))
         self._write(json.dumps({"plan": TypeAdapter(Plan).dump_python(there, mode="json"), "measure": name, "user": user}))
         found = self._answer(ANSWER_LIMIT_S)
         assert "error" not in found, found["error"]
         return found
-
-    def power_off(self) -> None:
-        """Ask it to, and wait for it."""
-        self._write("")
-        self._process.wait(END_LIMIT_S)
 
     def _write(self, line: str) -> None:
         assert self._process.stdin
@@ -97,7 +97,7 @@ class NetemMachine:
 
 @contextmanager
 def booted(folder: Path) -> Iterator[NetemMachine]:
-    """Boot one, with its files in `folder`; it is off after the block."""
+    """Begin to boot one, with its files in `folder`; it is off after the block."""
     image, console = folder / "archive", folder / "console"
     with image.open("wb") as file:
         file.writelines(_archive(_contents()))
@@ -109,9 +109,7 @@ def booted(folder: Path) -> Iterator[NetemMachine]:
     ]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         try:
-            machine = NetemMachine(process, console)
-            yield machine
-            machine.power_off()
+            yield NetemMachine(process, console)
         finally:
             process.kill()
             image.unlink()

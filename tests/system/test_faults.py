@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 from running import streambed
@@ -34,6 +36,10 @@ LOSS = """
 faults:
   - {{kind: cut, at: 2s, lasts: 4s, link: [home, core]}}
 """
+KILL = """
+faults:
+  - {kind: kill, at: 2s, lasts: 2s, target: kafka}
+"""
 THIEF = """
 import os, time
 from confluent_kafka import TopicPartition
@@ -62,11 +68,19 @@ def judged(folder, text: str) -> tuple[int, dict]:
     return done.returncode, summary
 
 
-def test_records_deleted_behind_the_readers_back_are_named_as_lost_in_the_log(tmp_path):
-    (tmp_path / "thief.py").write_text(THIEF)
-    more = LOSS.format(python=sys.executable, thief=tmp_path / "thief.py")
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future]]:
+    """A thief and a kill at once: their limits are so wide that a busy machine does no harm."""
+    stolen, killed = (tmp_path_factory.mktemp(name) for name in ("stolen", "killed"))
+    (stolen / "thief.py").write_text(THIEF)
+    loss = LOSS.format(python=sys.executable, thief=stolen / "thief.py")
+    with ThreadPoolExecutor() as pool:
+        texts = {folder: EXPERIMENT.format(delay="5ms", limit="20s", more=more) for folder, more in ((stolen, loss), (killed, KILL))}
+        yield {folder.name[:6]: pool.submit(judged, folder, text) for folder, text in texts.items()}
 
-    status, summary = judged(tmp_path, EXPERIMENT.format(delay="5ms", limit="20s", more=more))
+
+def test_records_deleted_behind_the_readers_back_are_named_as_lost_in_the_log(planted):
+    status, summary = planted["stolen"].result()
 
     no_loss, latency = summary["verdicts"]
     assert (status, no_loss["answer"], latency["answer"]) == (1, "fails", "holds"), summary
@@ -77,16 +91,14 @@ def test_records_deleted_behind_the_readers_back_are_named_as_lost_in_the_log(tm
     assert "poet=" in no_loss["says"]
 
 
+def test_a_killed_broker_comes_back_and_nothing_acked_is_lost(planted):
+    status, summary = planted["killed"].result()
+
+    assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (0, ["holds", "holds"]), summary
+
+
 def test_a_link_slower_than_the_limit_fails_the_latency_check(tmp_path):
     status, summary = judged(tmp_path, EXPERIMENT.format(delay="300ms", limit="200ms", more=""))
 
     no_loss, latency = summary["verdicts"]
     assert (status, no_loss["answer"], latency["answer"]) == (1, "holds", "fails"), summary
-
-
-def test_a_killed_broker_comes_back_and_nothing_acked_is_lost(tmp_path):
-    kill = "faults:\n  - {kind: kill, at: 2s, lasts: 2s, target: kafka}\n"
-
-    status, summary = judged(tmp_path, EXPERIMENT.format(delay="5ms", limit="20s", more=kill))
-
-    assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (0, ["holds", "holds"]), summary

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import stand_in_mongod
 from running import ROOT, STREAMBED, end_now, only_run, phases, start, streambed, wait_for
 
 from streambed import Run, artifacts
@@ -20,11 +20,11 @@ from streambed.errors import QueryError
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("store_servers")]
 NOBODY = 65534
-RECORDS = 200 * 15
+RECORDS = 200 * 8
 EXPERIMENT = """
 version: 1
 name: stores
-duration: 15s
+duration: 8s
 drain: 3min
 topology:
   switches: [core]
@@ -43,6 +43,7 @@ components:
   file: {kind: embedded, node: edge, engine: sqlite}
   duck: {kind: embedded, node: edge, engine: duckdb}
   rocks: {kind: embedded, node: edge, engine: rocksdb}
+  mongo: {kind: mongodb, node: one, settings: {quiet: true}, setup: ['{"insert": "mine", "documents": [{"_id": 7, "a": {"b": [1]}}]}']}
   to-pg: {kind: sink, node: broker, reads: lines, store: pg, table: records, format: json, columns: {n: integer, who: text}}
   to-maria: {kind: sink, node: two, reads: lines, store: maria, table: records}
   to-cache: {kind: sink, node: one, reads: lines, store: cache, table: records}
@@ -50,6 +51,7 @@ components:
   to-file: {kind: sink, node: edge, reads: lines, store: file, table: records}
   to-duck: {kind: sink, node: edge, reads: lines, store: duck, table: records}
   to-rocks: {kind: sink, node: edge, reads: lines, store: rocks, table: records}
+  to-mongo: {kind: sink, node: two, reads: lines, store: mongo, table: records, format: json, columns: {n: integer, who: text}}
 faults:
   - {kind: kill, at: 3s, lasts: 1s, target: pg}
 checks:
@@ -63,6 +65,7 @@ COUNTS = {
     "file": "select count(*) from records",
     "duck": "select count(*) from records",
     "rocks": "count records/",
+    "mongo": '{"count": "records"}',
 }
 SMALL = """
 version: 1
@@ -81,7 +84,15 @@ def counts(run: Run) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, store_servers: None) -> Iterator[tuple[Run, dict[str, int], str]]:
+def mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What stands in for MongoDB's server is on PATH."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(stand_in_mongod.install(tmp_path_factory.mktemp("programs"))), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, store_servers: None, mongod: None) -> Iterator[tuple[Run, dict[str, int], str]]:
     """A run that is over, what its stores said while it lasted, and what it printed."""
     folder = tmp_path_factory.mktemp("stores")
     (folder / "experiment.yaml").write_text(EXPERIMENT)
@@ -196,19 +207,22 @@ def test_a_store_that_dies_or_refuses_ends_the_run_with_its_last_words(tmp_path,
     assert "Traceback" not in done.stderr
 
 
-def test_mongodb_runs_the_mongod_on_path_and_is_refused_where_there_is_none(tmp_path):
-    (tmp_path / "small.yaml").write_text(SMALL % ("mongodb", ", settings: {quiet: true}"))
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "mongod").write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).parent / "stand_in_mongod.py"} "$@"\n')
-    (programs / "mongod").chmod(0o755)
+def test_mongodb_is_refused_where_there_is_no_mongod(tmp_path, monkeypatch):
+    (tmp_path / "small.yaml").write_text(SMALL % ("mongodb", ""))
 
-    done = streambed("run", "small.yaml", "--no-report", cwd=tmp_path, env={"PATH": f"{programs}:{os.environ['PATH']}"})
+    refused = streambed("run", "small.yaml", cwd=tmp_path, env={"PATH": str(tmp_path)})
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "ready    store after" in done.stdout
-    assert Run(tmp_path / "runs" / "small" / "latest").history().of("process_ended")[-1].fields["process"] == "store"
-    if not shutil.which("mongod"):
-        refused = streambed("run", "small.yaml", cwd=tmp_path)
-        assert refused.returncode == 3
-        assert "mongodb needs a program 'mongod' on PATH" in refused.stderr
+    assert refused.returncode == 3
+    assert "mongodb needs a program 'mongod' on PATH" in refused.stderr
+
+
+def test_mongodb_is_asked_with_its_own_commands_and_has_what_its_sink_took_out_of_json(filled):
+    run, _, _ = filled
+
+    found = run.query("mongo", '{"find": "records", "filter": {"n": {"$lte": 2}}, "sort": {"n": 1}, "projection": {"n": 1, "who": 1}}')
+
+    assert found.select("n", "who").rows() == [(1, "poet"), (2, "poet")]
+    assert all(name.startswith("lines/") for name in found["_id"])
+    assert run.query("mongo", '{"find": "mine"}').rows() == [(7, '{"b": [1]}')]
+    with pytest.raises(QueryError, match="mongo: a command is JSON"):
+        run.query("mongo", "select 1")

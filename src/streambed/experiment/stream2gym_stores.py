@@ -43,14 +43,14 @@ def put_store(draft: Draft, host: Form) -> None:
     noun = "MariaDB, in MySQL's protocol," if asked.lower() == "mysql" else asked
     draft.note(f"storeType {asked}: {noun} runs on the host itself, inside the network; {{{name}.{_reference(body)}}} is where", host.node)
     if key in host:
-        _put_sinks(draft, host, key, name, body)
+        _put_sinks(draft, host, key, name)
 
 
 def _reference(body: dict[str, Any]) -> str:
     return "path" if body["kind"] == "embedded" else "address"
 
 
-def _put_sinks(draft: Draft, host: Form, key: str, store: str, body: dict[str, Any]) -> None:
+def _put_sinks(draft: Draft, host: Form, key: str, store: str) -> None:
     """What Kafka Connect was to write: a table for each topic that its properties name."""
     properties = properties_of(draft, host, key)
     ignored = ", ".join(name for name in properties if name not in ("topics", "topics.regex"))
@@ -59,9 +59,6 @@ def _put_sinks(draft: Draft, host: Form, key: str, store: str, body: dict[str, A
             f"{key} {host.text(key)}: {ignored} {'have' if ',' in ignored else 'has'} no effect: the store is the host's own", host.node
         )
     topics = _topics(draft, host, key, properties)
-    if topics and body["kind"] == "mongodb":
-        draft.note(f"{', '.join(topics)} {'are' if topics[1:] else 'is'} not written to MongoDB: no sink can", host.node)
-        return
     for number, topic in enumerate(topics, 1):
         table = re.sub(r"[^A-Za-z0-9_]", "_", topic)
         table = table if table[0].isalpha() else f"t{table}"

@@ -103,7 +103,7 @@ def _clusters(experiment: Experiment) -> list[Kafka]:
 
 def _stores(experiment: Experiment, directory: Path) -> dict[str, Address]:
     stores = [component for component in experiment.components.values() if isinstance(component, Store)]
-    return {store.name: address for store in stores if (address := store.store_address(directory / "data" / store.name))}
+    return {store.name: store.store_address(directory / "data" / store.name) for store in stores}
 
 
 def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) -> Iterator[ProcessSpec]:

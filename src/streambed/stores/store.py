@@ -64,7 +64,7 @@ class Store(Protocol):
         """Let go of it."""
 
 
-ENGINES = ("cassandra", "duckdb", "mariadb", "postgresql", "redis", "rocksdb", "sqlite")
+ENGINES = ("cassandra", "duckdb", "mariadb", "mongodb", "postgresql", "redis", "rocksdb", "sqlite")
 """Each is a module beside this one, with a function `connect`."""
 
 

@@ -114,12 +114,6 @@ def test_what_cannot_be_is_refused_with_its_key(tmp_path: Path, old: str, new: s
     assert complaint(tmp_path, old, new).startswith(says)
 
 
-def test_no_sink_writes_mongodb(tmp_path: Path) -> None:
-    more = "kind: mongodb, node: two}\n  x: {kind: sink, node: one, reads: lines, store: cache, table: t}"
-
-    assert "which no sink can write" in complaint(tmp_path, "kind: redis, node: two}", more)
-
-
 @pytest.mark.parametrize("store", [PostgreSQL(name="s", node="localhost", port=1), Redis(name="s", node="localhost", port=1)])
 def test_a_server_that_does_not_answer_is_not_ready(store: PostgreSQL | Redis) -> None:
     assert store.readiness(FakeWorld())().startswith("it does not answer: ")

@@ -116,7 +116,7 @@ class Cassandra:
         """References to it; `hosts` has all of them."""
         return {**server_answers(self.nodes[0], self.port), "hosts": ",".join(self.nodes), "keyspace": KEYSPACE}
 
-    def store_address(self, data: Path) -> Address | None:
+    def store_address(self, data: Path) -> Address:
         """Where clients find it."""
         return Address(engine="cassandra", hosts=self.nodes, port=self.port, database=KEYSPACE)
 

@@ -64,10 +64,7 @@ class Sink(OnOneNode):
         store = stores.get(self.store)
         if store is None:
             return [Problem(key="store", says=f"there is no store '{self.store}'. {suggestion(self.store, stores)}")]
-        address = store.store_address(Path())
-        if address is None:
-            return [Problem(key="store", says=f"'{self.store}' is a {others[self.store].kind}, which no sink can write: bring a command")]
-        if address.path and self.node and others[self.store].node != self.node:
+        if store.store_address(Path()).path and self.node and others[self.store].node != self.node:
             return [Problem(key="node", says=f"'{self.store}' is a file on '{others[self.store].node}': its sink must be there too")]
         return []
 

@@ -28,8 +28,8 @@ class Store(Protocol):
     def name(self) -> str:
         """The name that the user gave."""
 
-    def store_address(self, data: Path) -> Address | None:
-        """Where clients find it, given its folder in the run; None if no client of it is known here."""
+    def store_address(self, data: Path) -> Address:
+        """Where clients find it, given its folder in the run."""
 
 
 class OnePort(OnOneNode):
@@ -62,7 +62,7 @@ class OnePort(OnOneNode):
         """Nothing can be wrong beside the others."""
         return []
 
-    def store_address(self, data: Path) -> Address | None:
+    def store_address(self, data: Path) -> Address:
         """Where clients find it."""
         return Address(engine=self.kind, hosts=(self.node,), port=self.port, database=self.database)
 
@@ -86,7 +86,7 @@ def with_setup(site: Site, *, home: Path, once: Sequence[Sequence[str]], stale: 
     return (site.machine.python, "-m", "streambed.agents.starter", json.dumps(order))
 
 
-def when_it_answers(world: World, name: str, address: Address | None, setup: Sequence[str]) -> Missing:
+def when_it_answers(world: World, name: str, address: Address, setup: Sequence[str]) -> Missing:
     """Ready when a client on its own host got an answer; then, once, the statements of `setup`."""
 
     def carry_out(store: Client) -> str:
@@ -94,7 +94,6 @@ def when_it_answers(world: World, name: str, address: Address | None, setup: Seq
             store.ask(statement)
         return ""
 
-    assert address
     return asked(world, name, address, carry_out)
 
 
