@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from streambed import plan as plans
-from streambed.reports import page
+from streambed.reports import bundle, page
 from tests.reports import synthetic
 
 NASTY = "<script>alert('x')</script>"
@@ -52,6 +52,27 @@ def test_every_figure_is_kept_as_svg_and_as_a_table(complete: Path):
     assert names == {path.stem for path in (complete / "figures").glob("*.parquet")}
     assert {"topology", "timeline", "throughput_sent", "latency", "synchronisation", "batch_rows", "lateness"} <= names
     assert pl.read_parquet(complete / "figures" / "lag.parquet").columns == ["time_s", "consumer", "records"]
+
+
+def test_every_chart_is_one_that_vega_lite_knows(complete: Path):
+    run = page.read(complete)
+    figures = [figure for found in page.sections(run.history, run.plan).values() for figure in found if isinstance(figure, page.Figure)]
+
+    for figure in figures:
+        figure.chart.to_dict(validate=True)  # Raises what is wrong.
+    assert len(figures) > 10
+
+
+@pytest.mark.parametrize("cache", ["cache", "/proc/nowhere"])
+def test_the_script_is_made_once_and_a_page_has_it_although_it_cannot_be_kept(monkeypatch, tmp_path: Path, cache: str):
+    made: list[str] = []
+    monkeypatch.setenv("STREAMBED_CACHE", str(tmp_path / cache))
+    monkeypatch.setattr(bundle.vl_convert, "javascript_bundle", lambda: made.append("made") or "script")
+
+    assert [bundle.bundle.__wrapped__() for _ in range(2)] == ["script", "script"]
+
+    assert len(made) == (1 if cache == "cache" else 2)
+    assert len(list(tmp_path.glob("cache/scripts/*"))) == (cache == "cache")
 
 
 def test_every_plot_carries_run_and_seed(complete: Path):

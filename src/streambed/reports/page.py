@@ -20,6 +20,7 @@ from streambed import record
 from streambed.history import History
 from streambed.plan import Plan
 from streambed.reports import delivery, fidelity, kafka, latency, network, ports, processes, records, spark, style, timeline, topology
+from streambed.reports.bundle import bundle
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults
 
 Shown = Figure | Absent
@@ -121,7 +122,7 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
         timers=timers(run.history),
         lives=processes.lives(run.history),
         files=files(run.directory),
-        bundle=vl_convert.javascript_bundle(),  # type: ignore[call-arg]
+        bundle=bundle(),
     )
 
 

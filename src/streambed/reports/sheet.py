@@ -8,10 +8,10 @@ from pathlib import Path
 
 import jinja2
 import polars as pl
-import vl_convert
 
 from streambed import record
 from streambed.reports import style
+from streambed.reports.bundle import bundle
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.page import TEMPLATES, as_script, keep, plain
 
@@ -52,7 +52,7 @@ def write(sheet: Sheet, path: Path) -> Path:
         themes={theme: style.config(theme) for theme in style.INK},
         ink=style.INK,
         font=style.FONT,
-        bundle=vl_convert.javascript_bundle(),  # type: ignore[call-arg]
+        bundle=bundle(),
     )
     record.write_whole(path, text)
     return path
