@@ -38,7 +38,7 @@ NO_QUORUM = """
 version: 1
 name: quorum
 duration: 3s
-ready: 12s
+ready: 8s
 topology:
   links: [{ends: [broker, other]}]
 components:
@@ -88,7 +88,7 @@ def test_a_controller_that_cannot_be_elected_ends_the_run_with_the_reason(tmp_pa
     done = streambed("run", "experiment.yaml", "--no-report", cwd=tmp_path)
 
     assert done.returncode == 3
-    assert "kafka was not ready within 12 s: 0 of 1 brokers answer; no controller has been elected" in done.stderr
+    assert "kafka was not ready within 8 s: 0 of 1 brokers answer; no controller has been elected" in done.stderr
     assert "\n  | " in done.stderr, "the last lines of its log are missing"
     assert "Traceback" not in done.stderr
     ended = Run(tmp_path / "runs" / "quorum" / "latest").history().of("process_ended")

@@ -17,7 +17,7 @@ from streambed import Latency, Run
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "word_count"
-LOAD_S = 15
+LOAD_S = 10
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import itertools
+import textwrap
 from dataclasses import field
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
@@ -23,12 +27,23 @@ Setting = bool | int | float | str
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, field))
 def declared(cls: type[Kind]) -> type[Kind]:
-    """Make a class a declaration: frozen, keywords only, unknown keys refused, docstrings of fields kept for the schema."""
-    config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-    made: Any = pydantic_dataclass(frozen=True, kw_only=True, config=config)(cls)
-    for name, known in made.__pydantic_fields__.items():  # Else a class that inherits a key would not know what it is for.
-        made.__dataclass_fields__[name].metadata = {"description": known.description}
+    """Make a class a declaration: frozen, keywords only, unknown keys refused."""
+    made: Any = pydantic_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))(cls)
     return cast("type[Kind]", made)
+
+
+def docstrings(cls: type) -> dict[str, str]:
+    """What the fields of a declaration are for, those that it inherits included; out of its source, which takes a while."""
+    found: dict[str, str] = {}
+    for each in reversed(cls.__mro__):
+        if each.__module__.startswith(f"{__package__.partition('.')[0]}."):
+            (body,) = (node.body for node in ast.parse(textwrap.dedent(inspect.getsource(each))).body if isinstance(node, ast.ClassDef))
+            for key, below in itertools.pairwise(body):
+                if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name):
+                    found.pop(key.target.id, None)  # Declared again, it is something else.
+                    if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
+                        found[key.target.id] = inspect.cleandoc(below.value.value)
+    return found
 
 
 def setting_text(setting: Setting) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+from importlib.metadata import version
 
 import vl_convert
 
@@ -14,7 +15,7 @@ from streambed.jars import cache
 @functools.cache
 def bundle() -> str:
     """The script. To make it takes seconds, so that it is kept in the cache of this user, one for each version."""
-    kept = cache() / "scripts" / f"vega-{vl_convert.__version__}.js"
+    kept = cache() / "scripts" / f"vega-{version('vl-convert-python')}.js"
     if kept.exists():
         return kept.read_text()
     made: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
