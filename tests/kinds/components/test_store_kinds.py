@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fakes import FakeWorld
 
+from streambed import servers
 from streambed.errors import DeclarationError
 from streambed.experiment.yaml_file import read
 from streambed.kinds.components import Cassandra, Embedded, PostgreSQL, Redis
@@ -112,6 +113,17 @@ def test_a_sink_is_told_its_store_and_its_columns(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_is_refused_with_its_key(tmp_path: Path, old: str, new: str, says: str) -> None:
     assert complaint(tmp_path, old, new).startswith(says)
+
+
+def test_mongodb_takes_its_options_and_a_sink_writes_its_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers.shutil, "which", lambda name: "/opt/mongod")
+    text = FILE.replace("kind: redis, node: two", "kind: mongodb, node: two, settings: {quiet: true, slowms: 5}")
+    plan = plan_of(tmp_path, text.replace("store: pg,", "store: cache,"))
+
+    argv = process(plan, "cache").argv
+    assert argv == ("/opt/mongod", "--quiet", "--slowms=5", "--bind_ip_all", "--port=27017", "--dbpath=/run/data/cache")
+    order = json.loads(process(plan, "to-pg").argv[-1])
+    assert order["store"] == {"engine": "mongodb", "hosts": ["two"], "port": 27017, "database": "streambed", "path": ""}
 
 
 @pytest.mark.parametrize("store", [PostgreSQL(name="s", node="localhost", port=1), Redis(name="s", node="localhost", port=1)])
