@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from conftest import lack
 
 from streambed.errors import MissingError, QueryError, StoreError
 from streambed.making import free_ports
 from streambed.record import wait_until
 from streambed.stores import mongodb
 from streambed.stores.store import Address, SinkTable, Store, connect
+from tests.conftest import lack
 from tests.system import stand_in_mongod
 
 TABLE = SinkTable(name="lines", columns={"topic": "name", "partition": "integer", "offset": "integer", "value": "bytes", "n": "real"})
