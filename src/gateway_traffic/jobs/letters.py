@@ -14,6 +14,7 @@ import time
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -78,8 +79,9 @@ class Letters(StreamingQueryListener):
 
     def keep(self) -> None:
         """Write down the position, for the next start."""
-        written = self._spark.createDataFrame([(json.dumps(self._settled),)], "value string")
-        written.coalesce(1).write.mode("overwrite").text(self._folder)
+        # Not from a list of Python's: Spark would start a worker of Python's for it, beside its batches.
+        written = self._spark.range(1).coalesce(1).select(F.lit(json.dumps(self._settled)).alias("value"))
+        written.write.mode("overwrite").text(self._folder)
         self._kept_at = time.monotonic()
 
     def _settle(self, heard: Progress | str) -> None:

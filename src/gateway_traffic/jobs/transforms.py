@@ -75,7 +75,7 @@ TRANSFORMS = {
 def _windowed(records: DataFrame, *columns: str | Column, parts: int) -> DataFrame:
     """Some columns with `until`, a window's last microsecond; a window is so many parts long, and one begins with each part.
 
-    One number rather than a beginning and an end: it is compared for every record. Spark still knows it for the watermark's.
+    One number rather than a beginning and an end, because it is compared for every record; the watermark applies to it as well.
     """
     window = F.window("time", f"{parts * PART_MS} milliseconds", f"{PART_MS} milliseconds")
     return records.select("gateway_id", *columns, window.alias("window")).withColumn("until", F.window_time("window"))
