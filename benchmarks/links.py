@@ -35,7 +35,7 @@ from typing import Any
 HERE = Path(__file__).resolve()
 ORDINARY = HERE.parents[1] / "tests" / "system" / "ordinary.py"
 NOBODY = 65534
-TRIES = {"round_trips": 3}
+TRIES = {"round_trips": 3, "tcp": 3, "rates": 2}
 PORT = 7777
 MS = 1_000_000
 DELAYS_MS = (0.5, 1, 5, 20, 50, 100)
@@ -55,7 +55,7 @@ class Extent:
 
     def __init__(self, quick: bool) -> None:
         self.rounds = 8 if quick else 40
-        self.tcp_rounds, self.tcp_s = (2, 1.5) if quick else (4, 3.0)
+        self.tcp_rounds, self.tcp_s = (2, 1.5) if quick else (3, 3.0)
         self.rate_s, self.rate_cut_s = (4.0, 2.0) if quick else (22.0, 2.0)
         self.datagrams, self.stream_s = (10_000, 3.0) if quick else (50_000, 10.0)
         self.small_s = 2.0 if quick else 5.0

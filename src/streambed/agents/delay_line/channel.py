@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable
 
 CLONE_NEWNET = 0x40000000
-NETLINK_NETFILTER, SOL_NETLINK, NETLINK_NO_ENOBUFS, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES = 12, 270, 5, 33, 64 << 20
+NETLINK_NETFILTER, SOL_NETLINK, NETLINK_NO_ENOBUFS, SO_TIMESTAMP, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES = 12, 270, 5, 29, 33, 64 << 20
 REQUEST, ACKNOWLEDGE, PACKET, VERDICT, CONFIGURE, VERDICT_UP_TO = 1, 4, 0x300, 0x301, 0x302, 0x303
 DROP, ACCEPT, BIND, COPY_PACKET, GSO_FLAG = 0, 1, 1, 2, 4
 VERDICT_HEADER, HARDWARE_ADDRESS, PAYLOAD = 2, 9, 10
@@ -27,7 +27,11 @@ SENT_AT_ONCE_BYTES = 64 << 10
 libc = ctypes.CDLL(None, use_errno=True)
 IS_PACKET: int = struct.unpack("!H", struct.pack("=H", PACKET))[0]
 """The kind of a message that brings a packet, as the head of a slot shows it."""
-_heads = struct.Struct(f"!4xH12xH4xI{SLOT_BYTES - 28}x").iter_unpack
+IS_STAMPED: int = struct.unpack("!I", struct.pack("=HH", 20, 4))[0]
+"""What precedes the time at which a packet came, where a packet that came from another namespace has it."""
+Head = tuple[int, int, int, int, int, int]
+"""The kind of a message; the queue's number, the packet's id; IS_STAMPED if a time follows, in seconds and microseconds."""
+_heads = struct.Struct(f"!4xH12xH4xI28xIQQ{SLOT_BYTES - 76}x").iter_unpack
 _id = struct.Struct("!I").pack
 
 
@@ -96,8 +100,8 @@ class Slots:
         came: int = self._receive(descriptor, self._headers, SLOTS, socket.MSG_DONTWAIT, None)
         return max(0, came)
 
-    def packets(self, count: int) -> Iterable[tuple[int, int, int]]:
-        """Of the first so many messages: the kind, which is IS_PACKET or tells of an error; the queue's number, the packet's id."""
+    def packets(self, count: int) -> Iterable[Head]:
+        """The heads of the first so many messages, of which some may be no packets but tell of an error."""
         return _heads(self._view[: count * SLOT_BYTES])
 
     def content(self, slot: int) -> tuple[bytes, bytes]:
@@ -113,6 +117,13 @@ class Slots:
                 payload = bytes(message[place + 4 : place + size])
             place += max(4, size + 3 & ~3)
         return sender, payload
+
+
+def stamp_packets() -> socket.socket:
+    """Let the kernel note when packets come, as long as somebody holds this socket: it does if anybody on the machine wants to know."""
+    wish = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    wish.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
+    return wish
 
 
 def enter(namespace: int) -> None:

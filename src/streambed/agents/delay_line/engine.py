@@ -1,9 +1,10 @@
 """The loop of the delay line: sleep until a packet comes or is due, take the ones that came, let go the ones that are due.
 
-    it comes ─▶ wake ─▶ taken, dated back by the wake ─▶ sleep ─▶ wake, early by a wake ─▶ spin ─▶ let go, early by what that takes
+    it comes ─▶ wake ─▶ taken, dated by the kernel ─▶ sleep ─▶ wake, early by a wake ─▶ spin ─▶ let go, early by what that takes
 
-Neither a wake nor a verdict is free, and neither is late if it is begun early enough: see habits. A verdict is measured by the time
-that we worked: whoever waits for the packet may run before we do again.
+The kernel notes when a packet comes to another namespace, so that it is let go in time even if we look late. It notes nothing of what a
+switch passes on: that came about a wake ago. Neither a wake nor a verdict is free, and neither is late if it is begun early enough: see
+habits. A verdict is measured by the time that we worked: whoever waits for the packet may run before we do again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import struct
 import time
 from functools import partial
 
-from streambed.agents.delay_line.channel import IS_PACKET, Channel, Slots, libc
+from streambed.agents.delay_line.channel import IS_PACKET, IS_STAMPED, Channel, Slots, libc
 from streambed.agents.delay_line.habits import Habit
 from streambed.agents.delay_line.queue import NEVER_NS, Queue
 
@@ -27,6 +28,14 @@ PASS_NS, PASS_IN_REAL_TIME_NS = 10_000, 70_000
 """What a pass costs beside wakes and releases. More in real time: nobody else runs on our processor until we sleep."""
 SHORTEST_SLEEP_NS = 20_000
 """A wait that was shorter was none."""
+GATHER_NS, SHARE_OF_DELAY = 400_000, 4
+"""In real time and under load packets gather for so long, or that part of the least delay: to wake for each keeps its sender from work."""
+SEVERAL = 8
+"""So many looks in a row that found packets are a load."""
+WAITERS_WAKE, WAITERS_WAKE_IN_REAL_TIME = 1 / 3, 1.0
+"""What it takes to wake who waits for a packet, as a share of what it takes to wake us. In real time we are in its way."""
+TOGETHER_NS = 30_000
+"""Packets that came within so little time are let go together."""
 FEW = 2
 """To let go of more packets takes longer, and teaches nothing about one."""
 
@@ -38,7 +47,8 @@ class Engine:
         self._channels = {channel.fileno(): channel for channel in channels}
         self._queues = {queue.number: queue for queue in queues}
         self._slots = Slots()
-        self._pass_ns = PASS_IN_REAL_TIME_NS if in_real_time else PASS_NS
+        self._in_real_time = in_real_time
+        self._pass_ns, self._waiter = (PASS_IN_REAL_TIME_NS, WAITERS_WAKE_IN_REAL_TIME) if in_real_time else (PASS_NS, WAITERS_WAKE)
         self._due: list[tuple[int, int]] = []  # A heap of (when, queue): the head of every queue that holds packets.
         self._orders = b""
         self._wakes, self._alarms = Habit(FIRST_WAKE_NS), Habit(FIRST_WAKE_NS, cautious=True)
@@ -47,6 +57,8 @@ class Engine:
         self._wake_ns = 0  # How long the last wake took, as far as is known.
         self._woken_ns = 0  # When a timer should have woken us, if it just did.
         self._read_ns = 0
+        self._looks = 0  # How many in a row, without a rest, found something.
+        self._gather_ns = self._gathering_ns()
         self._poll = select.epoll()
         for descriptor in (STDIN, *self._channels):
             self._poll.register(descriptor, select.EPOLLIN)
@@ -67,7 +79,7 @@ class Engine:
             self._wakes.learn(self._rest_ns, now_ns - self._woken_ns)
             self._alarms.learn(self._rest_ns, now_ns - self._woken_ns)
             self._woken_ns = 0
-        soon_ns, released = now_ns + self._releases.usual_ns(self._rest_ns), 0
+        soon_ns, released = now_ns + self._early_ns(self._rest_ns), 0
         while due and due[0][0] <= soon_ns:
             when_ns, number = heapq.heappop(due)
             queue = queues[number]
@@ -78,6 +90,15 @@ class Engine:
             if released <= FEW:
                 self._releases.learn(self._rest_ns, time.thread_time_ns() - worked_ns)
             self._rest_ns = 0
+
+    def _early_ns(self, rest_ns: int) -> int:
+        """So long before it is due is a packet let go: for that takes time, and so does to wake who waits for it, as long as to wake us."""
+        return self._releases.usual_ns(rest_ns) + int(self._waiter * self._wakes.usual_ns(rest_ns))
+
+    def _gathering_ns(self) -> int:
+        """How long packets may gather without being late."""
+        least_ns = min((queue.delay_ns for queue in self._queues.values() if queue.delay_ns), default=0)
+        return min(GATHER_NS, least_ns // SHARE_OF_DELAY) if self._in_real_time else 0
 
     def _expect(self, queue: Queue, due_ns: int) -> None:
         queue.next_ns = due_ns
@@ -91,22 +112,30 @@ class Engine:
         if self._due:
             left_ns = self._due[0][0] - begun_ns
             rest_ns = max(0, left_ns)
-            left_ns -= self._alarms.usual_ns(rest_ns) + self._releases.usual_ns(rest_ns)
+            left_ns -= self._alarms.usual_ns(rest_ns) + self._early_ns(rest_ns)
             if left_ns <= 0:
                 self._wake_ns = 0
                 return True
             limit = (ctypes.c_long * 2)(*divmod(left_ns, 1_000_000_000))
+        if self._gather_ns and self._looks > SEVERAL and (limit is None or left_ns > 2 * self._gather_ns):
+            libc.ppoll(None, 0, (ctypes.c_long * 2)(0, self._gather_ns), None)
+            self._rest_ns, self._wake_ns = 0, self._gather_ns // 2
+            return True
         came = libc.ppoll(self._asked, 1, limit, None)
         slept_ns = time.monotonic_ns() - begun_ns
         self._rest_ns = slept_ns if slept_ns > SHORTEST_SLEEP_NS else 0
         self._wake_ns = self._wakes.usual_ns(slept_ns) if self._rest_ns else 0
+        if self._rest_ns:
+            self._looks = 0
         if not came:
             self._woken_ns = begun_ns + left_ns
         return bool(came)
 
     def _serve(self) -> bool:
         """Do what is asked of us; False at the end of the input."""
-        for descriptor, _ in self._poll.poll(0):
+        came = self._poll.poll(0)
+        self._looks = self._looks + 1 if came else 0
+        for descriptor, _ in came:
             if descriptor != STDIN:
                 self._receive(descriptor)
             elif not self._obey(os.read(STDIN, 65536)):
@@ -114,23 +143,29 @@ class Engine:
         return True
 
     def _receive(self, descriptor: int) -> None:
-        """Take what came. It came after the last look, and if we slept, about as long ago as a wake takes."""
-        arrived_ns = max(self._read_ns, time.monotonic_ns() - self._pass_ns - self._wake_ns)
+        """Take what came. Where the kernel does not say when: after the last look, and if we slept, about as long ago as a wake takes."""
+        now_ns = time.monotonic_ns()
+        arrived_ns = self._read_ns = max(self._read_ns, now_ns - self._pass_ns - self._wake_ns)
+        behind_ns, since_ns = time.time_ns() - now_ns, 0
         queues, slots = self._queues, self._slots
         count = slots.fill(descriptor)
-        for slot, (kind, number, packet) in enumerate(slots.packets(count)):
+        for slot, (kind, number, packet, stamp, seconds, microseconds) in enumerate(slots.packets(count)):
             if kind != IS_PACKET:
                 continue  # An error about a verdict: an interface went, and its packets with it.
+            if stamp == IS_STAMPED:
+                came_ns = seconds * 1_000_000_000 + microseconds * 1000 - behind_ns
+                if came_ns > since_ns + TOGETHER_NS:
+                    arrived_ns = since_ns = came_ns
             queue = queues[number]
             due_ns = queue.take(packet, arrived_ns, partial(slots.content, slot))
             if due_ns < queue.next_ns:
                 self._expect(queue, due_ns)
-        self._read_ns = arrived_ns
 
     def _obey(self, read: bytes) -> bool:
         """Carry out every whole line; False at the end of the input."""
         *lines, self._orders = (self._orders + read).split(b"\n")
         for order in map(json.loads, lines):
             self._queues[order["number"]].change(order)
+            self._gather_ns = self._gathering_ns()
             os.write(STDOUT, b"done\n")
         return bool(read)

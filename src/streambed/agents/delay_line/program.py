@@ -10,7 +10,7 @@ import struct
 import threading
 from typing import Any
 
-from streambed.agents.delay_line.channel import Channel, libc
+from streambed.agents.delay_line.channel import Channel, libc, stamp_packets
 from streambed.agents.delay_line.engine import STDOUT, Engine
 from streambed.agents.delay_line.gauge import Gauge
 from streambed.agents.delay_line.queue import PLAIN, Queue, needs_single, needs_whole
@@ -56,9 +56,11 @@ def main(path: str) -> None:
     with open(path) as file:
         declared = json.load(file)
     gauge = Gauge()
+    stamps = stamp_packets()
     channels, queues = open_queues(declared, gauge)
     scheduled = be_punctual()  # Before the thread, which inherits it: a slow one would make us wait for Python's lock.
     threading.Thread(target=gauge.keep, args=(declared["gauge"],), daemon=True).start()
     engine = Engine(channels, queues, in_real_time=scheduled == IN_REAL_TIME)
     os.write(STDOUT, f"ready {scheduled}\n".encode())
-    engine.run()
+    with stamps:
+        engine.run()

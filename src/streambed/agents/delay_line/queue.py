@@ -80,7 +80,7 @@ class Queue:
 
     def _set(self, shape: dict[str, Any]) -> None:
         self._shape = shape
-        self._delay_ns: int = shape["delay_ns"]
+        self.delay_ns: int = shape["delay_ns"]
         self._is_plain = not any(shape[key] for key in ("loss", "enter", "jitter_ns", "in_order", "reorder", "duplicate", "corrupt"))
         self._is_whole = needs_whole(shape)
         self._forms_a_row = (shape["in_order"] or not shape["jitter_ns"]) and not (shape["reorder"] or self._is_whole)
@@ -95,7 +95,7 @@ class Queue:
     def take(self, packet: int, arrived_ns: int, content: Content) -> int:
         """Judge a packet that has come: when it is due, or NEVER_NS if it need not wait. A copy of it is judged by draws of its own."""
         if self._is_plain:
-            return self._hold(arrived_ns + self._delay_ns, packet)
+            return self._hold(arrived_ns + self.delay_ns, packet)
         if self._is_whole and content()[0] == COPIER:
             self._channel.send([self._verdicts.accept(packet)])  # It has waited already, before it was sent.
             return NEVER_NS
