@@ -12,7 +12,7 @@
                            receiver's own buffer dropped is counted apart.
 
 Root has a delay line in real time; `user` holds the same figures for an ordinary user (nobody). The programs at the ends are ordinary
-processes always.
+processes always. What the hypervisor disturbed is measured again, up to four times; of those the calmest counts. Four to twelve minutes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from typing import Any
 HERE = Path(__file__).resolve()
 ORDINARY = HERE.parents[1] / "tests" / "system" / "ordinary.py"
 NOBODY = 65534
-TRIES = {"round_trips": 3, "tcp": 3, "rates": 2}
+TRIES, CALM_SHARE = 4, 0.01
+"""Measured again if the hypervisor took more than that of the processors away, but not more often."""
 PORT = 7777
 MS = 1_000_000
 DELAYS_MS = (0.5, 1, 5, 20, 50, 100)
@@ -411,12 +412,18 @@ def measured(quick: bool, as_user: bool) -> dict[str, Any]:
     """All measures, each in a box of its own; of several tries that in which the hypervisor took the least of the processors away."""
     found: dict[str, Any] = {}
     for name in MEASURES:
-        tries = [in_turn(name, quick, as_user) for _ in range(TRIES.get(name, 1))]
-        one = min(tries, key=lambda tried: float(tried["stolen_share"]))
+        tries = [in_turn(name, quick, as_user)]
+        while min(map(stolen_share, tries)) > CALM_SHARE and len(tries) < TRIES:
+            tries.append(in_turn(name, quick, as_user))
+        one = min(tries, key=stolen_share)
         print(f"{'as a user' if as_user else 'as root'}: {name}: {json.dumps(one)}", flush=True)
         found |= one
     del found["stolen_share"]
     return found
+
+
+def stolen_share(tried: dict[str, Any]) -> float:
+    return float(tried["stolen_share"])
 
 
 def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
