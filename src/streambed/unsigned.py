@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import io
 import re
-import tempfile
 import zipfile
 from pathlib import Path
 
 from streambed.jars import cache
+from streambed.record import write_whole
 
 SIGNATURE = re.compile(r"META-INF/[^/]+\.(SF|DSA|RSA|EC)", re.IGNORECASE)
 MANIFEST = "META-INF/MANIFEST.MF"
@@ -38,12 +38,12 @@ def _copy_path(jar: Path) -> Path:
 def _copy(packed: zipfile.ZipFile, path: Path) -> None:
     """Without signatures, and without what its manifest says of single files; seen under its name only when it is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as copy:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as copy:
         for entry in packed.infolist():
             content = packed.read(entry)
             if entry.filename == MANIFEST:
                 content = re.split(rb"\r?\n\r?\n", content, maxsplit=1)[0] + b"\r\n\r\n"
             if not SIGNATURE.fullmatch(entry.filename):
                 copy.writestr(entry, content)
-    Path(part.name).chmod(0o644)
-    os.replace(part.name, path)
+    write_whole(path, made.getvalue())

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -32,8 +33,8 @@ from streambed.spark_training import start_gateway
 COMMAND = [sys.executable, "-m", "gateway_traffic"]
 JAVA = ("-Xmx2g", "-Xss4m", "-XX:-UsePerfData", "-XX:+UseParallelGC")
 """The whole compiler, unlike in a box, where programs start often and run for a short time."""
-WARM = 2
-"""First batches of a query, which are not counted."""
+WARM, COUNTED = 2, 7
+"""First batches of a query, which are not counted, and those that are."""
 LIMIT_S = 300.0
 CHUNK_S = 0.01
 
@@ -56,6 +57,19 @@ class Bench:
         if not self.sessions:
             self.sessions.append(self.stack.enter_context(spark_session(self.folder / "spark", JAVA)))
         return self.sessions[0]
+
+    @property
+    def counted(self) -> int:
+        """How many batches of a query count."""
+        return 1 if self.quick else COUNTED
+
+    def needed(self, size: int) -> int:
+        """How many records a query takes whose batches have this size."""
+        return size * (WARM + self.counted)
+
+    def rounds(self, repetitions: int) -> range:
+        """Repetitions, and before them one that does not count (-1): points early in a JVM's life are slower."""
+        return range(0 if self.quick else -1, repetitions)
 
     def fresh(self, name: str) -> Path:
         """A folder that nobody has used."""
@@ -215,11 +229,12 @@ def batches_of(query: StreamingQuery) -> list[Batch]:
     return found
 
 
-def timed_batches(on: Bench, topic: str, version: Version, *, size: int, count: int, **options: Any) -> list[float]:
-    """Seconds of each of `count` batches of `size` records that wait in Kafka already, after WARM others."""
+def batch_s(on: Bench, topic: str, version: Version, *, size: int, **options: Any) -> float:
+    """The median of COUNTED batches of `size` records that wait in Kafka already, after WARM others."""
+    last = WARM + on.counted
     with query(on, topic, version, trigger="0 seconds", offsets_per_batch=size, **options) as running:
-        wait(lambda: len(batches_of(running)) >= WARM + count or not running.isActive, running)
-        return [batch.seconds for batch in batches_of(running)[WARM : WARM + count]]
+        wait(lambda: len(batches_of(running)) >= last or not running.isActive, running)
+        return median(batch.seconds for batch in batches_of(running)[WARM:last])
 
 
 def wait(done: Callable[[], bool], running: StreamingQuery, limit_s: float = LIMIT_S) -> None:
@@ -235,8 +250,9 @@ def wait(done: Callable[[], bool], running: StreamingQuery, limit_s: float = LIM
 
 def warm_up(on: Bench, version: Version = Version.CUMULATIVE, encoding: str = "json.2") -> None:
     """Let Java's compiler see the job before anything is measured."""
-    topic = on.topic(version, encoding, 2, 20_000 if on.quick else 60_000)
-    timed_batches(on, topic, version, size=2_000 if on.quick else 6_000, count=2 if on.quick else 7, encoding=encoding)
+    size = 2_000 if on.quick else 6_000
+    topic = on.topic(version, encoding, 2, on.needed(size))
+    batch_s(on, topic, version, size=size, encoding=encoding)
 
 
 def end_offsets(bootstrap: str, topic: str, partitions: int) -> int:

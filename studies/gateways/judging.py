@@ -5,6 +5,8 @@ that number must lie. The 95 % interval of its mean (Student) decides:
 
     inside the range: holds      outside: does not hold      across an end of the range, or only one repetition: cannot be told
 
+What must be so in every repetition does not hold if it was not so in one.
+
 An explanation belongs to one outcome, is told with that one alone, and only as a guess.
 """
 
@@ -64,6 +66,8 @@ class Statement:
     @property
     def outcome(self) -> Outcome:
         """Where the interval lies."""
+        if self.counted and not all(self.values):  # What is always so is refuted by one time that it was not.
+            return Outcome.BELOW
         found = summary_of(self.values)
         if found.low is None or found.high is None:
             return Outcome.ACROSS

@@ -45,14 +45,15 @@ what that says of the claim. Rates go further than its 1,200 records/s.
     python studies/gateways/run.py readme          # this page again, from results/
 
 Batches are those of the real job (`gateway-traffic job`) with duplicates removed, into the embedded store, in a warm JVM that all points
-share; records wait in Kafka and each batch takes as many as would come in its interval. The first two batches of a query are not counted.
+share; records wait in Kafka and each batch takes as many as would come in its interval. The first two batches of a query and
+a first round over all points are not counted; of the other {harness.COUNTED} batches the median is.
 Points are means over repetitions, with 95 % intervals (Student); `results/NAME.csv` has every repetition. Experiments with replicas
 run `platform.yaml` on an emulated network.
 
 Each part of a claim is a range for a number that every repetition measures. It **holds** if the 95 % interval of that number lies inside
 the range, does **not hold** if it lies outside, and **cannot be told** if it reaches across an end of the range. "About" is within
 {judging.share(judging.ABOUT)} of the number, "as long as" within {judging.share(judging.ALIKE)}.
-What follows "likely because" was not measured.
+What must be so in every repetition does not hold if it was not so in one. What follows "likely because" was not measured.
 """
 
 
@@ -61,7 +62,8 @@ def measured(name: str, *, quick: bool, repetitions: int, into: Path) -> None:
     experiment, began, rows = importlib.import_module(f"experiments.{name}"), time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="study-") as folder, harness.bench(Path(folder), quick=quick) as bench:
         for row in experiment.rows(bench, repetitions):
-            rows.append(row)
+            if row["repetition"] >= 0:
+                rows.append(row)
             print(f"  {time.monotonic() - began:4.0f} s  {name}  {results.line(row)}", flush=True)
     found = pl.DataFrame(rows)
     results.keep(name, found, experiment.chart(found), into)

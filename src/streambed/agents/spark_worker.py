@@ -31,7 +31,7 @@ def takes_workers(host: str, port: int) -> bool:
     connection = http.client.HTTPConnection(host, port, timeout=ANSWER_LIMIT_S)
     try:
         connection.request("GET", "/json/")
-        return bool(json.load(connection.getresponse())["status"] == "ALIVE")
+        return bool(json.load(connection.getresponse()).get("status") == "ALIVE")
     except (OSError, http.client.HTTPException, ValueError):
         return False
     finally:

@@ -22,6 +22,9 @@ def bundle() -> str:
     with contextlib.suppress(OSError):  # A page needs the script, and not that it is kept.
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_suffix(f".{os.getpid()}")  # Others may be keeping it at this moment too.
-        part.write_text(made)
-        part.replace(kept)
+        try:
+            part.write_text(made)
+            part.replace(kept)
+        finally:
+            part.unlink(missing_ok=True)
     return made

@@ -33,20 +33,19 @@ WARM_S = 3.0
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """Batch times of what comes in an interval; then, with records that keep coming, the shortest interval that is stable."""
     intervals, rate, parts = ((1.0,), 1000, (1,)) if bench.quick else ((0.5, 2.0, 4.0), RATE, (1, 2, 3))
-    count = 1 if bench.quick else 3
-    needed = int(rate * max(intervals) * (harness.WARM + count))
+    needed = bench.needed(int(rate * max(intervals)))
     tried_s = TRIED_S[-1:] if bench.quick else TRIED_S
     tried = ", ".join(f"{each:g}" for each in tried_s)
     harness.warm_up(bench)
-    for repetition in range(repetitions):
+    for repetition in bench.rounds(repetitions):
         for partitions in parts:
             topic = bench.topic(Version.CUMULATIVE, "json.2", partitions, needed)
             for interval_s in intervals:
-                times = harness.timed_batches(
-                    bench, topic, Version.CUMULATIVE, size=int(rate * interval_s), count=count, shuffle=partitions
-                )
+                seconds = harness.batch_s(bench, topic, Version.CUMULATIVE, size=int(rate * interval_s), shuffle=partitions)
                 row = {"partitions": partitions, "interval_s": interval_s, "repetition": repetition, "measure": "batch"}
-                yield row | {"rate": rate, "tried": tried, "seconds": sum(times) / len(times)}
+                yield row | {"rate": rate, "tried": tried, "seconds": seconds}
+            if repetition < 0:
+                continue
             row = {"partitions": partitions, "interval_s": 0.0, "repetition": repetition, "measure": "shortest"}
             seconds = shortest_stable(bench, partitions, CLAIMED_RATE, tried_s)
             yield row | {"rate": CLAIMED_RATE, "tried": tried, "seconds": seconds}

@@ -29,18 +29,17 @@ LITTLE = 0.1
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """A JVM for each case; in it the same batches, again and again."""
-    size, count = (2_000, 1) if bench.quick else (SIZE, 3)
-    topic = bench.topic(Version.CUMULATIVE, "json.2", 2, size * (harness.WARM + count))
+    size = 2_000 if bench.quick else SIZE
+    topic = bench.topic(Version.CUMULATIVE, "json.2", 2, bench.needed(size))
     cases = dict(list(CASES.items())[:1]) if bench.quick else CASES
     for case, flags in cases.items():
         folder = bench.fresh("memory")
         with harness.spark_session(folder, [*flags, "-Xss4m", "-XX:-UsePerfData"]) as spark:
-            harness.timed_batches(bench, topic, Version.CUMULATIVE, size=size, count=count, spark=spark)
-            for repetition in range(repetitions):
+            for repetition in bench.rounds(repetitions):
                 before_s = collecting_s(spark)
-                times = harness.timed_batches(bench, topic, Version.CUMULATIVE, size=size, count=count, spark=spark)
-                row = {"case": case, "repetition": repetition, "batch_s": sum(times) / len(times), "records": size}
-                yield row | {"gc_s": collecting_s(spark) - before_s, "batches": count + harness.WARM}
+                seconds = harness.batch_s(bench, topic, Version.CUMULATIVE, size=size, spark=spark)
+                row = {"case": case, "repetition": repetition, "batch_s": seconds, "records": size}
+                yield row | {"gc_s": collecting_s(spark) - before_s, "batches": bench.counted + harness.WARM}
 
 
 def collecting_s(spark: object) -> float:

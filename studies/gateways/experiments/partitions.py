@@ -33,18 +33,16 @@ FEW = "a task costs more to start than so few records take to compute"
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """The same records over one, two and three partitions."""
-    rates, count = ([400], 1) if bench.quick else ([1200, 10000], 3)
-    needed = max(rates) * INTERVAL_S * (harness.WARM + count)
+    rates = [400] if bench.quick else [1200, 10000]
+    needed = bench.needed(max(rates) * INTERVAL_S)
     harness.warm_up(bench)
-    for repetition in range(repetitions):
+    for repetition in bench.rounds(repetitions):
         for rate in rates:
             for case, (partitions, least, shuffle) in CASES.items():
                 topic = bench.topic(Version.CUMULATIVE, "json.2", partitions, needed)
                 size = rate * INTERVAL_S
-                times = harness.timed_batches(
-                    bench, topic, Version.CUMULATIVE, size=size, count=count, shuffle=shuffle, least_partitions=least
-                )
-                yield {"case": case, "rate": rate, "repetition": repetition, "batch_s": sum(times) / len(times)}
+                seconds = harness.batch_s(bench, topic, Version.CUMULATIVE, size=size, shuffle=shuffle, least_partitions=least)
+                yield {"case": case, "rate": rate, "repetition": repetition, "batch_s": seconds}
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:

@@ -25,17 +25,17 @@ CLAIMED_BYTES, CLAIMED_SHARE = 180, 0.5
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """Batch time and bytes in Kafka's log."""
-    rates, count = ([400], 1) if bench.quick else ([1200, 10000], 3)
-    needed = max(rates) * INTERVAL_S * (harness.WARM + count)
+    rates = [400] if bench.quick else [1200, 10000]
+    needed = bench.needed(max(rates) * INTERVAL_S)
     topics = {encoding: bench.topic(Version.CUMULATIVE, encoding, 1, needed) for encoding in ENCODINGS}
     for encoding in ENCODINGS:
         harness.warm_up(bench, encoding=encoding)
-    for repetition in range(repetitions):
+    for repetition in bench.rounds(repetitions):
         for rate in rates:
             for encoding, topic in topics.items():
-                times = harness.timed_batches(bench, topic, Version.CUMULATIVE, size=rate * INTERVAL_S, count=count, encoding=encoding)
+                seconds = harness.batch_s(bench, topic, Version.CUMULATIVE, size=rate * INTERVAL_S, encoding=encoding)
                 log = sum(path.stat().st_size for path in (bench.broker.folder / "log" / f"{topic}-0").glob("*.log"))
-                row = {"encoding": encoding, "rate": rate, "repetition": repetition, "batch_s": sum(times) / len(times)}
+                row = {"encoding": encoding, "rate": rate, "repetition": repetition, "batch_s": seconds}
                 yield row | {"bytes_per_record": log / needed}
 
 

@@ -29,16 +29,16 @@ SMALLER = (
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """Batches of as many records as come in 5 s at each rate."""
-    rates, count = ([400, 1200], 1) if bench.quick else ([450, 1200, 10000], 3)
-    needed = max(rates) * INTERVAL_S * (harness.WARM + count)
+    rates = [400, 1200] if bench.quick else [450, 1200, 10000]
+    needed = bench.needed(max(rates) * INTERVAL_S)
     for version in Version:
         harness.warm_up(bench, version)
-    for repetition in range(repetitions):
+    for repetition in bench.rounds(repetitions):
         for rate in rates:
             for version in Version:
                 topic = bench.topic(version, "json.2", 3, needed)
-                times = harness.timed_batches(bench, topic, version, size=rate * INTERVAL_S, count=count)
-                yield {"version": str(version), "rate": rate, "repetition": repetition, "batch_s": sum(times) / len(times)}
+                seconds = harness.batch_s(bench, topic, version, size=rate * INTERVAL_S)
+                yield {"version": str(version), "rate": rate, "repetition": repetition, "batch_s": seconds}
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:

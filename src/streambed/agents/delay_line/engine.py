@@ -24,8 +24,8 @@ from streambed.agents.delay_line.queue import NEVER_NS, Queue
 
 STDIN, STDOUT = 0, 1
 FIRST_WAKE_NS, FIRST_RELEASE_NS = 50_000, 30_000
-PASS_NS, PASS_IN_REAL_TIME_NS = 10_000, 70_000
-"""What a pass costs beside wakes and releases. More in real time: nobody else runs on our processor until we sleep."""
+PASS_NS = 10_000
+"""What passes beside a wake until a packet is looked at."""
 SHORTEST_SLEEP_NS = 20_000
 """A wait that was shorter was none."""
 GATHER_NS, SHARE_OF_DELAY = 400_000, 4
@@ -33,7 +33,7 @@ GATHER_NS, SHARE_OF_DELAY = 400_000, 4
 SEVERAL = 8
 """So many looks in a row that found packets are a load."""
 WAITERS_WAKE, WAITERS_WAKE_IN_REAL_TIME = 1 / 3, 1.0
-"""What it takes to wake who waits for a packet, as a share of what it takes to wake us. In real time we are in its way."""
+"""What it takes to wake who waits for a packet, as a share of our own wake. In real time it gets our processor only when we sleep."""
 TOGETHER_NS = 30_000
 """Packets that came within so little time are let go together."""
 FEW = 2
@@ -48,7 +48,7 @@ class Engine:
         self._queues = {queue.number: queue for queue in queues}
         self._slots = Slots()
         self._in_real_time = in_real_time
-        self._pass_ns, self._waiter = (PASS_IN_REAL_TIME_NS, WAITERS_WAKE_IN_REAL_TIME) if in_real_time else (PASS_NS, WAITERS_WAKE)
+        self._waiter = WAITERS_WAKE_IN_REAL_TIME if in_real_time else WAITERS_WAKE
         self._due: list[tuple[int, int]] = []  # A heap of (when, queue): the head of every queue that holds packets.
         self._orders = b""
         self._wakes, self._alarms = Habit(FIRST_WAKE_NS), Habit(FIRST_WAKE_NS, cautious=True)
@@ -145,7 +145,7 @@ class Engine:
     def _receive(self, descriptor: int) -> None:
         """Take what came. Where the kernel does not say when: after the last look, and if we slept, about as long ago as a wake takes."""
         now_ns = time.monotonic_ns()
-        arrived_ns = self._read_ns = max(self._read_ns, now_ns - self._pass_ns - self._wake_ns)
+        arrived_ns = self._read_ns = max(self._read_ns, now_ns - PASS_NS - self._wake_ns)
         behind_ns, since_ns = time.time_ns() - now_ns, 0
         queues, slots = self._queues, self._slots
         count = slots.fill(descriptor)
