@@ -14,6 +14,7 @@ from gateway_traffic.records import (
     ENCODINGS,
     GATEWAY_ID,
     HIGHEST,
+    NEWEST_SCHEMA,
     RESTARTS_UNKNOWN,
     SCHEMA_HEADER,
     Encoding,
@@ -21,8 +22,7 @@ from gateway_traffic.records import (
     Version,
 )
 
-FIELDS = "gateway_id string, date long, ipTx double, ipRx double"
-JSON_SCHEMAS = {1: FIELDS, 2: f"{FIELDS}, restarts int"}
+JSON_SCHEMA = "gateway_id string, date long, ipTx double, ipRx double, restarts int"
 KAFKA = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
 FLAWS = "flaws"
 RECORD = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
@@ -33,9 +33,10 @@ def decoded(rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(
     chosen = [ENCODINGS[name] for name in encodings]
     named = rows.select(*KAFKA, _said("headers", SCHEMA_HEADER).cast("string").alias("encoding"))
     # A select of its own: Spark would otherwise parse a row again for each of its fields.
-    parsed = named.select("*", *[_parsed(encoding).alias(_column(encoding)) for encoding in chosen])
-    fields = [F.coalesce(*[_field(encoding, name) for encoding in chosen]).alias(name) for name in RECORD]
-    return parsed.select(*KAFKA, "encoding", *fields).withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen]))
+    parsed = named.select("*", F.coalesce(*map(_parsed, chosen)).alias("record"))
+    fields = [F.col("record")[name].alias(name) for name in RECORD[:-1]]
+    known = parsed.select(*KAFKA, "encoding", *fields, _restarts().alias("restarts"))
+    return known.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen]))
 
 
 def counted(rows: DataFrame) -> DataFrame:
@@ -67,22 +68,18 @@ def _said(headers: str, name: str) -> Column:
 
 
 def _parsed(encoding: Encoding) -> Column:
-    """The record, null if the row is in another encoding."""
+    """The record as the newest schema has it, null if the row is in another encoding."""
     if encoding.serialisation is Serialisation.JSON:
-        record = F.from_json(F.col("value").cast("string"), JSON_SCHEMAS[encoding.schema])
+        record = F.from_json(F.col("value").cast("string"), JSON_SCHEMA)
     else:
-        record = from_avro("value", schema_text(encoding.schema), {"mode": "PERMISSIVE"})
+        record = from_avro("value", schema_text(encoding.schema), {"mode": "PERMISSIVE", "avroSchema": schema_text(NEWEST_SCHEMA)})
     return F.when(F.col("encoding") == encoding.name, record)
 
 
-def _column(encoding: Encoding) -> str:
-    return f"{encoding.serialisation}_{encoding.schema}"
-
-
-def _field(encoding: Encoding, name: str) -> Column:
-    """As schema 2 has it: a writer of schema 1 does not know of restarts."""
-    record = F.col(_column(encoding))
-    return F.when(record.isNotNull(), RESTARTS_UNKNOWN) if name == "restarts" and encoding.schema == 1 else record[name]
+def _restarts() -> Column:
+    """A writer of the first schema does not know of them."""
+    record, old = F.col("record"), Encoding(Serialisation.JSON, 1).name
+    return F.when(record.isNotNull() & (F.col("encoding") == old), RESTARTS_UNKNOWN).otherwise(record["restarts"])
 
 
 def _flaw(version: Version, encodings: list[str]) -> Column:
