@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from streaming import READ, streamed, totals_in
 
 from gateway_traffic.answers import RATE_ERROR, answer, reported_traffic
 from gateway_traffic.codecs import encode
+from gateway_traffic.jobs import quick_json
 from gateway_traffic.jobs.archive import batch_lander, compact, write_totals
-from gateway_traffic.jobs.decoding import decoded, letters, readable
+from gateway_traffic.jobs.decoding import JSON_SCHEMA, decoded, letters, readable
 from gateway_traffic.records import ENCODINGS, Record, Version
 from gateway_traffic.stores.sqlite import SqliteStore
 from gateway_traffic.stores.store import disagreement, merged
@@ -26,6 +28,30 @@ ROWS = (
 )
 NOW = datetime(2024, 1, 3, tzinfo=UTC)
 GOOD = Record("gw-1", 1_704_067_200_000, 10.0, 20.0, 3)
+
+UNUSUAL = (
+    ("{", "{ "),
+    ("}", "}\n"),
+    ("}", ',"ipTx":1.0}'),
+    ("a:b", "a b"),
+    ("a:b", ""),
+    ("a:b", "a" * 65),
+    ("a:b", "\\u0061"),
+    ("a:b", "\u00e9"),
+    ('"date":0', '"date":00'),
+    ('"date":0', '"date":-1'),
+    ('"date":0', '"date":1.0'),
+    ('"date":0', '"date":' + "9" * 19),
+    ('"ipTx":0.0', '"ipTx":0.0d'),
+    ('"ipTx":0.0', '"ipTx":1e3'),
+    ('"ipTx":0.0', '"ipTx":.5'),
+    ('"ipTx":0.0', '"ipTx":5.'),
+    ('"ipTx":0.0', '"ipTx":NaN'),
+    ('"ipTx":0.0', '"ipTx":"0.0"'),
+    ('"restarts":-1', '"restarts":' + "9" * 10),
+    ('"restarts":-1', '"restarts":null'),
+)
+"""What a text of the usual form has, and what makes it another one."""
 
 
 def rows(spark: SparkSession, *values: tuple[str | None, bytes | None]) -> DataFrame:
@@ -51,6 +77,23 @@ def test_the_encoding_is_found_among_other_headers(spark):
     written = spark.createDataFrame([(b"k", value, headers, "traffic-counter", 0, 0, NOW) for headers in (others, others[::-1])], ROWS)
 
     assert [tuple(row) for row in readable(decoded(written, Version.COUNTER)).collect()] == [GOOD] * 2
+
+
+def test_json_of_the_usual_form_is_read_as_the_parser_reads_it(spark):
+    usual = [
+        encode(GOOD._replace(gateway_id=name, date=date, ipTx=size, ipRx=size / 3, restarts=restarts), ENCODINGS["json.2"]).decode()
+        for name, date, size, restarts in (("a:b", 0, 0.0, -1), ("A.b_c-9" * 9, 10**17, 2.0**40 - 1, 0), ("1", 9, 123456.789, 999_999_999))
+    ]
+    usual.append(usual[0].replace('"ipTx":0.0', '"ipTx":12'))
+    others = [usual[0].replace(old, new) for old, new in UNUSUAL]
+    frame = spark.createDataFrame([(text,) for text in usual + others], "value string")
+
+    cut = frame.withColumn("pieces", quick_json.pieces(F.col("value"))).withColumn("quick", quick_json.record("pieces"))
+    found = cut.select("quick", F.from_json("value", JSON_SCHEMA).alias("parsed")).collect()
+
+    assert len(set(others)) == len(UNUSUAL)
+    assert [row.quick for row in found[: len(usual)]] == [row.parsed for row in found[: len(usual)]]
+    assert [row.quick for row in found[len(usual) :]] == [None] * len(others)
 
 
 def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from gateway_traffic.codecs import schema_text
+from gateway_traffic.jobs import quick_json
 from gateway_traffic.records import (
     DAY_MS,
     ENCODINGS,
@@ -23,6 +24,7 @@ from gateway_traffic.records import (
 )
 
 JSON_SCHEMA = "gateway_id string, date long, ipTx double, ipRx double, restarts int"
+USUAL = Encoding(Serialisation.JSON).name
 KAFKA = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
 FLAWS = "flaws"
 RECORD = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
@@ -32,8 +34,9 @@ def decoded(rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(
     """Each of Kafka's rows with its record's fields, and `flaw`: why it cannot be read, null if it can."""
     chosen = [ENCODINGS[name] for name in encodings]
     named = rows.select(*KAFKA, _said("headers", SCHEMA_HEADER).cast("string").alias("encoding"))
-    # A select of its own: Spark would otherwise parse a row again for each of its fields.
-    parsed = named.select("*", F.coalesce(*map(_parsed, chosen)).alias("record"))
+    # Selects of their own: Spark would otherwise cut and parse a row again for each of its fields.
+    cut = named.select("*", F.when(F.col("encoding") == USUAL, quick_json.pieces(_text())).alias("pieces"))
+    parsed = cut.select("*", F.coalesce(*map(_parsed, chosen)).alias("record"))
     fields = [F.col("record")[name].alias(name) for name in RECORD[:-1]]
     known = parsed.select(*KAFKA, "encoding", *fields, _restarts().alias("restarts"))
     return known.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen]))
@@ -67,10 +70,14 @@ def _said(headers: str, name: str) -> Column:
     return F.when(first["key"] == name, first["value"]).otherwise(F.get(headers, place - 1)["value"])
 
 
+def _text() -> Column:
+    return F.col("value").cast("string")
+
+
 def _parsed(encoding: Encoding) -> Column:
     """The record as the newest schema has it, null if the row is in another encoding."""
     if encoding.serialisation is Serialisation.JSON:
-        record = F.from_json(F.col("value").cast("string"), JSON_SCHEMA)
+        record = F.coalesce(quick_json.record("pieces"), F.from_json(_text(), JSON_SCHEMA))
     else:
         record = from_avro("value", schema_text(encoding.schema), {"mode": "PERMISSIVE", "avroSchema": schema_text(NEWEST_SCHEMA)})
     return F.when(F.col("encoding") == encoding.name, record)
