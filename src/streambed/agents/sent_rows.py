@@ -15,6 +15,8 @@ from streambed.record import now_ns
 from streambed.tables import FLUSH_NS, Table
 
 Numbers = NDArray[np.int64]
+AT_ONCE = 20_000
+"""So many rows are written before a second has passed: the memory of more would be fetched from the kernel and given back each time."""
 
 
 class Acked(NamedTuple):
@@ -35,6 +37,7 @@ class SentRows:
         self._table = table
         self._acked: list[tuple[int, int, Acked]] = []
         """Producer, when they were acknowledged, and the records."""
+        self._held = 0
         self._flushed_ns = now_ns()
         self._words: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -51,6 +54,9 @@ class SentRows:
         """Records were acknowledged at that time."""
         if len(records.sequence):
             self._acked.append((producer, at_ns, records))
+            self._held += len(records.sequence)
+        if self._held >= AT_ONCE:
+            self.flush()
 
     def lost(self, producer: int, sequence: int, topic: int, due: int, sent: int, why: str) -> None:
         """A record was given up."""
@@ -70,7 +76,7 @@ class SentRows:
 
     def _write_acked(self) -> None:
         producers, times, parts = zip(*self._acked, strict=True)
-        self._acked = []
+        self._acked, self._held = [], 0
         counts = [len(part.sequence) for part in parts]
         found = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         self._table.append_columns(
