@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from streambed.agents.due_times import Due
 from streambed.agents.noting_sender import NotingSender
 from streambed.agents.record_source import Record, Source
 from streambed.agents.sender import IDENTITY, UNDECIDED
@@ -49,7 +50,7 @@ class Noting:
     def send(self, numbers: range) -> int:
         """How many the client took before it was full."""
         taken = 0
-        while taken < len(numbers) and (done := self.sender.send_all([(number, number, self.sender) for number in numbers[taken:]])):
+        while taken < len(numbers) and (done := self.sender.send_all(Due(numbers[taken], list(numbers[taken:])))):
             taken += done
         return taken
 
