@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from streambed.agents.due_times import Due
-from streambed.agents.record_source import as_record, contents_of, from_function, made_up_records, repeated, topics_of, worded
+from streambed.agents.record_source import as_record, contents_of, from_function, made_up_records, repeated, source_of, topics_of, worded
 from streambed.agents.schedule import NEVER, Agenda, AsTheyGo, schedule_of
 from streambed.record import now_ns
 
@@ -108,6 +108,33 @@ def test_made_up_records_have_the_size_and_repeat_by_seed():
 
     assert len(record_of(0)[1]) == 64
     assert [record_of(number) for number in range(50)] == [again(number) for number in range(50)]
+
+
+SAYING = {"topics": ["lines"], "order": "turn", "file": "", "content": "lines", "key": "none", "text": "", "headers": {}, "function": ""}
+MAKING_UP = {"size": 9, "sizes": "constant", "keys": 0, "spread": "uniform", "of": 1}
+
+
+@pytest.mark.parametrize(
+    ("wish", "alike"),
+    [({}, True), ({"keys": 99}, False), ({"sizes": "uniform"}, False), ({"text": "{n}"}, False), ({"headers": {"n": "{n}"}}, False)],
+)
+def test_records_are_made_one_by_one_unless_they_are_all_alike(monkeypatch, wish, alike):
+    monkeypatch.setenv("STREAMBED_SEED", "1")
+    source = source_of({**SAYING, **MAKING_UP, **wish}, "poet", 0)
+    found = source.records_of(range(5, 105))
+
+    assert found == [source.record_of(number) for number in range(5, 105)]
+    assert all(record == found[0] for record in found) == (source.same is not None) == alike
+
+
+def test_the_only_line_of_a_file_is_what_all_records_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("STREAMBED_SEED", "1")
+    order = {**SAYING, **MAKING_UP, "file": str(tmp_path / "a.txt")}
+
+    (tmp_path / "a.txt").write_text("one\n")
+    assert source_of(order, "poet", 0).same == (None, b"one", [])
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    assert source_of(order, "poet", 0).records_of(range(1, 4)) == [(None, b"two", []), (None, b"one", []), (None, b"two", [])]
 
 
 def test_zipf_keys_favour_the_first_and_uniform_keys_do_not():

@@ -60,9 +60,9 @@ class NotingSender:
             names.turn_to(sequences[0])
         sequences = sequences[: names.past - sequences[0]]
         end_ns = now_ns() + MAKING_NS
-        made = [self.source.record_of(sequences[0])]
+        made = self.source.records_of(sequences[:1])
         while len(made) < len(sequences) and now_ns() < end_ns:
-            made += map(self.source.record_of, sequences[len(made) : 2 * len(made)])
+            made += self.source.records_of(sequences[len(made) : 2 * len(made)])
         return made
 
     def _send(self, sequences: range, dues: list[int], made: list[Record]) -> int:
