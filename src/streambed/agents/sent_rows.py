@@ -41,7 +41,8 @@ class SentRows:
         self._flushed_ns = now_ns()
         self._words: list[str] = []
         self._numbers: dict[str, int] = {}
-        pa.repeat("", 1)  # Arrow loads what it needs when it is first asked: now, not while records flow.
+        self._columns: dict[str | None, pa.Array] = {}
+        self._repeated(None, AT_ONCE)  # Arrow loads what it needs when it is first asked: now, not while records flow.
 
     def number(self, word: str) -> int:
         """The number of a producer's or topic's name."""
@@ -88,14 +89,20 @@ class SentRows:
             pa.array(found.due),
             pa.array(found.sent),
             pa.array(np.repeat(times, counts)),
-            pa.nulls(len(found.sequence), pa.string()),
+            self._repeated(None, len(found.sequence)),
         )
 
     def _named(self, numbers: Numbers) -> pa.Array:
         """Without Arrow's own functions: to load them takes a while, and records flow."""
         if (numbers == numbers[0]).all():
-            return pa.repeat(self._words[numbers[0]], len(numbers))
+            return self._repeated(self._words[numbers[0]], len(numbers))
         return pa.array([self._words[number] for number in numbers.tolist()], pa.string())
+
+    def _repeated(self, word: str | None, count: int) -> pa.Array:
+        """A column of one word or of none, which is made only if none as long was made before."""
+        if word not in self._columns or len(self._columns[word]) < count:
+            self._columns[word] = pa.repeat(pa.scalar(word, pa.string()), count)
+        return self._columns[word][:count]
 
     def close(self) -> None:
         """Write what is left and end the file."""
