@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,7 @@ from streambed.tables import SENT, Table, read_table
 
 pytestmark = pytest.mark.system
 
-PARTITIONS = {"narrow": 1, "wide": 3, "stuck": 1}
+PARTITIONS = {"narrow": 1, "wide": 3, "stuck": 1, "alike": 1}
 SETTINGS = {"acks": "all", "linger.ms": "5"}
 
 
@@ -167,3 +168,15 @@ def test_a_record_that_is_too_large_is_refused_in_words(tmp_path: Path, broker: 
         noting.send(range(count))
     noting.sender.give_up()
     assert [row["error"] for row in noting.rows()] == [None] * 14
+
+
+def test_records_that_are_all_alike_have_names_and_rows_of_their_own(tmp_path: Path, broker: LoneBroker) -> None:
+    noting = Noting(tmp_path, broker, ["alike"], lambda number: pytest.fail(f"record {number} was made by itself"))
+    noting.sender.source = replace(noting.sender.source, same=(None, b"alike", []))
+
+    assert noting.send(range(1500)) == 1500
+    rows = noting.settled()
+
+    read_back = read(broker, "alike", 1500)
+    assert [row["offset"] for row in rows] == [read_back[f"poet/h1/{number}"].offset() for number in range(1500)]
+    assert {message.value() for message in read_back.values()} == {b"alike"}

@@ -59,10 +59,12 @@ class NotingSender:
         if not names.first <= sequences[0] < names.past:
             names.turn_to(sequences[0])
         sequences = sequences[: names.past - sequences[0]]
+        if self.source.same:
+            return [self.source.same] * len(sequences)
         end_ns = now_ns() + MAKING_NS
-        made = self.source.records_of(sequences[:1])
+        made = [self.source.record_of(sequences[0])]
         while len(made) < len(sequences) and now_ns() < end_ns:
-            made += self.source.records_of(sequences[len(made) : 2 * len(made)])
+            made += map(self.source.record_of, sequences[len(made) : 2 * len(made)])
         return made
 
     def _send(self, sequences: range, dues: list[int], made: list[Record]) -> int:

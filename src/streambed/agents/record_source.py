@@ -158,11 +158,7 @@ class Source:
     held: int
     """How much content its file has."""
     same: Record | None = None
-    """What all of them are, if they are all alike."""
-
-    def records_of(self, sequences: range) -> list[Record]:
-        """Several at once; those that are all alike are not made one by one."""
-        return [self.same] * len(sequences) if self.same else list(map(self.record_of, sequences))
+    """What all of them are, if they are all alike: they need not be made one by one."""
 
 
 def source_of(order: dict[str, Any], name: str, number: int) -> Source:
