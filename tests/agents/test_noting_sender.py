@@ -35,6 +35,13 @@ def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
     assert (under_way.take(again) == known[:4000]).all()
 
 
+@pytest.mark.parametrize("found", [(b"one", b"", b"three"), (b"one", None, b""), (b"same",) * 3, (None,) * 3, (b"one", b"one", None)])
+def test_many_bytes_lie_where_each_of_them_does(found: tuple[bytes | None, ...]) -> None:
+    addresses, lengths = np.broadcast_arrays(*librdkafka.places_of(found), np.empty(3))[:2]
+
+    assert list(zip(addresses.tolist(), lengths.tolist(), strict=True)) == [librdkafka.place_of(each) for each in found]
+
+
 def test_a_library_of_another_layout_is_refused() -> None:
     librdkafka.check_version(0x021000FF)
 

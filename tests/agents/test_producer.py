@@ -2,11 +2,17 @@ from collections import Counter
 
 import pytest
 
-from streambed.agents.record_source import as_record, contents_of, from_function, made_up_records, repeated, topics_of, worded
-from streambed.agents.schedule import AsTheyGo, schedule_of
+from streambed.agents.due_times import Due
+from streambed.agents.record_source import as_record, contents_of, from_function, made_up_records, repeated, source_of, topics_of, worded
+from streambed.agents.schedule import NEVER, Agenda, AsTheyGo, schedule_of
 from streambed.record import now_ns
 
 ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000, "of": 1, "profile": None, "arrivals": "constant"}
+
+
+def times_of(schedule, first=0):
+    """When each record is due, by its number."""
+    return {number: time for due in schedule.from_number(first) for number, time in zip(due.sequences, due.times, strict=True)}
 
 
 def test_the_lines_of_a_file_come_over_and_over(tmp_path):
@@ -51,7 +57,7 @@ def test_a_text_is_filled_with_the_record_its_number_and_its_topic():
 
 
 def test_at_a_rate_each_record_is_due_at_its_own_time_until_the_load_ends():
-    due = dict(schedule_of(ORDER, held=0, start_ns=1000).from_number(0))
+    due = times_of(schedule_of(ORDER, held=0, start_ns=1000))
 
     assert [due.get(number) for number in (0, 1, 19, 20)] == [1000, 100_001_000, 1_900_001_000, None]
 
@@ -64,7 +70,8 @@ def test_it_ends_after_a_count_or_after_rounds_but_not_after_the_load(wish, last
 def test_without_a_rate_all_records_are_due_at_the_start():
     schedule = schedule_of({**ORDER, "rate": None, "rounds": 2}, held=3, start_ns=5)
 
-    assert list(schedule.from_number(0)) == [(number, 5) for number in range(6)]
+    assert times_of(schedule) == dict.fromkeys(range(6), 5)
+    assert len(times_of(schedule_of({**ORDER, "rate": None, "count": 1234}, held=0, start_ns=5), first=7)) == 1227
 
 
 def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
@@ -72,8 +79,8 @@ def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
     schedule = schedule_of({**ORDER, "rate": None}, held=0, start_ns=start_ns)
     over = AsTheyGo(start_ns=start_ns - 2, end_ns=start_ns - 1)
 
-    number, due = next(schedule.from_number(10**9))
-    assert number == 10**9 and start_ns <= due <= now_ns()
+    due, later = (next(schedule.from_number(10**9)) for _ in range(2))
+    assert due.first == 10**9 and start_ns <= due.times[0] <= later.times[0] <= now_ns()
     assert list(over.from_number(0)) == []
 
 
@@ -85,11 +92,49 @@ def test_started_again_it_sends_nothing_that_was_due_before_and_uses_no_number_t
     assert schedule_of({**ORDER, "rate": None}, held=0, start_ns=start_ns).first(2) > 10**9
 
 
+def test_records_are_taken_as_they_fall_due_and_not_too_many_at_once():
+    agenda = Agenda(iter([Due(5, [10, 20, 20, 30, 40]), Due(10, [40, 50])]))
+
+    assert agenda.next_due() == 10
+    assert agenda.take(9, most=3) == Due(5, [10])
+    assert agenda.take(39, most=2) == Due(6, [20, 20])
+    assert agenda.take(39, most=2) == Due(8, [30])
+    assert (agenda.next_due(), agenda.take(60, most=9), agenda.next_due()) == (40, Due(9, [40]), 40)
+    assert (agenda.take(60, most=9), agenda.next_due()) == (Due(10, [40, 50]), NEVER)
+
+
 def test_made_up_records_have_the_size_and_repeat_by_seed():
     record_of, again = (made_up_records(size=64, keys=10, spread="uniform", seed="7 poet") for _ in range(2))
 
     assert len(record_of(0)[1]) == 64
     assert [record_of(number) for number in range(50)] == [again(number) for number in range(50)]
+
+
+SAYING = {"topics": ["lines"], "order": "turn", "file": "", "content": "lines", "key": "none", "text": "", "headers": {}, "function": ""}
+MAKING_UP = {"size": 9, "sizes": "constant", "keys": 0, "spread": "uniform", "of": 1}
+
+
+@pytest.mark.parametrize(
+    ("wish", "alike"),
+    [({}, True), ({"keys": 99}, False), ({"sizes": "uniform"}, False), ({"text": "{n}"}, False), ({"headers": {"n": "{n}"}}, False)],
+)
+def test_records_are_made_one_by_one_unless_they_are_all_alike(monkeypatch, wish, alike):
+    monkeypatch.setenv("STREAMBED_SEED", "1")
+    source = source_of({**SAYING, **MAKING_UP, **wish}, "poet", 0)
+    found = [source.record_of(number) for number in range(5, 105)]
+
+    assert all(record == found[0] for record in found) == alike
+    assert source.same == (found[0] if alike else None)
+
+
+def test_the_only_line_of_a_file_is_what_all_records_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("STREAMBED_SEED", "1")
+    order = {**SAYING, **MAKING_UP, "file": str(tmp_path / "a.txt")}
+
+    (tmp_path / "a.txt").write_text("one\n")
+    assert source_of(order, "poet", 0).same == (None, b"one", [])
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    assert source_of(order, "poet", 0).same is None
 
 
 def test_zipf_keys_favour_the_first_and_uniform_keys_do_not():
@@ -118,8 +163,8 @@ def test_records_go_to_random_topics_evenly_and_by_the_seed():
 def test_many_producers_at_one_rate_take_turns():
     schedules = [schedule_of({**ORDER, "of": 4}, held=0, start_ns=0, number=number) for number in range(4)]
 
-    assert [next(schedule.from_number(0))[1] for schedule in schedules] == [0, 25_000_000, 50_000_000, 75_000_000]
-    assert {len(list(schedule.from_number(0))) for schedule in schedules} == {20}
+    assert [times_of(schedule)[0] for schedule in schedules] == [0, 25_000_000, 50_000_000, 75_000_000]
+    assert {len(times_of(schedule)) for schedule in schedules} == {20}
 
 
 def test_headers_are_filled_in_as_texts_are():

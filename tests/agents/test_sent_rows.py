@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streambed.agents.sent_rows import Acked, SentRows
+from streambed.agents.sent_rows import AT_ONCE, Acked, SentRows
 from streambed.tables import SENT, Table, read_table
 
 
@@ -40,3 +40,14 @@ def test_what_was_flushed_is_kept_if_the_agent_dies(tmp_path: Path) -> None:
 
     assert read_table(tmp_path / "sent.arrow", SENT).num_rows == 1
     rows.close()
+
+
+def test_many_rows_do_not_wait_for_the_second_to_pass(tmp_path: Path) -> None:
+    rows = SentRows(Table(tmp_path / "sent.arrow", SENT))
+    poet, lines = rows.number("poet"), rows.number("lines")
+    for number in range(AT_ONCE + 1):
+        rows.acked(poet, records([number, lines, 0, number, 1, 2]), at_ns=3)
+
+    assert read_table(tmp_path / "sent.arrow", SENT).num_rows == AT_ONCE
+    rows.close()
+    assert read_table(tmp_path / "sent.arrow", SENT)["sequence"].to_pylist() == list(range(AT_ONCE + 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from streambed.agents.due_times import Due
 from streambed.agents.noting_sender import NotingSender
 from streambed.agents.record_source import Record, Source
 from streambed.agents.sender import IDENTITY, UNDECIDED
@@ -21,7 +23,7 @@ from streambed.tables import SENT, Table, read_table
 
 pytestmark = pytest.mark.system
 
-PARTITIONS = {"narrow": 1, "wide": 3, "stuck": 1}
+PARTITIONS = {"narrow": 1, "wide": 3, "stuck": 1, "alike": 1}
 SETTINGS = {"acks": "all", "linger.ms": "5"}
 
 
@@ -49,7 +51,7 @@ class Noting:
     def send(self, numbers: range) -> int:
         """How many the client took before it was full."""
         taken = 0
-        while taken < len(numbers) and (done := self.sender.send_all([(number, number, self.sender) for number in numbers[taken:]])):
+        while taken < len(numbers) and (done := self.sender.send_all(Due(numbers[taken], list(numbers[taken:])))):
             taken += done
         return taken
 
@@ -166,3 +168,15 @@ def test_a_record_that_is_too_large_is_refused_in_words(tmp_path: Path, broker: 
         noting.send(range(count))
     noting.sender.give_up()
     assert [row["error"] for row in noting.rows()] == [None] * 14
+
+
+def test_records_that_are_all_alike_have_names_and_rows_of_their_own(tmp_path: Path, broker: LoneBroker) -> None:
+    noting = Noting(tmp_path, broker, ["alike"], lambda number: pytest.fail(f"record {number} was made by itself"))
+    noting.sender.source = replace(noting.sender.source, same=(None, b"alike", []))
+
+    assert noting.send(range(1500)) == 1500
+    rows = noting.settled()
+
+    read_back = read(broker, "alike", 1500)
+    assert [row["offset"] for row in rows] == [read_back[f"poet/h1/{number}"].offset() for number in range(1500)]
+    assert {message.value() for message in read_back.values()} == {b"alike"}

@@ -96,8 +96,8 @@ class BulkClient:
         rows[:, TOPIC + 1] = self._handles[topics]
         rows[:, MARK + 1] = marks
         rows[:, NAME + 2], rows[:, NAME + 3] = names
-        rows[:, VALUE + 1 : VALUE + 3] = _places_of(values)
-        rows[:, KEY + 1 : KEY + 3] = _places_of(keys)
+        rows[:, VALUE + 1], rows[:, VALUE + 2] = librdkafka.places_of(values)
+        rows[:, KEY + 1], rows[:, KEY + 2] = librdkafka.places_of(keys)
         given = iter(self._given[:count])
         # No line of Python is run for a record: all are handed over by what is behind these two, up to the first error.
         error = next(filter(None, starmap(librdkafka.produce, given)), None)
@@ -151,11 +151,6 @@ def _rows(header: int, topic: int) -> Numbers:
     rows[:, FLAGS + 1] = librdkafka.COPY
     rows[:, NAME + 1] = header
     return rows
-
-
-def _places_of(found: Values) -> list[tuple[int, int]]:
-    """Where each lies in memory, and its length; often they are all the same."""
-    return [librdkafka.place_of(each) for each in (found[:1] if found.count(found[0]) == len(found) else found)]
 
 
 def _reports_of(event: int, count: int) -> Reports:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,22 @@ Numbers = npt.NDArray[np.float64]
 AT_ONCE = 4096
 HAIR = 1e-9
 """What is missing of a whole record for want of digits."""
+
+
+class Due(NamedTuple):
+    """Records whose numbers follow each other: the number of the first, and when each is due, in order."""
+
+    first: int
+    times: list[int]
+
+    @property
+    def sequences(self) -> range:
+        """The numbers of all."""
+        return range(self.first, self.first + len(self.times))
+
+    def between(self, begin: int, end: int | None = None) -> Due:
+        """Some of them, by their places here."""
+        return Due(self.first + begin, self.times[begin:end])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,20 +84,20 @@ class Timetable:
         found.count, found._times = len(kept), lambda seconds: seconds
         return found
 
-    def from_number(self, first: int) -> Iterator[tuple[int, int]]:
-        """The number of each record from `first` on, and when it is due."""
+    def from_number(self, first: int) -> Iterator[Due]:
+        """All records from `first` on."""
         for begin in range(first, self.count, AT_ONCE):
             end = min(begin + AT_ONCE, self.count)
             numbers = np.arange(begin, end, dtype=np.float64) + self._shift if self._positions is None else self._positions[begin:end]
-            yield from zip(range(begin, end), self._nanoseconds(numbers), strict=True)
+            yield Due(begin, self._nanoseconds(numbers))
 
     def next_after(self, time_ns: int) -> int:
         """The first record that is due after a time."""
         low, high = 0, self.count
         while low < high:
             middle = (low + high) // 2
-            (_, due) = next(self.from_number(middle))
-            low, high = (low, middle) if due > time_ns else (middle + 1, high)
+            due = next(self.from_number(middle))
+            low, high = (low, middle) if due.times[0] > time_ns else (middle + 1, high)
         return low
 
     def _nanoseconds(self, numbers: Numbers) -> list[int]:

@@ -11,11 +11,13 @@ argument    kind (32)  value, or pointer and length, or name, pointer and length
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_void_p
 from typing import Any
 
+import numpy as np
 from confluent_kafka import cimpl
+from numpy.typing import NDArray
 
 MAJOR = 2
 WORD_SHIFT = 3
@@ -30,6 +32,7 @@ QUEUE_FULL = -184
 PRODUCER, DELIVERY_REPORTS, ERRORS = 0, 0x1, 0x8
 PURGE_ALL = 0x1 | 0x2
 _TEXT_BYTES = 512
+Numbers = NDArray[np.int64]
 
 
 class MetadataTopic(ctypes.Structure):
@@ -72,6 +75,17 @@ _BYTES_AT = bytes.__basicsize__ - 1
 def place_of(found: bytes | None) -> tuple[int, int]:
     """Where bytes lie in memory as long as they live, and how many they are; None is nowhere."""
     return (0, 0) if found is None else (id(found) + _BYTES_AT, len(found))
+
+
+def places_of(found: Sequence[bytes | None]) -> tuple[Numbers | int, Numbers | int]:
+    """Where each of them lies, and how many bytes it has; often they are all the same."""
+    if found.count(found[0]) == len(found):
+        return place_of(found[0])
+    there = [each for each in found if each is not None]
+    if len(there) < len(found):
+        addresses, lengths = zip(*map(place_of, found), strict=True)
+        return np.array(addresses), np.array(lengths)
+    return np.fromiter(map(id, there), np.int64, len(there)) + _BYTES_AT, np.fromiter(map(len, there), np.int64, len(there))
 
 
 def check_version(found: int) -> None:

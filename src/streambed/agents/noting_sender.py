@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ from confluent_kafka import KafkaError, KafkaException
 
 from streambed.agents.agent import Agent
 from streambed.agents.bulk_client import AT_ONCE, BulkClient, Reports, Values
+from streambed.agents.due_times import Due
 from streambed.agents.record_names import RecordNames
 from streambed.agents.record_source import Record, Source
-from streambed.agents.sender import ASK_S, IDENTITY, QUIET, STOP_S, Due, why
+from streambed.agents.sender import ASK_S, IDENTITY, QUIET, STOP_S, why
 from streambed.agents.sent_rows import Acked, SentRows
 from streambed.agents.under_way import Numbers, UnderWay
 from streambed.record import now_ns
@@ -48,14 +48,10 @@ class NotingSender:
         """As of a sender."""
         return self.sent - self.acked - self.failed
 
-    def send_all(self, records: list[Due]) -> int:
+    def send_all(self, due: Due) -> int:
         """As of a sender. What takes long to make is handed over before the next is made."""
-        first = records[0][1]
-        sequences = range(first, first + len(records))
-        if records[-1][1] != sequences[-1]:
-            raise ValueError(f"records {first} to {records[-1][1]} of {self.name} do not follow each other")
-        made = self._made(sequences[:AT_ONCE])
-        return self._send(sequences[: len(made)], list(map(itemgetter(0), records)), made)
+        made = self._made(due.sequences[:AT_ONCE])
+        return self._send(due.sequences[: len(made)], due.times, made)
 
     def _made(self, sequences: range) -> list[Record]:
         """The first of these records, at least one, as far as their names are held together."""
@@ -63,6 +59,8 @@ class NotingSender:
         if not names.first <= sequences[0] < names.past:
             names.turn_to(sequences[0])
         sequences = sequences[: names.past - sequences[0]]
+        if self.source.same:
+            return [self.source.same] * len(sequences)
         end_ns = now_ns() + MAKING_NS
         made = [self.source.record_of(sequences[0])]
         while len(made) < len(sequences) and now_ns() < end_ns:
@@ -97,7 +95,8 @@ class NotingSender:
         """Hand over all together; how many the client took before one that it did not."""
         known = np.empty((len(values), 3), np.int64)
         known[:, 0] = np.arange(sequences.start, sequences.stop)
-        known[:, 1] = dues[: len(values)]
+        # Times come in order: where the first is the last, they are all the same, as in a burst.
+        known[:, 1] = dues[0] if dues[0] == dues[-1] else dues[: len(values)]
         known[:, 2] = now_ns()
         places = self._under_way.add(known)
         topics = self._topics_of(sequences)

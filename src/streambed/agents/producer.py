@@ -10,16 +10,15 @@ import heapq
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from operator import itemgetter
 from typing import Any
 
 from streambed.agents import host_network
 from streambed.agents.agent import Agent
+from streambed.agents.due_times import Due
 from streambed.agents.noting_sender import NotingSender
 from streambed.agents.record_source import Source, source_of
-from streambed.agents.schedule import Schedule, schedule_of
-from streambed.agents.sender import Due, Sender, UncountedSender
+from streambed.agents.schedule import NEVER, Agenda, Schedule, schedule_of
+from streambed.agents.sender import Sender, UncountedSender
 from streambed.agents.sent_rows import SentRows
 from streambed.agents.transactional_sender import TransactionalSender
 from streambed.record import now_ns
@@ -42,44 +41,35 @@ class Sending:
 
     def follow(self, schedules: list[Schedule]) -> None:
         """Send each record when it is due."""
-        courses = [_course(sender, schedule, self.agent.incarnation) for sender, schedule in zip(self.senders, schedules, strict=True)]
-        records = heapq.merge(*courses, key=itemgetter(0)) if len(courses) > 1 else courses[0]
-        for ready in self._as_they_fall_due(records):
-            self._hand_over(ready)
+        agendas = [Agenda(schedule.from_number(schedule.first(self.agent.incarnation))) for schedule in schedules]
+        turns = [(agenda.next_due(), number) for number, agenda in enumerate(agendas)]
+        heapq.heapify(turns)
+        unpolled = 0
+        while turns[0][0] < NEVER:
+            time, number = turns[0]
+            self._wait_until(time)
             if self.agent.stopping:
                 return
+            due = agendas[number].take(now_ns(), most=RECORDS_BETWEEN_POLLS)
+            self._hand_over(self.senders[number], due)
+            heapq.heapreplace(turns, (agendas[number].next_due(), number))
+            unpolled += len(due.times)
+            if unpolled >= RECORDS_BETWEEN_POLLS:
+                self.poll(0)
+                unpolled = 0
         for sender in self.senders:
             sender.settle()
 
-    def _as_they_fall_due(self, records: Iterable[Due]) -> Iterator[list[Due]]:
-        """All records that are due now, but not too many at once."""
-        ready: list[Due] = []
-        for record in records:
-            if record[0] > now_ns():
-                if ready:
-                    yield ready
-                    ready = []
-                self._wait_until(record[0])
-            elif len(ready) == RECORDS_BETWEEN_POLLS:
-                yield ready
-                ready = []
-                self.poll(0)
-            ready.append(record)
-        if ready:
-            yield ready
-
-    def _hand_over(self, ready: list[Due]) -> None:
+    def _hand_over(self, sender: Sender, due: Due) -> None:
         """A full buffer holds up the next records, whose due times stay."""
-        for records in _by_sender(ready) if len(self.senders) > 1 else [ready]:
-            sender = records[0][2]
-            done = taken = sender.send_all(records)
-            while taken < len(records) and not self.agent.stopping:
-                self.poll(0 if done else POLL_S_MAX)
-                done = sender.send_all(records[taken:])
-                taken += done
+        done = taken = sender.send_all(due)
+        while taken < len(due.times) and not self.agent.stopping:
+            self.poll(0 if done else POLL_S_MAX)
+            done = sender.send_all(due.between(taken))
+            taken += done
 
-    def _wait_until(self, due: int) -> None:
-        while (wait_ns := due - now_ns()) > 0 and not self.agent.stopping:
+    def _wait_until(self, time: int) -> None:
+        while (wait_ns := time - now_ns()) > 0 and not self.agent.stopping:
             self.poll(wait_ns / 1e9)
 
     def poll(self, wait_s: float) -> None:
@@ -108,18 +98,6 @@ class Sending:
         if self.rows:
             self.rows.close()
         self.report(done=True)
-
-
-def _by_sender(records: list[Due]) -> list[list[Due]]:
-    found: dict[int, list[Due]] = {}
-    for record in records:
-        found.setdefault(id(record[2]), []).append(record)
-    return list(found.values())
-
-
-def _course(sender: Sender, schedule: Schedule, incarnation: int) -> Iterator[Due]:
-    for sequence, due in schedule.from_number(schedule.first(incarnation)):
-        yield due, sequence, sender
 
 
 def sender_of(name: str, agent: Agent, source: Source, order: dict[str, Any], rows: SentRows | None) -> Sender:

@@ -8,7 +8,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,8 @@ class Source:
     record_of: Callable[[int], Record]
     held: int
     """How much content its file has."""
+    same: Record | None = None
+    """What all of them are, if they are all alike: they need not be made one by one."""
 
 
 def source_of(order: dict[str, Any], name: str, number: int) -> Source:
@@ -167,8 +169,20 @@ def source_of(order: dict[str, Any], name: str, number: int) -> Source:
     # Many producers that take turns begin at topics far apart: side by side they would all write to a few topics at a time.
     shift = number * len(order["topics"]) // order["of"]
     topic_of = topics_of(order["topics"], order["order"], seed=seed, shift=shift)
-    said = worded(record_of, order["text"], topic_of, order["headers"]) if order["text"] or order["headers"] else record_of
-    return Source(topics=order["topics"], topic_of=topic_of, record_of=said, held=len(contents))
+    if order["text"] or order["headers"]:
+        record_of = worded(record_of, order["text"], topic_of, order["headers"])
+    source = Source(topics=order["topics"], topic_of=topic_of, record_of=record_of, held=len(contents))
+    if not _are_alike(order, len(contents)):
+        return source
+    same = record_of(0)
+    return replace(source, record_of=lambda sequence: same, same=same)
+
+
+def _are_alike(order: dict[str, Any], held: int) -> bool:
+    """Whether nothing of a record depends on its number."""
+    if order["text"] or order["headers"]:
+        return False
+    return held == 1 if held else not (order["function"] or order["keys"]) and order["sizes"] == "constant"
 
 
 def _made(order: dict[str, Any], seed: str) -> Callable[[int], Record]:

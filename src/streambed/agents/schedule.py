@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import count
 from typing import Any, Protocol
 
-from streambed.agents.due_times import Timetable
+from streambed.agents.due_times import Due, Timetable
 from streambed.agents.rate_profile import timetable_of
 from streambed.record import now_ns
 
+AT_ONCE = 500
+"""So many records are due together, if nothing else says how many."""
+NEVER = 1 << 63
+"""A time after all others."""
+
 
 class Schedule(Protocol):
-    """Numbers of records, and when each is due."""
+    """Which records are due, and when."""
 
     def first(self, incarnation: int) -> int:
         """The first record to send. Started again: what was due meanwhile is not sent, and no number is used twice."""
 
-    def from_number(self, first: int) -> Iterator[tuple[int, int]]:
-        """The number of each record from `first` on, and when it is due."""
+    def from_number(self, first: int) -> Iterator[Due]:
+        """All records from `first` on."""
 
 
 class AtTimes:
@@ -33,12 +39,12 @@ class AtTimes:
         """As of a schedule."""
         return 0 if incarnation == 1 else self._timetable.next_after(now_ns() - self._start_ns)
 
-    def from_number(self, first: int) -> Iterator[tuple[int, int]]:
+    def from_number(self, first: int) -> Iterator[Due]:
         """As of a schedule."""
-        for sequence, due in self._timetable.from_number(first):
-            if sequence >= self.last:
+        for due in self._timetable.from_number(first):
+            if due.first >= self.last:
                 return
-            yield sequence, self._start_ns + due
+            yield Due(due.first, [self._start_ns + time for time in due.times[: self.last - due.first]])
 
 
 class AllAtOnce:
@@ -52,13 +58,13 @@ class AllAtOnce:
         """As of a schedule."""
         return 0 if incarnation == 1 else self.last
 
-    def from_number(self, first: int) -> Iterator[tuple[int, int]]:
+    def from_number(self, first: int) -> Iterator[Due]:
         """As of a schedule."""
-        return ((sequence, self._start_ns) for sequence in range(first, self.last))
+        return (Due(begin, [self._start_ns] * min(AT_ONCE, self.last - begin)) for begin in range(first, self.last, AT_ONCE))
 
 
 class AsTheyGo:
-    """As many as the client takes until the load ends, each due when it is sent."""
+    """As many as the client takes until the load ends, each due when it and its neighbours are sent."""
 
     def __init__(self, *, start_ns: int, end_ns: int) -> None:
         self._start_ns = start_ns
@@ -68,13 +74,35 @@ class AsTheyGo:
         """As of a schedule."""
         return 0 if incarnation == 1 else max(0, now_ns() - self._start_ns) + 1
 
-    def from_number(self, first: int) -> Iterator[tuple[int, int]]:
+    def from_number(self, first: int) -> Iterator[Due]:
         """As of a schedule."""
-        for sequence in count(first):
+        for begin in count(first, AT_ONCE):
             due = max(self._start_ns, now_ns())
             if due >= self._end_ns:
                 return
-            yield sequence, due
+            yield Due(begin, [due] * AT_ONCE)
+
+
+class Agenda:
+    """The records that one producer is still to send."""
+
+    def __init__(self, coming: Iterator[Due]) -> None:
+        self._coming = coming
+        self._held = Due(0, [])
+        self._taken = 0
+        """So many of those that it holds were taken."""
+
+    def next_due(self) -> int:
+        """When the next record is due; `NEVER` if there is none."""
+        if self._taken == len(self._held.times):
+            self._held, self._taken = next(self._coming, Due(0, [NEVER])), 0
+        return self._held.times[self._taken]
+
+    def take(self, time: int, *, most: int) -> Due:
+        """The next record, whenever it is due, and as many after it as are due by then, but not too many."""
+        begin, times = self._taken, self._held.times
+        self._taken = bisect_right(times, time, lo=begin + 1, hi=min(begin + most, len(times)))
+        return self._held.between(begin, self._taken)
 
 
 def schedule_of(order: dict[str, Any], *, held: int, start_ns: int, number: int = 0, seed: str = "") -> Schedule:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streambed.agents.agent import Agent
+from streambed.agents.due_times import Due
 from streambed.agents.record_source import Source
 
 IDENTITY = "sb"
@@ -16,10 +17,6 @@ STOP_S = 2.0
 FAILURES_ONLY = "delivery.report.only.error"
 QUIET = {"log_level": "4"}
 UNDECIDED = "undecided when the run stopped"
-
-
-Due = tuple[int, int, "Sender"]
-"""A record that is due: when, its number, and who sends it."""
 
 
 class Sender(Protocol):
@@ -37,8 +34,8 @@ class Sender(Protocol):
     def acked(self) -> int:
         """How many records Kafka took."""
 
-    def send_all(self, records: list[Due]) -> int:
-        """Hand records that are due to the client, one number after the other; how many it took by now."""
+    def send_all(self, due: Due) -> int:
+        """Hand records that are due to the client; how many it took by now."""
 
     def poll(self, wait_s: float) -> None:
         """Learn what became of records; wait so long for the first news."""
@@ -63,16 +60,16 @@ class ClientSender:
         self.client = Producer({**client, **QUIET}, logger=None)
         self.sent = self.failed = 0
 
-    def send_all(self, records: list[Due]) -> int:
+    def send_all(self, due: Due) -> int:
         """As of a sender."""
-        for taken, (due, sequence, _) in enumerate(records):
+        for taken, (sequence, time) in enumerate(zip(due.sequences, due.times, strict=True)):
             if self.agent.stopping:
                 return taken
             try:
-                self.send(sequence, due)
+                self.send(sequence, time)
             except BufferError:
                 return taken
-        return len(records)
+        return len(due.times)
 
     def send(self, sequence: int, due: int) -> None:
         """Hand one record to the client; BufferError if it takes no more now."""

@@ -15,6 +15,8 @@ from streambed.record import now_ns
 from streambed.tables import FLUSH_NS, Table
 
 Numbers = NDArray[np.int64]
+AT_ONCE = 20_000
+"""So many rows are written before a second has passed: the memory of more would be fetched from the kernel and given back each time."""
 
 
 class Acked(NamedTuple):
@@ -35,10 +37,12 @@ class SentRows:
         self._table = table
         self._acked: list[tuple[int, int, Acked]] = []
         """Producer, when they were acknowledged, and the records."""
+        self._held = 0
         self._flushed_ns = now_ns()
         self._words: list[str] = []
         self._numbers: dict[str, int] = {}
-        pa.repeat("", 1)  # Arrow loads what it needs when it is first asked: now, not while records flow.
+        self._columns: dict[str | None, pa.Array] = {}
+        self._repeated(None, AT_ONCE)  # Arrow loads what it needs when it is first asked: now, not while records flow.
 
     def number(self, word: str) -> int:
         """The number of a producer's or topic's name."""
@@ -51,6 +55,9 @@ class SentRows:
         """Records were acknowledged at that time."""
         if len(records.sequence):
             self._acked.append((producer, at_ns, records))
+            self._held += len(records.sequence)
+        if self._held >= AT_ONCE:
+            self.flush()
 
     def lost(self, producer: int, sequence: int, topic: int, due: int, sent: int, why: str) -> None:
         """A record was given up."""
@@ -70,7 +77,7 @@ class SentRows:
 
     def _write_acked(self) -> None:
         producers, times, parts = zip(*self._acked, strict=True)
-        self._acked = []
+        self._acked, self._held = [], 0
         counts = [len(part.sequence) for part in parts]
         found = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         self._table.append_columns(
@@ -82,14 +89,20 @@ class SentRows:
             pa.array(found.due),
             pa.array(found.sent),
             pa.array(np.repeat(times, counts)),
-            pa.nulls(len(found.sequence), pa.string()),
+            self._repeated(None, len(found.sequence)),
         )
 
     def _named(self, numbers: Numbers) -> pa.Array:
         """Without Arrow's own functions: to load them takes a while, and records flow."""
         if (numbers == numbers[0]).all():
-            return pa.repeat(self._words[numbers[0]], len(numbers))
+            return self._repeated(self._words[numbers[0]], len(numbers))
         return pa.array([self._words[number] for number in numbers.tolist()], pa.string())
+
+    def _repeated(self, word: str | None, count: int) -> pa.Array:
+        """A column of one word or of none, which is made only if none as long was made before."""
+        if word not in self._columns or len(self._columns[word]) < count:
+            self._columns[word] = pa.repeat(pa.scalar(word, pa.string()), count)
+        return self._columns[word][:count]
 
     def close(self) -> None:
         """Write what is left and end the file."""
