@@ -107,6 +107,11 @@ def spark_session(folder: Path, java_flags: Sequence[str], settings: dict[str, s
             "spark.eventLog.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.streaming.numRecentProgressUpdates": "1000",
+            # What was fetched and not read by queries that have ended is let go of: for five minutes it would fill the memory.
+            "spark.kafka.consumer.cache.timeout": "10s",
+            "spark.kafka.consumer.cache.evictorThreadRunInterval": "5s",
+            "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
+            "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
         }
         spark = jobs.session(name="study", master="local[2]", partitions=2, state_store="hdfs", settings=own | (settings or {}))
         spark.sparkContext.setLogLevel("FATAL")  # A query that fails raises; one that is stopped complains at length.

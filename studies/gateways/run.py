@@ -1,6 +1,6 @@
 """Run one experiment, or all, and write results/ and the README.
 
-python studies/gateways/run.py NAME|all|readme [--quick] [--repetitions 3]
+python studies/gateways/run.py NAME|all|readme [--quick] [--repetitions 5]
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ The thesis on home-gateway traffic measured its platform with Spark 1.6 and Kafk
 experiments and its open questions on Spark 4.1 and Kafka 4.3, all on one machine of two cores: what it claimed, what was measured, and
 what that says of the claim. Rates go further than its 1,200 records/s.
 
-    python studies/gateways/run.py versions        # one of them; `all` for all, about half an hour on a quiet machine
+    python studies/gateways/run.py versions        # one of them; `all` for all, about an hour on a quiet machine
     python studies/gateways/run.py readme          # this page again, from results/
 
 Batches are those of the real job (`gateway-traffic job`) with duplicates removed, into the embedded store, in a warm JVM that all points
@@ -115,7 +115,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=[*NAMES, "all", "readme"])
     parser.add_argument("--quick", action="store_true", help="a small form that shows only that it works; nothing is kept")
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=5)
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # So that broker and Spark end with it.
     if asked.name == "all":
