@@ -29,7 +29,7 @@ POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
 """Of many clients only one can be waited for: the answers of the others are looked for so often."""
 CLIENT_WAITS_NS = 1_000_000
-"""A client waits for whole milliseconds: asked to wait for less, it does not wait, and we would look at the clock until the time has come."""
+"""A client waits for whole milliseconds. Asked to wait for less it does not, and we would look at the clock until the time has come."""
 RECORDS_BETWEEN_POLLS = 500
 
 
