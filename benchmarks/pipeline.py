@@ -6,9 +6,9 @@ Five million records of 200 gateways wait in two partitions, in JSON, one in 200
 them into the embedded store with duplicates removed, then without looking for them, then into Cassandra with duplicates removed, and a
 plain loop of confluent-kafka in one process of Python does the same sums. Rates are of the job's own time, from its first batch's start
 to its last batch's end, without Spark's start. Then records come at a steady rate for two minutes after half a minute of warming up:
-`steady_per_s` is that rate if the lag does not grow, by the 95 % interval of its slope, otherwise 0. At half of it a record's time from
-its creation to the end of the batch that has it in the store is taken. One broker, the job, and what produces share this machine.
-The last line is one JSON object. It takes about eight minutes, with --quick two.
+`steady_per_s` is that rate if the lag does not grow, by the 95 % interval of its slope, otherwise 0; then the same without looking for
+duplicates. At half of that rate a record's time from its creation to the end of the batch that has it in the store is taken. One broker,
+the job, and what produces share this machine. The last line is one JSON object. It takes about nine minutes, with --quick two.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main(size: Size) -> None:
 
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker:
         folder = Path(name)
-        make_topics(broker.bootstrap, [TOPIC, "steady", "half"], partitions=2, replicas=1, within_s=30.0)
+        make_topics(broker.bootstrap, [TOPIC, "steady", "double", "half"], partitions=2, replicas=1, within_s=30.0)
         produce(broker.bootstrap, TOPIC, size.records)
         found: dict[str, float] = {"plain_per_s": round(plain(broker.bootstrap, size.records))}
         found["drain_per_s"] = round(drained(folder / "once", broker.bootstrap, size.records))
@@ -87,6 +87,8 @@ def main(size: Size) -> None:
             store = f"cassandra://{server.address}/pipeline"
             found["cassandra_per_s"] = round(drained(folder / "ring", broker.bootstrap, size.records, store=store))
         found |= steady(folder / "steady", broker.bootstrap, size)
+        double = steady(folder / "double", broker.bootstrap, size, "--duplicates")
+        found |= {"steady_with_duplicates_per_s": double["steady_per_s"], "lag_records_with_duplicates": double["lag_records"]}
         found |= latencies(folder / "half", broker.bootstrap, size.rate // 2, size)
     print(json.dumps({"bench": "pipeline", "records": size.records, **found}))
 
@@ -154,9 +156,9 @@ def drained(folder: Path, bootstrap: str, count: int, *options: str, store: str 
     return rate
 
 
-def steady(folder: Path, bootstrap: str, size: Size) -> dict[str, float]:
+def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str, float]:
     """The lag's slope, in records a second, at a steady rate."""
-    spans, begin = flowing(folder, bootstrap, size.rate, size.warm_s + size.steady_s)
+    spans, begin = flowing(folder, bootstrap, size.rate, size.warm_s + size.steady_s, *options)
     done = np.cumsum([span.records for span in spans])
     ends = np.array([span.end for span in spans]) - begin
     lags = size.rate * ends - done
@@ -176,10 +178,10 @@ def latencies(folder: Path, bootstrap: str, rate: int, size: Size) -> dict[str, 
     return {"half_per_s": rate} | {f"half_p{part}_ms": round(float(np.percentile(waited, part)) * 1000) for part in (50, 99)}
 
 
-def flowing(folder: Path, bootstrap: str, rate: int, lasts_s: int) -> tuple[list[Span], float]:
+def flowing(folder: Path, bootstrap: str, rate: int, lasts_s: int, *options: str) -> tuple[list[Span], float]:
     """The batches while records come at a rate, and when the first was made. The job has started before."""
     topic = folder.name
-    with job(folder, bootstrap, f"{folder}/traffic.db", "--topic", topic, "--trigger", "200 milliseconds") as process:
+    with job(folder, bootstrap, f"{folder}/traffic.db", "--topic", topic, "--trigger", "200 milliseconds", *options) as process:
         produce(bootstrap, topic, COPIES)
         until(lambda: process.poll() is not None or ((folder / "traffic.db").exists() and stored(f"{folder}/traffic.db") > 0))
         begin = produce(bootstrap, topic, rate * lasts_s, rate=rate)

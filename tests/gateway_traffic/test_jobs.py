@@ -12,9 +12,12 @@ from streaming import READ, streamed, totals_in
 
 from gateway_traffic.answers import RATE_ERROR, answer, reported_traffic
 from gateway_traffic.codecs import encode
+from gateway_traffic.errors import ServiceError
+from gateway_traffic.jobs import job as jobs
 from gateway_traffic.jobs import quick_json
 from gateway_traffic.jobs.archive import batch_lander, compact, write_totals
 from gateway_traffic.jobs.decoding import JSON_SCHEMA, decoded, letters, readable
+from gateway_traffic.jobs.source import Job
 from gateway_traffic.records import ENCODINGS, Record, Version
 from gateway_traffic.stores.sqlite import SqliteStore
 from gateway_traffic.stores.store import disagreement, merged
@@ -183,3 +186,20 @@ def test_the_archive_gives_the_stream_s_totals_before_and_after_compaction(spark
     assert len(list(tmp_path.glob("archive/days/day=*/*.parquet"))) == 1
     assert merged(again, stored, closed_before=last) == [total for day in (first, last) for total in stored.totals_of_day(day)]
     assert len(records) > sum(day.records for day in again.days())  # Copies count once.
+
+
+def test_a_query_that_ends_without_a_word_is_started_again_and_not_for_ever(spark, monkeypatch, tmp_path):
+    wanted, told, started = Job(version=Version.COUNTER, bootstrap="127.0.0.1:1", checkpoint=str(tmp_path)), [], []
+
+    def stopped(*_):
+        query = spark.readStream.format("rate").load().writeStream.format("noop").start()
+        query.stop()
+        started.append(query.runId)
+        return [query]
+
+    monkeypatch.setattr(jobs, "start", stopped)
+    with pytest.raises(ServiceError, match="failed for 0 s"):
+        jobs.run(spark, wanted, SqliteStore(tmp_path / "traffic.db"), lambda *_: None, patience_s=0.0, troubled=told.append)
+
+    assert len(started) == 2
+    assert told == ["started again at its checkpoint, because it failed: a query has ended, and Spark does not say why"]

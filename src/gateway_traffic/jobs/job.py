@@ -25,7 +25,7 @@ from gateway_traffic.jobs import decoding
 from gateway_traffic.jobs.anomalies import LIMIT, Model
 from gateway_traffic.jobs.archive import batch_lander
 from gateway_traffic.jobs.letters import Letters
-from gateway_traffic.jobs.source import Job, stream_options
+from gateway_traffic.jobs.source import ONCE, Job, stream_options
 from gateway_traffic.jobs.transforms import parts_of
 from gateway_traffic.stores.store import Anomaly, Part, TrafficStore
 
@@ -100,7 +100,7 @@ def run(
         written(number, days)
 
     try:
-        while not _ended(start(spark, job, store, progressed, model), letters, patience):
+        while not _ended(start(spark, job, store, progressed, model), letters, patience, done=job.trigger == ONCE):
             pass
         letters.keep()
     finally:
@@ -147,8 +147,11 @@ def batch_writer(store: TrafficStore, written: Written) -> Callable[[DataFrame, 
     return write
 
 
-def _ended(queries: list[StreamingQuery], letters: Letters, patience: Patience) -> bool:
-    """Whether all has been done; false if something failed and is to be started again."""
+def _ended(queries: list[StreamingQuery], letters: Letters, patience: Patience, *, done: bool) -> bool:
+    """Whether all has been done, which an end may mean if `done`; false if something failed and is to be started again.
+
+    Spark may end a query without an error: it looks through the text of a failure by a pattern whose stack grows with the text.
+    """
     try:
         while any(query.isActive for query in queries) and not any(query.exception() for query in queries):
             next(query for query in queries if query.isActive).awaitTermination(POLL_S)
@@ -157,6 +160,8 @@ def _ended(queries: list[StreamingQuery], letters: Letters, patience: Patience) 
             letters.finish(str(queries[0].runId))
         for failed in [error for query in queries if (error := query.exception())]:
             raise failed
+        if not done:
+            raise PySparkException("a query has ended, and Spark does not say why")
     except PySparkException as error:
         patience.bear(error)
         return False
@@ -172,4 +177,4 @@ def _name(job: Job) -> str:
 
 def _triggered(writer: DataStreamWriter, job: Job, name: str) -> DataStreamWriter:
     kept = writer.option("checkpointLocation", f"{job.checkpoint}/{name}")
-    return kept.trigger(availableNow=True) if job.trigger == "once" else kept.trigger(processingTime=job.trigger)
+    return kept.trigger(availableNow=True) if job.trigger == ONCE else kept.trigger(processingTime=job.trigger)

@@ -8,6 +8,7 @@ from gateway_traffic.records import ENCODINGS, Version, topic_of
 
 FETCHES = {"kafka.max.poll.records": "10000", "kafka.max.partition.fetch.bytes": str(4 << 20)}
 """Records are small: the consumer's own 500 for each poll are few."""
+ONCE = "once"
 
 
 @dataclass(frozen=True, kw_only=True)

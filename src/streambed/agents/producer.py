@@ -10,6 +10,7 @@ import heapq
 import json
 import os
 import sys
+import time
 from typing import Any
 
 from streambed.agents import host_network
@@ -27,6 +28,8 @@ from streambed.tables import SENT
 POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
 """Of many clients only one can be waited for: the answers of the others are looked for so often."""
+CLIENT_WAITS_NS = 1_000_000
+"""A client waits for whole milliseconds. Asked to wait for less it does not, and we would look at the clock until the time has come."""
 RECORDS_BETWEEN_POLLS = 500
 
 
@@ -46,8 +49,8 @@ class Sending:
         heapq.heapify(turns)
         unpolled = 0
         while turns[0][0] < NEVER:
-            time, number = turns[0]
-            self._wait_until(time)
+            due_ns, number = turns[0]
+            self._wait_until(due_ns)
             if self.agent.stopping:
                 return
             due = agendas[number].take(now_ns(), most=RECORDS_BETWEEN_POLLS)
@@ -68,9 +71,11 @@ class Sending:
             done = sender.send_all(due.between(taken))
             taken += done
 
-    def _wait_until(self, time: int) -> None:
-        while (wait_ns := time - now_ns()) > 0 and not self.agent.stopping:
+    def _wait_until(self, due_ns: int) -> None:
+        while (wait_ns := due_ns - now_ns()) > 0 and not self.agent.stopping:
             self.poll(wait_ns / 1e9)
+            if wait_ns < CLIENT_WAITS_NS:
+                time.sleep(max(0, due_ns - now_ns()) / 1e9)
 
     def poll(self, wait_s: float) -> None:
         """Serve callbacks, the ledger and the gauge."""
