@@ -13,6 +13,7 @@ from streambed import Run
 pytestmark = pytest.mark.system
 
 HOSTS = [f"h{number}" for number in range(1, 21)]
+READING_HOSTS = HOSTS[:3]
 LOAD_S = 8
 EXPERIMENT = f"""
 version: 1
@@ -34,7 +35,7 @@ components:
   hushed: {{kind: producer, node: edge, writes: quiet, rate: 50/s, ledger: false}}
   one: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
   crowd:
-    {{kind: consumer, nodes: [h1, h2, h3], agents: 2, reads: [wide, broad], settings: {{partition.assignment.strategy: roundrobin}}}}
+    {{kind: consumer, nodes: [{", ".join(READING_HOSTS)}], agents: 2, reads: [wide, broad], settings: {{partition.assignment.strategy: roundrobin}}}}
   two: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
   teller: {{kind: consumer, node: edge, reads: [sums, readings], keep: true}}
 checks:
@@ -85,7 +86,9 @@ def test_each_host_sends_the_bytes_of_its_own_producers(run: Run) -> None:
     sent = {name.partition("/")[0]: carried for name, carried in by_port.iter_rows()}
     payload = 10 * 5 * LOAD_S * 2000
 
-    assert all(0.6 * payload < sent[host] < 1.6 * payload for host in HOSTS), sent
+    assert all(sent[host] > 0.6 * payload for host in HOSTS), sent
+    # The other hosts have consumers as well, whose requests are the more the sooner the records come.
+    assert all(sent[host] < 1.6 * payload for host in HOSTS if host not in READING_HOSTS), sent
 
 
 @pytest.mark.parametrize("topic", ["wide", "broad", "sums", "readings"])
