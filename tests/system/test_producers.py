@@ -35,7 +35,8 @@ components:
   hushed: {{kind: producer, node: edge, writes: quiet, rate: 50/s, ledger: false}}
   one: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
   crowd:
-    {{kind: consumer, nodes: [{", ".join(READING_HOSTS)}], agents: 2, reads: [wide, broad], settings: {{partition.assignment.strategy: roundrobin}}}}
+    {{kind: consumer, nodes: [{", ".join(READING_HOSTS)}], agents: 2, reads: [wide, broad],
+      settings: {{partition.assignment.strategy: roundrobin}}}}
   two: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
   teller: {{kind: consumer, node: edge, reads: [sums, readings], keep: true}}
 checks:
