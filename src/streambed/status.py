@@ -12,6 +12,8 @@ from streambed.errors import StreambedError
 from streambed.record import read_json, write_whole
 
 State = Literal["running", "finished", "failed", "interrupted", "broken"]
+BY_USER: tuple[State, str] = ("interrupted", "interrupted by the user")
+"""How a run ends that nobody wants any more."""
 FREE_BYTES_MIN = 1 << 20
 
 

@@ -413,7 +413,10 @@ def calibration(net: Network, **declaration: str) -> dict[str, Any]:
 
     ways: list[dict[str, Any]] = []
     plan = replace(plans.read(Path(sys.argv[1])), declaration=declaration)  # What this box was started with.
-    calibrate(SimpleNamespace(plan=plan, network=net, record=lambda event, **fields: ways.extend(fields.get("ways", ()))))  # type: ignore[arg-type]
+    world = SimpleNamespace(plan=plan, network=net, record=lambda event, **fields: ways.extend(fields.get("ways", ())))
+    world.watch_network = lambda: None
+    world.rest_until = lambda time_ns: record.wait_until(lambda: record.now_ns() >= time_ns, limit_s=5)
+    calibrate(world)  # type: ignore[arg-type]
     return {"ways": ways}
 
 

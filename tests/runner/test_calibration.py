@@ -67,7 +67,7 @@ def test_many_ways_get_fewer_packets_each_and_are_done_in_a_second():
 def test_rates_are_measured_together_as_long_as_this_machine_can_fill_them():
     plan = star(Shape(rate_bps=300_000_000))
 
-    assert [[way.key for way in group] for group in groups(plan)] == [[("a-switch1", "a")], [("a-switch1", "switch1")]]
+    assert [[way.key for way in group] for group in groups(ways_of(plan))] == [[("a-switch1", "a")], [("a-switch1", "switch1")]]
 
 
 def test_a_measured_rate_stands_beside_the_declared_one():

@@ -54,11 +54,16 @@ def command_of(pid: int) -> str:
         return ""
 
 
-def begun(tmp_path: Path, phase: str, victim: str) -> tuple[subprocess.Popen[str], Path, dict[str, int]]:
-    """A run that has just reached a phase and has the victim."""
+def launched(tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:
+    """A run that has only its folder yet."""
     (tmp_path / "experiment.yaml").write_text(EXPERIMENT)
     launcher = start(tmp_path / "experiment.yaml", tmp_path / "runs")
-    directory = wait_for(lambda: only_run(tmp_path / "runs"), 20, "the run's folder")
+    return launcher, wait_for(lambda: only_run(tmp_path / "runs"), 20, "the run's folder")
+
+
+def begun(tmp_path: Path, phase: str, victim: str) -> tuple[subprocess.Popen[str], Path, dict[str, int]]:
+    """A run that has just reached a phase and has the victim."""
+    launcher, directory = launched(tmp_path)
     wait_for(lambda: phase in phases(directory), 20, phase)
     found = wait_for(lambda: victim in (now := victims(launcher.pid)) and now, 5, victim)
     return launcher, directory, found
@@ -97,6 +102,17 @@ def test_all_parts_of_a_run_are_different_processes_below_the_launcher(tmp_path)
 @pytest.mark.parametrize("phase", random.Random(SEED).sample(PHASES, 2))
 def test_ctrl_c_in_any_phase_ends_the_run_in_order(tmp_path, phase):
     launcher, directory, _ = begun(tmp_path, phase, "launcher")
+    ctrl_c(launcher, directory)
+
+
+def test_ctrl_c_before_anything_is_built_is_an_interruption_too(tmp_path):
+    launcher, directory = launched(tmp_path)
+    wait_for((directory / "status.json").exists, 5, "its status")
+    ctrl_c(launcher, directory)
+
+
+def ctrl_c(launcher: subprocess.Popen[str], directory: Path) -> None:
+    """Interrupt a run: it says so, and nobody is left."""
     everybody = list(family(launcher.pid))
     os.killpg(launcher.pid, signal.SIGINT)
     said, _ = launcher.communicate(timeout=20)

@@ -19,7 +19,7 @@ from types import FrameType
 from streambed.net import realtime
 from streambed.net.box_entry import enter_namespaces, settle_as_first
 from streambed.runner import caps
-from streambed.status import conclude, describe_failure
+from streambed.status import BY_USER, conclude, describe_failure
 
 
 def main(plan_path: Path, where: str, groups: list[str]) -> int:
@@ -28,6 +28,12 @@ def main(plan_path: Path, where: str, groups: list[str]) -> int:
     "outside" leaves it the machine's own network; everything else is as inside, so that nothing outlives the run.
     """
     directory = plan_path.parent
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        conclude(directory, *BY_USER)
+        os._exit(3)
+
+    signal.signal(signal.SIGTERM, interrupted)  # Whoever has nothing to end yet keeps this one.
     realtime.claim()  # For the delay line, which could not have it any more once inside; everybody else gives it up.
     try:
         enter_namespaces(network=where == "inside")
@@ -86,14 +92,14 @@ def _as_conductor(plan_path: Path) -> None:
     status = 3
     try:
         from streambed import plan
-        from streambed.runner import conductor
+        from streambed.runner import conductor, live_world
 
         try:
             conductor.conduct(plan.read(plan_path))
             conclude(plan_path.parent, "finished", "")
             status = 0
-        except conductor.Interrupted:
-            conclude(plan_path.parent, "interrupted", "interrupted by the user")
+        except live_world.Interrupted:
+            conclude(plan_path.parent, *BY_USER)
         except BaseException as error:
             traceback.print_exc()
             describe_failure(plan_path.parent, error)

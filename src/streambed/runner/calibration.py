@@ -7,7 +7,6 @@ fault. A way that is wrong is measured again, because a busy moment of the machi
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import asdict, replace
 from statistics import fmean, median
 
@@ -18,7 +17,7 @@ from streambed.runner.live_world import LiveWorld
 from streambed.runner.probing import Way, arriving, measure, ways_of
 from streambed.runner.rate_calibration import rates
 
-PAUSES_S = (0, 0.1, 0.3, 0.6, 1.2)
+PAUSES_NS = (0, 100_000_000, 300_000_000, 600_000_000, 1_200_000_000)
 """So long passes before each round. Only what is wrong is measured more than once."""
 CHANCE = 3.0
 """A mean may be off by so many of its standard errors."""
@@ -29,15 +28,15 @@ Found = dict[tuple[str, str], Calibrated]
 def calibrate(world: LiveWorld) -> None:
     """Measure all links at once and record what was found. Takes a tenth of a second and the longest delay; rates take longer."""
     began_ns, found, baseline_ns = now_ns(), Found(), 0
-    for pause_s in PAUSES_S:
+    for pause_ns in PAUSES_NS:
         wanted = [way for way in ways_of(world.plan) if way.key not in found or found[way.key].wrong]
         if not wanted:
             break
-        threading.Event().wait(pause_s)
+        world.rest_until(now_ns() + pause_ns)
         baseline_ns = measure(world, wanted)
         found |= {way.key: calibrated(way, baseline_ns) for way in wanted}
-    if world.plan.declaration.get("calibrate") == "rate":
-        found |= with_rates(world.plan, found, rates(world))
+        if world.plan.declaration.get("calibrate") == "rate":
+            found |= with_rates(world.plan, found, rates(world, wanted))
     for link in world.plan.links:
         world.record("calibrated", link=link.name, ways=[asdict(found[link.name, port.node]) for port in link.ports])
     world.record("calibration", links=len(world.plan.links), baseline_ns=baseline_ns, seconds=round((now_ns() - began_ns) / 1e9, 3))

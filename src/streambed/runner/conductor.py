@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import FrameType
 
 from streambed.errors import ProcessError
 from streambed.plan import Plan, Starts
@@ -19,7 +18,7 @@ from streambed.runner.cast import Cast, cast_of
 from streambed.runner.drain import Drain, final_states
 from streambed.runner.exposure import exposed
 from streambed.runner.kafka_watching import watching
-from streambed.runner.live_world import LiveWorld, live_world
+from streambed.runner.live_world import Interrupted, LiveWorld, live_world
 from streambed.runner.sampler import sampling
 from streambed.runner.timeline import Timeline, timeline
 from streambed.world import Missing
@@ -29,13 +28,11 @@ LEAD_NS = 50_000_000
 WITNESS_S_MAX = 120.0
 
 
-class Interrupted(BaseException):
-    """The user wants the run to end now."""
-
-
 def conduct(plan: Plan) -> None:
     """Carry out one run and keep what happened."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    troubles: list[BaseException] = []
+    # An interruption is raised where the run waits, so that nothing is left half done.
+    signal.signal(signal.SIGTERM, lambda number, frame: troubles.append(Interrupted()))
     cast = cast_of(plan.declaration)
     events = Events(Path(plan.directory) / "history" / EVENTS)
     events.record("phase", phase="build")
@@ -43,7 +40,7 @@ def conduct(plan: Plan) -> None:
     for note in plan.notes:
         events.record("note", says=note)
     try:
-        with live_world(plan, events) as world:
+        with live_world(plan, events, troubles) as world:
             calibrate(world)  # Before anything else needs a processor.
             with exposed(world), sampling(world, cast), _converging(world), timeline(cast.faults, world) as faults:
                 conduct_in(world, cast, faults)
@@ -74,10 +71,6 @@ def _converging(world: LiveWorld) -> AbstractContextManager[None]:
     from streambed.runner.convergence import converging
 
     return converging(world)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise Interrupted
 
 
 def start(world: LiveWorld, phase: Starts) -> None:

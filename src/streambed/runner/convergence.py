@@ -24,7 +24,7 @@ Failed = frozenset[str]
 class Convergence:
     """Looks which links failed, and changes routes in a thread of its own when the time has come."""
 
-    def __init__(self, plan: Plan, network: Network, record: Callable[..., None], troubles: list[Exception]) -> None:
+    def __init__(self, plan: Plan, network: Network, record: Callable[..., None], troubles: list[BaseException]) -> None:
         topology = TypeAdapter(Topology).validate_python(plan.declaration["topology"])
         self._after_ns = topology.reroute.ns if topology.reroute else 0
         self._tables = RouteTables(topology, plan.links, plan.addresses())

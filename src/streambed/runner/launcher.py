@@ -26,7 +26,7 @@ from streambed.record import FOLDERS, wait_until
 from streambed.runner import caps, hierarchies
 from streambed.runner.exposure import listening
 from streambed.runs import RUNS, Run
-from streambed.status import begin, conclude, full_disk
+from streambed.status import BY_USER, begin, conclude, full_disk
 
 FREE_BYTES_MIN = 64 << 20
 LOOK_S = 0.1
@@ -76,7 +76,7 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
         box = _start_box(directory, listened)
         run = Run(directory)
         try:
-            _see_through(box, lambda: on_look(run))
+            _see_through(box, directory, lambda: on_look(run))
         finally:
             _end(box, directory)
             on_look(run)
@@ -135,7 +135,7 @@ def _start_box(directory: Path, decided: Plan) -> subprocess.Popen[bytes]:
     return box
 
 
-def _see_through(box: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
+def _see_through(box: subprocess.Popen[bytes], directory: Path, look: Callable[[], None]) -> None:
     """Wait for the end of the box. A first Ctrl-C asks for an orderly stop, a second is not waited for."""
 
     def ended() -> bool:
@@ -148,6 +148,8 @@ def _see_through(box: subprocess.Popen[bytes], look: Callable[[], None]) -> None
     except KeyboardInterrupt:
         box.send_signal(signal.SIGTERM)
         wait_until(ended, limit_s=END_S, step_s=LOOK_S)
+        if box.returncode == -signal.SIGTERM:  # It had not even begun to listen.
+            conclude(directory, *BY_USER)
 
 
 def _end(box: subprocess.Popen[bytes], directory: Path) -> None:

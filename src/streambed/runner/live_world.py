@@ -31,17 +31,21 @@ KERNEL_TIMERS = ("tcp_retries2", "tcp_syn_retries", "tcp_rto_min_us", "tcp_rto_m
 """How often and how late TCP sends again what was lost; older kernels lack the last two."""
 
 
+class Interrupted(BaseException):
+    """The user wants the run to end now."""
+
+
 class LiveWorld:
     """A plan made real; what components, faults and probes ask of it is in world.World."""
 
-    def __init__(self, plan: Plan, made: Network, events: Events) -> None:
+    def __init__(self, plan: Plan, made: Network, events: Events, troubles: list[BaseException]) -> None:
         self.plan = plan
         self.directory = Path(plan.directory)
         self.network = made
         self.record = events.record
         self.processes = {spec.name: self._process(spec) for spec in plan.processes}
-        self.troubles: list[Exception] = []
-        """What went wrong in other threads; whoever watches raises it."""
+        self.troubles = troubles
+        """What went wrong in other threads, or that the user wants no more; whoever watches raises it."""
         self.links_changed: Callable[[], None] = lambda: None
         """Called after faults come or go, by whoever wants to know."""
         self.components: dict[str, Component] = {component.name: component for component in cast_of(plan.declaration).components}
@@ -118,9 +122,9 @@ class LiveWorld:
                 raise ProcessError(death(process, status, self.plan))
 
     def watch_network(self) -> None:
-        """A run whose delay line or sampler died is over, whatever phase it is in."""
+        """A run whose delay line or sampler died, or whose user is gone, is over, whatever phase it is in. Each trouble is raised once."""
         if self.troubles:
-            raise self.troubles[0]
+            raise self.troubles.pop(0)
         line = self.network.delay_line
         if line and line.poll() is not None:
             raise WorldError("the delay line died: every emulated link is dead, so the run cannot be believed")
@@ -192,10 +196,10 @@ def timers(world: LiveWorld) -> list[dict[str, object]]:
 
 
 @contextlib.contextmanager
-def live_world(plan: Plan, events: Events) -> Iterator[LiveWorld]:
+def live_world(plan: Plan, events: Events, troubles: list[BaseException]) -> Iterator[LiveWorld]:
     """Build the network of a plan; on every way out its processes end and the network goes."""
     with open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made:
-        world = LiveWorld(plan, made, events)
+        world = LiveWorld(plan, made, events, troubles)
         note_namespaces(world.directory, made.hosts)
         events.record("timers", timers=timers(world))
         if made.delay_line_runs:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from streambed.plan import Plan
 from streambed.record import now_ns, wait_until
 from streambed.runner.live_world import LiveWorld
-from streambed.runner.probing import PORT, Way, arriving, sockets, ways_of
+from streambed.runner.probing import PORT, Way, arriving, sockets
 
 HEADERS_BYTES = 14 + 20 + 8
 LARGE_BYTES, SMALL_BYTES, SMALL_BELOW_BPS = 1_400, 200, 5_000_000
@@ -75,15 +74,15 @@ class Flood:
         return round((received - HEADERS_BYTES * packets) * (1 + HEADERS_BYTES / self.packet_bytes))
 
 
-def rates(world: LiveWorld) -> dict[tuple[str, str], int]:
-    """Bits a second of each way that has a rate, by link and the node that sends."""
-    return {found: rate for group in groups(world.plan) for found, rate in _filled(world, group)}
+def rates(world: LiveWorld, ways: list[Way]) -> dict[tuple[str, str], int]:
+    """Bits a second of each of these that has a rate, by link and the node that sends."""
+    return {found: rate for group in groups(ways) for found, rate in _filled(world, group)}
 
 
-def groups(plan: Plan) -> Iterator[list[Way]]:
+def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
     """The ways with a rate, as many at once as can be filled."""
     group: list[Way] = []
-    for way in (way for way in ways_of(plan) if way.shape.rate_bps and arriving(way.shape) > 0):
+    for way in (way for way in ways if way.shape.rate_bps and arriving(way.shape) > 0):
         if group and sum(other.shape.rate_bps for other in group) + way.shape.rate_bps > TOGETHER_BPS:
             yield group
             group = []
@@ -100,17 +99,18 @@ def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str
             flood.end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         settled_s = SETTLE_S + max(way.shape.delay_ns + way.shape.jitter_ns for way in group) / 1e9
         began_ns = now_ns()
-        _pour(floods, began_ns, until_s=settled_s)
+        _pour(world, floods, began_ns, until_s=settled_s)
         for flood in floods:
             flood.began_ns, flood.carried_bytes = now_ns(), flood.arrived_bytes(world)
-        _pour(floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
+        _pour(world, floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
         for flood in floods:
             carried, passed_s = flood.arrived_bytes(world) - flood.carried_bytes, (now_ns() - flood.began_ns) / 1e9
             yield flood.way.key, round(carried * 8 / passed_s)
 
 
-def _pour(floods: list[Flood], began_ns: int, *, until_s: float) -> None:
+def _pour(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:
     def offered() -> bool:
+        world.watch_network()
         elapsed_s = (now_ns() - began_ns) / 1e9
         for flood in floods:
             flood.offer(elapsed_s)
