@@ -38,8 +38,9 @@ def decoded(rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(
     cut = named.select("*", F.when(F.col("encoding") == USUAL, quick_json.pieces(_text())).alias("pieces"))
     parsed = cut.select("*", F.coalesce(*map(_parsed, chosen)).alias("record"))
     fields = [F.col("record")[name].alias(name) for name in RECORD[:-1]]
-    known = parsed.select(*KAFKA, "encoding", *fields, _restarts().alias("restarts"))
-    return known.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen]))
+    usual = F.col("pieces").isNotNull().alias("usual")
+    known = parsed.select(*KAFKA, "encoding", *fields, _restarts().alias("restarts"), usual)
+    return known.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen])).drop("usual")
 
 
 def counted(rows: DataFrame) -> DataFrame:
@@ -90,9 +91,12 @@ def _restarts() -> Column:
 
 
 def _flaw(version: Version, encodings: list[str]) -> Column:
-    """The first thing that is wrong. A date far ahead would close days for everybody, so it is compared with Kafka's own clock."""
+    """The first thing that is wrong. A date far ahead would close days for everybody, so it is compared with Kafka's own clock.
+
+    Whoever found the form usual has looked at the gateway's name already.
+    """
     missing = F.greatest(*[F.col(name).isNull() for name in RECORD])
-    identity = F.col("gateway_id").rlike(f"^(?:{GATEWAY_ID.pattern})$")
+    identity = F.col("usual") | F.col("gateway_id").rlike(f"^(?:{GATEWAY_ID.pattern})$")
     possible = [F.col(name).between(0.0, HIGHEST[version]) for name in ("ipTx", "ipRx")]
     ahead = F.col("date") > F.unix_millis("timestamp") + DAY_MS
     return (

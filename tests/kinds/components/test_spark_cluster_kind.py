@@ -128,5 +128,5 @@ def test_what_runs_long_has_the_full_compiler_and_its_heap_at_once():
     quick, steady = (flags_for(start, Size(2 << 30)) for start in ("quick", "steady"))
 
     assert "-XX:TieredStopAtLevel=1" in quick and "-Xmx2048m" in quick and "-Xms2048m" not in quick
-    assert {"-XX:+UseParallelGC", "-Xms2048m", "-Xmx2048m"} <= set(steady)
+    assert {"-XX:+UseParallelGC", "-Xms2048m", "-Xmx2048m", "-XX:Tier4CompileThreshold=150000"} <= set(steady)
     assert not {"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"} & set(steady)

@@ -31,6 +31,11 @@ ANSWER_LIMIT_S = 1.0
 ASK_EVERY_NS = 100_000_000
 """A master that has just started takes long to answer, and asking it keeps it from what it is asked for."""
 Quickness = Literal["quick", "steady"]
+FEW_COMPILED = tuple(
+    f"-XX:Tier4{name}Threshold={10 * usual}"
+    for name, usual in {"Invocation": 5_000, "MinInvocation": 600, "Compile": 15_000, "BackEdge": 40_000}.items()
+)
+"""What Java's full compiler takes on must be ten times as hot as usual: it else takes a fifth of the processors in the first minute."""
 
 
 @declared
@@ -169,7 +174,7 @@ def flags_for(start: Quickness, heap: Size) -> list[str]:
         return [*artifacts.SPARK_FLAGS, f"-Xmx{most}"]
     light = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel")
     kept = [flag for flag in artifacts.SPARK_FLAGS if not flag.startswith(light)]
-    return [*kept, "-XX:+UseParallelGC", "-XX:NewRatio=1", f"-Xms{most}", f"-Xmx{most}"]
+    return [*kept, "-XX:+UseParallelGC", "-XX:NewRatio=1", f"-Xms{most}", f"-Xmx{most}", *FEW_COMPILED]
 
 
 def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
