@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "net"))  # small_plans
 from small_plans import MS, pair, star
 
 from streambed.plan import Shape
+from streambed.runner import calibration
 from streambed.runner.calibration import calibrated, expected_ns, with_rates
 from streambed.runner.probing import PROBES, PROBES_LEAST, SPREAD_MOST_NS, arriving, ways_of
 from streambed.runner.probing import schedule as schedule_of
@@ -77,3 +79,26 @@ def test_a_measured_rate_stands_beside_the_declared_one():
     (way,) = with_rates(plan, found, {("a-b", "a"): 9_900_000}).values()
 
     assert (way.declared_bps, way.measured_bps, round(way.rate_error, 3)) == (10_000_000, 9_900_000, 0.01)
+
+
+def test_a_rate_that_is_wrong_is_measured_again_and_what_is_right_is_not(monkeypatch):
+    plan = pair(Shape(delay_ns=10 * MS, rate_bps=10_000_000))
+    asked, recorded = [], []
+
+    def measure(world, ways):
+        for way in ways:
+            way.sent_ns.append(0)
+            way.took_ns[0] = 10 * MS
+        return 0
+
+    def rates(world, ways):
+        asked.append([way.key for way in ways])
+        return {way.key: 6_000_000 if way.sender.node == "a" and len(asked) < 3 else 10_000_000 for way in ways}
+
+    monkeypatch.setattr(calibration, "measure", measure)
+    monkeypatch.setattr(calibration, "rates", rates)
+    plan.declaration["calibrate"] = "rate"
+    calibration.calibrate(SimpleNamespace(plan=plan, rest_until=lambda time_ns: None, record=lambda event, **said: recorded.append(said)))
+
+    assert asked == [[("a-b", "a"), ("a-b", "b")], [("a-b", "a")], [("a-b", "a")]]
+    assert [way["measured_bps"] for way in recorded[0]["ways"]] == [10_000_000, 10_000_000]

@@ -69,6 +69,19 @@ def begun(tmp_path: Path, phase: str, victim: str) -> tuple[subprocess.Popen[str
     return launcher, directory, found
 
 
+def ctrl_c(launcher: subprocess.Popen[str], directory: Path) -> None:
+    """Interrupt a run: it says so, and nobody is left."""
+    everybody = list(family(launcher.pid))
+    os.killpg(launcher.pid, signal.SIGINT)
+    said, _ = launcher.communicate(timeout=20)
+
+    assert launcher.returncode == 3, said
+    assert "interrupted" in said
+    assert Run(directory).state == "interrupted"
+    assert not any(lives(pid) for pid in everybody)
+    assert "Traceback" not in said
+
+
 CASES = random.Random(SEED).sample([(victim, phase) for victim in VICTIMS for phase in PHASES], DRAWN)
 
 
@@ -109,19 +122,6 @@ def test_ctrl_c_before_anything_is_built_is_an_interruption_too(tmp_path):
     launcher, directory = launched(tmp_path)
     wait_for((directory / "status.json").exists, 5, "its status")
     ctrl_c(launcher, directory)
-
-
-def ctrl_c(launcher: subprocess.Popen[str], directory: Path) -> None:
-    """Interrupt a run: it says so, and nobody is left."""
-    everybody = list(family(launcher.pid))
-    os.killpg(launcher.pid, signal.SIGINT)
-    said, _ = launcher.communicate(timeout=20)
-
-    assert launcher.returncode == 3, said
-    assert "interrupted" in said
-    assert Run(directory).state == "interrupted"
-    assert not any(lives(pid) for pid in everybody)
-    assert "Traceback" not in said
 
 
 def test_two_runs_at_once_work_and_say_that_they_share_the_cpu(tmp_path):

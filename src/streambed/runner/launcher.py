@@ -76,7 +76,7 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
         box = _start_box(directory, listened)
         run = Run(directory)
         try:
-            _see_through(box, directory, lambda: on_look(run))
+            _see_through(box, lambda: on_look(run))
         finally:
             _end(box, directory)
             on_look(run)
@@ -135,7 +135,7 @@ def _start_box(directory: Path, decided: Plan) -> subprocess.Popen[bytes]:
     return box
 
 
-def _see_through(box: subprocess.Popen[bytes], directory: Path, look: Callable[[], None]) -> None:
+def _see_through(box: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
     """Wait for the end of the box. A first Ctrl-C asks for an orderly stop, a second is not waited for."""
 
     def ended() -> bool:
@@ -148,8 +148,6 @@ def _see_through(box: subprocess.Popen[bytes], directory: Path, look: Callable[[
     except KeyboardInterrupt:
         box.send_signal(signal.SIGTERM)
         wait_until(ended, limit_s=END_S, step_s=LOOK_S)
-        if box.returncode == -signal.SIGTERM:  # It had not even begun to listen.
-            conclude(directory, *BY_USER)
 
 
 def _end(box: subprocess.Popen[bytes], directory: Path) -> None:
@@ -160,8 +158,9 @@ def _end(box: subprocess.Popen[bytes], directory: Path) -> None:
     except subprocess.TimeoutExpired:
         box.kill()
         status = box.wait()
+    interrupted = status == -signal.SIGTERM  # It had not even begun to listen.
     with contextlib.suppress(OSError):  # On a full disk nobody can write it down; a reader then finds the process gone.
-        conclude(directory, "broken", full_disk(directory) or f"the box was killed (status {status})")
+        conclude(directory, *(BY_USER if interrupted else ("broken", full_disk(directory) or f"the box was killed (status {status})")))
 
 
 @contextlib.contextmanager

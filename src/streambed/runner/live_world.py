@@ -122,7 +122,7 @@ class LiveWorld:
                 raise ProcessError(death(process, status, self.plan))
 
     def watch_network(self) -> None:
-        """A run whose delay line or sampler died, or whose user is gone, is over, whatever phase it is in. Each trouble is raised once."""
+        """A run whose delay line or sampler died, or that is no longer wanted, is over, whatever its phase. Raises each trouble once."""
         if self.troubles:
             raise self.troubles.pop(0)
         line = self.network.delay_line
