@@ -80,6 +80,13 @@ def test_doubtful_seconds_that_touch_are_one_span():
     assert seconds(judge(*lateness(s17=4, s18=9, s21=3))) == [(16.0, 18.0), (20.0, 21.0)]
 
 
+def test_the_run_s_sentence_has_the_worst_of_all_spans_and_not_of_the_first():
+    found = judge(*lateness(s17=4, s21=9))
+
+    assert [span.says[-14:] for span in found.spans] == ["12 ms too late", "27 ms too late"]
+    assert "(0:16–0:17, 0:20–0:21): the delay line let packets go up to 27 ms too late; otherwise" in found.says
+
+
 def test_what_was_late_before_the_load_is_of_no_account():
     assert judge(*lateness(s7=80)).believable
 

@@ -93,7 +93,8 @@ def fidelity(history: History) -> Fidelity:
         why = "the load never began" if not window else "its links were not calibrated"
         return Fidelity(believable=False, says=f"nobody knows how well links did: {why}")
     ways = calibrations(history)
-    spans = merged(clipped(doubts(history, ways), *window))
+    found = clipped(doubts(history, ways), *window)
+    spans = merged(found)
     late_ns = _late_otherwise(history, spans, window)
     within_ms = max((way.error_ns + late_ns for way in ways), default=0) / 1e6
     shares = [(way.error_ns + late_ns) / way.declared_ns for way in ways if way.declared_ns]
@@ -101,7 +102,7 @@ def fidelity(history: History) -> Fidelity:
     good = f"links were within {_brief(within_ms)} ms{share} of what was declared" if ways else "no link was emulated"
     return Fidelity(
         believable=not spans,
-        says=_says(history, spans, good) if spans else good,
+        says=_says(history, spans, _reasons(found), good) if spans else good,
         spans=spans,
         within_ms=within_ms,
         within_share=max(shares, default=None),
@@ -202,12 +203,12 @@ def _late_otherwise(history: History, spans: tuple[Span, ...], window: tuple[int
     return max(calm, default=0.0)
 
 
-def _says(history: History, spans: tuple[Span, ...], good: str) -> str:
+def _says(history: History, spans: tuple[Span, ...], why: str, good: str) -> str:
     window_s = sum(span.end - span.start for span in spans) / 1e9
     first = spans[0]
     start, end = judged(history) or (0, 0)
     if (first.start, first.end) == (start, end):
-        return f"not to be believed: {first.says}"
+        return f"not to be believed: {why}"
     times = ", ".join(f"{clock(history.seconds(span.start))}–{clock(history.seconds(span.end))}" for span in spans[:LISTED])
     more = f" and {len(spans) - LISTED} more" if len(spans) > LISTED else ""
-    return f"{window_s:.0f} s of {(end - start) / 1e9:.0f} s are not to be believed ({times}{more}): {first.says}; otherwise {good}"
+    return f"{window_s:.0f} s of {(end - start) / 1e9:.0f} s are not to be believed ({times}{more}): {why}; otherwise {good}"
