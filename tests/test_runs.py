@@ -45,6 +45,12 @@ def test_a_run_is_found_by_latest_name_time_and_folder(tmp_path):
         assert runs.find(named, tmp_path).directory == newest.directory
 
 
+def test_a_folder_may_be_given_as_text(tmp_path):
+    made = make_run(tmp_path, "poem", "20260101-000000")
+
+    assert runs.Run(str(made.directory)).state == made.state == "finished"
+
+
 def test_a_misspelt_run_gets_a_suggestion(tmp_path):
     make_run(tmp_path, "words", "20260101-000000")
 

@@ -29,8 +29,8 @@ RUNS = Path("runs")
 class Run:
     """One run: a folder, and what can be asked of it."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path | str) -> None:
+        self.directory = Path(directory)
 
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r}, {self.state})"
