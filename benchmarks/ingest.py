@@ -6,7 +6,8 @@ One broker, one server and one client (256 gateways) share this machine. Each ro
 WebSocket, over kept connections and with a connection for each record, and by WebSocket to the same server without Kafka, in turn.
 Then each protocol is offered half of its median rate, open loop, and latency is taken from when a record was due to its acknowledgement.
 The last line is one JSON object. `websocket_ratio` is the rate with Kafka divided by the rate without. Measurements
-during which other programs used the machine are taken again, within reason; `calm_rounds` says how many were undisturbed at least.
+during which other programs used the machine, or its hypervisor took it away, are taken again, within reason; `calm_rounds` says how many
+were undisturbed at least.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from _calm import spent
+
 from streambed.lone_broker import lone_broker
 
 COMMAND = [sys.executable, "-m", "gateway_traffic"]
@@ -32,7 +35,7 @@ PROTOCOLS = {"websocket": 120_000, "keep-alive": 40_000, "per-connection": 20_00
 """How many records each protocol sends in a round."""
 WAITING = 4096
 HALF_RATE_S = 6
-CALM_CORES = 0.15
+CALM_CORES = 0.05
 """A measurement during which others used more than this is not counted, as long as there are better ones."""
 TRIES = 3
 """So many times the rounds that were asked for, if the machine is not calm."""
@@ -71,7 +74,7 @@ def figures(medians: dict[str, float], halves: dict[str, dict[str, Any]]) -> dic
 
 
 class Measure:
-    """Rates, each with how many cores were used meanwhile by programs that have no part in this."""
+    """Rates, each with how many cores others had meanwhile: programs that have no part in this, and other machines."""
 
     def __init__(self, trace: Path, urls: dict[str, str], ours: list[int]) -> None:
         self.urls = urls
@@ -93,21 +96,23 @@ class Measure:
         return sum(others < CALM_CORES for others, _ in self._found[name])
 
     def median(self, name: str) -> float:
-        """Of the undisturbed measurements; of all if there is none."""
-        undisturbed = [rate for others, rate in self._found[name] if others < CALM_CORES]
-        return statistics.median(undisturbed or [rate for _, rate in self._found[name]])
+        """Of the measurements that count."""
+        return statistics.median(rate for _, rate in self._counted(name))
 
     def others(self) -> float:
         """Cores of others, on average over the measurements that count."""
-        counted = [others for name in self.urls for others, _ in self._found[name] if others < CALM_CORES or not self.calm(name)]
-        return round(statistics.mean(counted), 2)
+        return round(statistics.mean(others for name in self.urls for others, _ in self._counted(name)), 2)
+
+    def _counted(self, name: str) -> list[tuple[float, float]]:
+        """Those that nobody disturbed; if there is none, the one that was disturbed the least."""
+        return [each for each in self._found[name] if each[0] < CALM_CORES] or [min(self._found[name])]
 
     def _others_s(self) -> float:
-        user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
+        busy, _, stolen = spent()
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self._ours]
-        running = sum(int(each[11]) + int(each[12]) for each in fields)
-        return (user + nice + system + irq + softirq - running) / os.sysconf("SC_CLK_TCK") - ended.ru_utime - ended.ru_stime
+        running = sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
+        return busy + stolen - running - ended.ru_utime - ended.ru_stime
 
 
 class Running(NamedTuple):

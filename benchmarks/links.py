@@ -409,21 +409,16 @@ def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
 
 
 def measured(quick: bool, as_user: bool) -> dict[str, Any]:
-    """All measures, each in a box of its own; of several tries that in which the hypervisor took the least of the processors away."""
+    """All measures, each in a box of its own."""
+    from _calm import calmest  # Only here: what it imports may start threads, and then there were no boxes.
+
     found: dict[str, Any] = {}
     for name in MEASURES:
-        tries = [in_turn(name, quick, as_user)]
-        while min(map(stolen_share, tries)) > CALM_SHARE and len(tries) < TRIES:
-            tries.append(in_turn(name, quick, as_user))
-        one = min(tries, key=stolen_share)
-        print(f"{'as a user' if as_user else 'as root'}: {name}: {json.dumps(one)}", flush=True)
-        found |= one
-    del found["stolen_share"]
+        one = calmest(lambda _, name=name: in_turn(name, quick, as_user), enough=CALM_SHARE, tries=TRIES)  # type: ignore[misc]
+        said = json.dumps({**one.found, "stolen_share": one.stolen_share})
+        print(f"{'as a user' if as_user else 'as root'}: {name}: {said}", flush=True)
+        found |= one.found
     return found
-
-
-def stolen_share(tried: dict[str, Any]) -> float:
-    return float(tried["stolen_share"])
 
 
 def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
@@ -432,18 +427,11 @@ def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
         if as_user and os.geteuid() == 0:
             Path(folder).chmod(0o777)
             argv = [sys.executable, str(ORDINARY), str(NOBODY), sys.base_prefix, str(HERE.parents[1]), "--", *argv]
-        before = ticks()
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode:
         sys.exit(f"{name} could not be measured:\n{done.stderr}")
-    stolen, passed = (now - then for now, then in zip(ticks(), before, strict=True))
-    return json.loads(done.stdout.splitlines()[-1]) | {"stolen_share": round(stolen / max(1, passed), 4)}
-
-
-def ticks() -> tuple[int, int]:
-    """What the hypervisor took of the processors so far, and all that there was."""
-    counts = list(map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]))
-    return counts[7], sum(counts)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def main(words: list[str]) -> None:

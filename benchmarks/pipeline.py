@@ -8,7 +8,9 @@ plain loop of confluent-kafka in one process of Python does the same sums. Rates
 to its last batch's end, without Spark's start. Then records come at a steady rate for two minutes after half a minute of warming up:
 `steady_per_s` is that rate if the lag does not grow, by the 95 % interval of its slope, otherwise 0; then the same without looking for
 duplicates. At half of that rate a record's time from its creation to the end of the batch that has it in the store is taken. One broker,
-the job, and what produces share this machine. The last line is one JSON object. It takes about nine minutes, with --quick two.
+the job, and what produces share this machine. What is measured while its hypervisor takes processors away is measured once
+more; `stolen_share` is the most that it took from what counts. The last line is one JSON object. It takes about nine minutes, with
+--quick three, and twice as long if the machine is not calm.
 """
 
 from __future__ import annotations
@@ -20,14 +22,15 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
+from _calm import calmest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from gateway_traffic.ingest.forwarder import make_topics
@@ -47,6 +50,9 @@ START_MS = 1_704_067_200_000
 BATCH = 1_000_000
 HEAP = units.Size(3 << 30)
 CHUNK_S = 0.01
+CALM_SHARE, TRIES = 0.05, 2
+"""Measured again if the hypervisor took more than that of the processors away, but not more often."""
+Found = TypeVar("Found")
 
 
 class Size(NamedTuple):
@@ -77,20 +83,38 @@ def main(size: Size) -> None:
 
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker:
         folder = Path(name)
-        make_topics(broker.bootstrap, [TOPIC, "steady", "double", "half"], partitions=2, replicas=1, within_s=30.0)
+        make_topics(broker.bootstrap, [TOPIC], partitions=2, replicas=1, within_s=30.0)
         produce(broker.bootstrap, TOPIC, size.records)
-        found: dict[str, float] = {"plain_per_s": round(plain(broker.bootstrap, size.records))}
-        found["drain_per_s"] = round(drained(folder / "once", broker.bootstrap, size.records))
-        found["drain_with_duplicates_per_s"] = round(drained(folder / "twice", broker.bootstrap, size.records, "--duplicates"))
+        calm = Calm(folder, broker.bootstrap, size)
+        found: dict[str, float] = {"plain_per_s": round(calm(plain, "plain"))}
+        found["drain_per_s"] = round(calm(drained, "once"))
+        found["drain_with_duplicates_per_s"] = round(calm(drained, "twice", "--duplicates"))
         found["vs_plain"] = round(found["drain_per_s"] / found["plain_per_s"], 3)
         with lone_cassandra(folder / "cassandra") as server:
-            store = f"cassandra://{server.address}/pipeline"
-            found["cassandra_per_s"] = round(drained(folder / "ring", broker.bootstrap, size.records, store=store))
-        found |= steady(folder / "steady", broker.bootstrap, size)
-        double = steady(folder / "double", broker.bootstrap, size, "--duplicates")
+            found["cassandra_per_s"] = round(calm(drained, "ring", store=f"cassandra://{server.address}"))
+        found |= calm(steady, "steady")
+        double = calm(steady, "double", "--duplicates")
         found |= {"steady_with_duplicates_per_s": double["steady_per_s"], "lag_records_with_duplicates": double["lag_records"]}
-        found |= latencies(folder / "half", broker.bootstrap, size.rate // 2, size)
-    print(json.dumps({"bench": "pipeline", "records": size.records, **found}))
+        found |= calm(latencies, "half")
+    print(json.dumps({"bench": "pipeline", "records": size.records, **found, "stolen_share": calm.stolen_share}))
+
+
+class Calm:
+    """Measures, and again if the hypervisor took processors away; `stolen_share` is the most that it took from what counts."""
+
+    def __init__(self, folder: Path, bootstrap: str, size: Size) -> None:
+        self._folder, self._bootstrap, self._size = folder, bootstrap, size
+        self.stolen_share = 0.0
+
+    def __call__(self, measure: Callable[..., Found], name: str, *options: str, **more: str) -> Found:
+        """Each try has a folder of its own."""
+
+        def once(number: int) -> Found:
+            return measure(self._folder / f"{name}{number}", self._bootstrap, self._size, *options, **more)
+
+        tried = calmest(once, enough=CALM_SHARE, tries=TRIES)
+        self.stolen_share = max(self.stolen_share, tried.stolen_share)
+        return tried.found
 
 
 def produce(bootstrap: str, topic: str, count: int, *, rate: float = 0.0) -> float:
@@ -121,14 +145,14 @@ def record(number: int) -> tuple[bytes, bytes]:
     return key, b'{"gateway_id":"%b","date":%d,"ipTx":%d.0,"ipRx":%d.0,"restarts":0}' % (key, date, number % 9973, number % 99991)
 
 
-def plain(bootstrap: str, count: int) -> float:
+def plain(_: Path, bootstrap: str, size: Size) -> float:
     """Records a second of a loop that sums and removes duplicates."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "plain", "enable.auto.commit": False})
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(2)])
     seen: set[tuple[str, int]] = set()
     sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
     read, began = 0, time.monotonic()
-    while read < count:
+    while read < size.records:
         for message in consumer.consume(10_000, 1.0):
             read += 1
             fields = orjson.loads(message.value())
@@ -138,17 +162,17 @@ def plain(bootstrap: str, count: int) -> float:
                 total = sums[identity[0], identity[1] // DAY_MS]
                 total[0] += fields["ipTx"]
                 total[1] += fields["ipRx"]
-    rate = count / (time.monotonic() - began)
+    rate = size.records / (time.monotonic() - began)
     consumer.close()
     return rate
 
 
-def drained(folder: Path, bootstrap: str, count: int, *options: str, store: str = "") -> float:
-    """Records a second of the job over all that waits."""
-    address = store or f"{folder}/traffic.db"
+def drained(folder: Path, bootstrap: str, size: Size, *options: str, store: str = "") -> float:
+    """Records a second of the job over all that waits, into a new database."""
+    address = f"{store}/{folder.name}" if store else f"{folder}/traffic.db"
     with job(folder, bootstrap, address, "--trigger", "once", "--offsets-per-batch", str(BATCH), *options) as process:
         assert process.wait() == 0, (folder / "log").read_text()[-2000:]
-    wanted = count if "--duplicates" in options else count - count // COPIES
+    wanted = size.records if "--duplicates" in options else size.records - size.records // COPIES
     assert stored(address) == wanted, (stored(address), wanted)
     spans = batches(folder)
     rate = sum(span.records for span in spans) / (spans[-1].end - spans[0].begin)
@@ -169,8 +193,9 @@ def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str,
     return figures | {"lag_records": round(float(np.median(lags[chosen]))), "steady_batches": int(chosen.sum())}
 
 
-def latencies(folder: Path, bootstrap: str, rate: int, size: Size) -> dict[str, float]:
-    """From a record's creation to the end of its batch."""
+def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float]:
+    """From a record's creation to the end of its batch, at half of the rate."""
+    rate = size.rate // 2
     spans, begin = flowing(folder, bootstrap, rate, size.warm_s + size.half_s)
     ends = np.repeat([span.end for span in spans], [span.records for span in spans])
     made = begin + np.arange(len(ends)) / rate
@@ -181,6 +206,7 @@ def latencies(folder: Path, bootstrap: str, rate: int, size: Size) -> dict[str, 
 def flowing(folder: Path, bootstrap: str, rate: int, lasts_s: int, *options: str) -> tuple[list[Span], float]:
     """The batches while records come at a rate, and when the first was made. The job has started before."""
     topic = folder.name
+    make_topics(bootstrap, [topic], partitions=2, replicas=1, within_s=30.0)
     with job(folder, bootstrap, f"{folder}/traffic.db", "--topic", topic, "--trigger", "200 milliseconds", *options) as process:
         produce(bootstrap, topic, COPIES)
         until(lambda: process.poll() is not None or ((folder / "traffic.db").exists() and stored(f"{folder}/traffic.db") > 0))
