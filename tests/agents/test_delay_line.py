@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections import Counter
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from streambed.agents.delay_line.chance import Chance
 from streambed.agents.delay_line.channel import Verdicts
 from streambed.agents.delay_line.copies import COPIER, neighbour
-from streambed.agents.delay_line.gauge import Gauge
+from streambed.agents.delay_line.gauge import KEPT, Gauge
 from streambed.agents.delay_line.habits import LONGEST_NS, Habit
 from streambed.agents.delay_line.queue import NEVER_NS, PLAIN, Queue, needs_single, needs_whole
 
@@ -249,6 +251,19 @@ def test_lateness_begins_anew_when_it_was_read_but_packets_add_up() -> None:
     expected = {"packets": 4, "dropped": 0, "late_mean_ns": 500_007, "late_max_ns": 2 * MS, "late_packets": 1}
     assert gauge.read() == expected
     assert gauge.read() == expected | {"late_mean_ns": 0, "late_max_ns": 0, "late_packets": 0}
+
+
+def test_a_gauge_that_nobody_saw_is_still_there_when_the_next_is_written(tmp_path: Path) -> None:
+    gauge, path = Gauge(), tmp_path / "gauge.json"
+    for packets in range(1, KEPT + 2):
+        gauge.add(packets * MS)
+        gauge.write(str(path))
+
+    gauges = json.loads(path.read_text())["gauges"]
+
+    assert [one["packets"] for one in gauges] == [2, 3, 4]
+    assert [one["late_max_ns"] for one in gauges] == [2 * MS, 3 * MS, 4 * MS]
+    assert gauges == sorted(gauges, key=lambda one: one["written_ns"])
 
 
 def test_what_usually_passes_is_learned_for_a_rest_of_that_length_and_for_longer_ones() -> None:

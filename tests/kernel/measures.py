@@ -155,9 +155,9 @@ def segments(net: Network) -> dict[str, Any]:
     left = 1_000_000
     while left:
         left -= len(channel.recv(left))
-    before = net.delay_line_statistics()
-    record.wait_until(lambda: net.delay_line_statistics() != before, limit_s=3)
-    return net.delay_line_statistics()
+    before = net.delay_line_gauges()
+    record.wait_until(lambda: net.delay_line_gauges() != before, limit_s=3)
+    return net.delay_line_gauges()[-1]
 
 
 def wire_of_a(net: Network) -> tuple[Wire, tuple[str, ...]]:

@@ -51,9 +51,10 @@ class DelayLine:
         if not answers or self.process.stdout.readline() != b"done\n":
             raise MachineError(f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})")
 
-    def statistics(self) -> dict[str, Any]:
-        """Its newest gauge, empty before the first: written_ns; packets and dropped so far; lateness since the one before."""
-        return record.read_json(self._gauge)
+    def gauges(self) -> list[dict[str, Any]]:
+        """Its last gauges, the newest last: written_ns; packets and dropped so far; lateness since the one before."""
+        found: list[dict[str, Any]] = record.read_json(self._gauge).get("gauges", [])
+        return found
 
     def end(self) -> None:
         """Close its input, which ends it; kill it if it will not."""

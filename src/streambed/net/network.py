@@ -54,9 +54,9 @@ class Network:
         """How the kernel lets the delay line run: "in real time", "with short slices", "as any process"; empty without one."""
         return self._line.scheduled if self._line else ""
 
-    def delay_line_statistics(self) -> dict[str, Any]:
-        """The newest gauge of the delay line; empty before its first, or without one."""
-        return self._line.statistics() if self._line else {}
+    def delay_line_gauges(self) -> list[dict[str, Any]]:
+        """The last gauges of the delay line, the newest last; none before its first, or without one."""
+        return self._line.gauges() if self._line else []
 
     def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
         """Let no packet pass between hosts of different sides: each host drops what comes from the others. Links are left alone."""

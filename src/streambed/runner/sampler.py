@@ -116,13 +116,13 @@ class Sampler:
         yield from ((metric, "machine", value) for metric, value in machine_load())
 
     def _delay_line(self) -> None:
-        """Its gauge, at the time at which it was written, and only once: one that is old says nothing about now."""
-        gauge = dict(self._world.network.delay_line_statistics())
-        written_ns = gauge.pop("written_ns", 0)
-        if written_ns > self._gauge_ns:
-            self._gauge_ns = written_ns
-            for key, value in gauge.items():
-                self._table.append(written_ns, f"delay_line_{key}", "delay line", value)
+        """Each of its gauges once, at the time at which it was written: one that is old says nothing about now."""
+        for gauge in self._world.network.delay_line_gauges():
+            written_ns = gauge.pop("written_ns")
+            if written_ns > self._gauge_ns:
+                self._gauge_ns = written_ns
+                for key, value in gauge.items():
+                    self._table.append(written_ns, f"delay_line_{key}", "delay line", value)
 
     def _batches(self) -> None:
         for job in self._components:

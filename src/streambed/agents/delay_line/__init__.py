@@ -15,5 +15,6 @@ Its file says {"gauge": path, "seed": number, "queues": [queue, …]}, and each 
     reorder, duplicate, corrupt       shares: sent at once, sent twice, sent with one bit turned over
 
 It writes "ready …" once, and how it is scheduled; takes lines with the keys of a queue, writes "done" when that holds, and ends with
-its input. Each second the gauge gets {"packets", "dropped"} so far, and {"late_mean_ns", "late_max_ns", "late_packets"} of that second.
+its input. Each second the gauge gets {"packets", "dropped"} so far, and {"late_mean_ns", "late_max_ns", "late_packets"} of that second;
+the last three of these are there, so that none is missed by whoever looks each second.
 """

@@ -7,6 +7,8 @@ import os
 import time
 
 EVERY_S = 1.0
+KEPT = 3
+"""Whoever looks each second, too, now and then comes before one second's gauge and after the next one's."""
 LATE_NS = 1_000_000
 """A packet let go later than this counts as late."""
 
@@ -18,6 +20,7 @@ class Gauge:
         self.packets = 0
         self.dropped = 0
         self._count = self._sum_ns = self._max_ns = self._late = 0
+        self._last: list[dict[str, int]] = []
 
     def add(self, late_ns: int, packets: int = 1) -> None:
         """So many packets were let go, so long after they were due."""
@@ -46,6 +49,11 @@ class Gauge:
         """Write it for ever; in a thread of its own, because a disk may take its time."""
         while True:
             time.sleep(EVERY_S)
-            with open(f"{path}.part", "w") as file:
-                json.dump({"written_ns": time.monotonic_ns(), **self.read()}, file)
-            os.replace(f"{path}.part", path)
+            self.write(path)
+
+    def write(self, path: str) -> None:
+        """The gauge and those before it."""
+        self._last = [*self._last, {"written_ns": time.monotonic_ns(), **self.read()}][-KEPT:]
+        with open(f"{path}.part", "w") as file:
+            json.dump({"gauges": self._last}, file)
+        os.replace(f"{path}.part", path)
