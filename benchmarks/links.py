@@ -404,8 +404,9 @@ def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
     with network(plan_of(name), Path(folder)) as net:
         found = MEASURES[name](net, Extent(quick == "True"))
         time.sleep(1.1)  # The gauge is written each second.
-        late_mean_ns = [gauge["late_mean_ns"] for gauge in net.delay_line_gauges()][-1:]
-        say(found | {"delay_line": net.delay_line_runs, "late_mean_us": sum(late_mean_ns) / 1e3})
+        gauges = net.delay_line_gauges()
+        late_mean_ns = gauges[-1]["late_mean_ns"] if gauges else 0
+        say(found | {"delay_line": net.delay_line_runs, "late_mean_us": late_mean_ns / 1e3})
 
 
 def measured(quick: bool, as_user: bool) -> dict[str, Any]:
@@ -414,7 +415,7 @@ def measured(quick: bool, as_user: bool) -> dict[str, Any]:
 
     found: dict[str, Any] = {}
     for name in MEASURES:
-        one = calmest(lambda _, name=name: in_turn(name, quick, as_user), enough=CALM_SHARE, tries=TRIES)  # type: ignore[misc]
+        one = calmest(lambda _, name=name: in_turn(name, quick, as_user), enough=CALM_SHARE, tries=TRIES)
         said = json.dumps({**one.found, "stolen_share": one.stolen_share})
         print(f"{'as a user' if as_user else 'as root'}: {name}: {said}", flush=True)
         found |= one.found

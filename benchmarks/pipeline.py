@@ -10,7 +10,7 @@ to its last batch's end, without Spark's start. Then records come at a steady ra
 duplicates. At half of that rate a record's time from its creation to the end of the batch that has it in the store is taken. One broker,
 the job, and what produces share this machine. What is measured while its hypervisor takes processors away is measured once
 more; `stolen_share` is the most that it took from what counts. The last line is one JSON object. It takes about nine minutes, with
---quick three, and twice as long if the machine is not calm.
+--quick two; longer on a machine that is not calm.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 NAP_S = 0.002
 LATE_S = 0.02
-"""So late is a thread woken on a machine that is held up; on a quiet one it is a tenth of that."""
+"""So late is a thread woken on a machine that is held up."""
 CALM_S = 1.0
 PATIENCE_S = 20.0
 ATTEMPTS = 3
@@ -42,16 +42,18 @@ class Pulse(threading.Thread):
         self.join()
 
 
-def again_if_held_up(test: Callable[[], object]) -> None:
-    """Run it; if it fails while the machine is held up, up to two times more. What fails in calm fails at once."""
-    for left in reversed(range(ATTEMPTS)):
+def again_if_held_up(test: Callable[[], object]) -> list[str]:
+    """Run it; if it fails while the machine is held up, up to two times more. What fails in calm fails at once. Gives earlier failures."""
+    failed: list[str] = []
+    while True:
         with Pulse() as pulse:
             try:
                 test()
-                return
-            except Exception:
-                if not left or not pulse.held_up:
+                return failed
+            except Exception as error:
+                if len(failed) == ATTEMPTS - 1 or not pulse.held_up:
                     raise
+                failed.append(f"woken {pulse.latest_s * 1000:.0f} ms late: {str(error).partition(chr(10))[0]}")
         wait_for_calm()
 
 

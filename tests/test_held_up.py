@@ -31,9 +31,23 @@ def test_what_fails_is_tried_again_only_while_the_machine_is_held_up(is_held_up:
 def test_what_holds_is_measured_once(is_held_up: bool) -> None:
     tried: list[str] = []
 
-    again_if_held_up(lambda: tried.append("once"))
+    assert again_if_held_up(lambda: tried.append("once")) == []
 
     assert tried == ["once"]
+
+
+def test_what_failed_before_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pulse, "held_up", True)
+    monkeypatch.setattr(held_up, "wait_for_calm", lambda: None)
+    results = iter([AssertionError("7 < 9\nand more"), None])
+
+    def fail_once() -> None:
+        if error := next(results):
+            raise error
+
+    (told,) = again_if_held_up(fail_once)
+
+    assert told.startswith("woken ") and told.endswith(" ms late: 7 < 9")
 
 
 def test_whoever_is_woken_late_was_held_up(monkeypatch: pytest.MonkeyPatch) -> None:

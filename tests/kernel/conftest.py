@@ -18,6 +18,7 @@ from boxes import Measure, run_box  # noqa: E402
 from netem_machine import NetemMachine  # noqa: E402
 
 NETEM = pytest.StashKey[NetemMachine]()
+AGAIN = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture
@@ -27,6 +28,7 @@ def measure(tmp_path: Path) -> Measure:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the machine boot while the tests before those that need it run: that takes a minute, but one core alone."""
+    session.config.stash[AGAIN] = []
     if not session.config.option.collectonly and any(map(needs_netem, session.items)) and not netem_machine.lacks():
         booting = ExitStack()
         session.config.add_cleanup(booting.close)
@@ -69,5 +71,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if "measure" not in pyfuncitem.fixturenames:
         return None
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    held_up.again_if_held_up(lambda: pyfuncitem.obj(**given))
+    failed = held_up.again_if_held_up(lambda: pyfuncitem.obj(**given))
+    pyfuncitem.config.stash[AGAIN] += [f"{pyfuncitem.nodeid}: {reason}" for reason in failed]
     return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Whoever reads the result is told what was measured again, and why."""
+    for line in config.stash.get(AGAIN, []):
+        terminalreporter.write_line(f"MEASURED AGAIN {line}")
