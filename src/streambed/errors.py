@@ -8,6 +8,7 @@ StreambedError
     ├── MissingError         something that set-up provides is not there; names the command
     ├── MachineError         this machine cannot emulate what was declared
     ├── ProcessError         a process died or never became ready; carries its last lines
+    ├── FormatError          a file of a run does not hold what it should
     └── StoreError           a store does not answer
 """
 
@@ -49,6 +50,10 @@ class ProcessError(WorldError):
     """A process died, or did not become ready in time."""
 
 
+class FormatError(WorldError):
+    """A file of a run does not hold what it should."""
+
+
 class QueryError(UsageError):
     """A store answered, and refused what it was asked."""
 
@@ -63,6 +68,10 @@ class Problem:
 
     key: str
     says: str
+    about: frozenset[str] = frozenset()
+    """The components that it is about, beside the one that its key is in: those that were looked for."""
+    code: str = ""
+    """What it is, for programs: "missing_key", "unknown_key", "unknown_name", … Empty if no program asks."""
     line: int = 0
     column: int = 0
     option: str = ""

@@ -1,0 +1,358 @@
+"""Everything that can happen in a run, one frozen dataclass each.
+
+`history/events.jsonl` holds one line for each event: its time, its name in EVENTS, and its fields. Sentences about events are
+made where people read them, never here, and nothing is ever read out of a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+PhaseName = Literal["build", "start", "servers", "ready", "load", "heal", "drain", "stop", "destroy"]
+Scalar = bool | int | float | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something happened. `time` is monotonic nanoseconds; it is set when the event is recorded."""
+
+    time: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase(Event):
+    """A phase of the run began."""
+
+    phase: PhaseName
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock(Event):
+    """What the wall clock showed: ties monotonic time to dates."""
+
+    wall_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note(Event):
+    """Something that the user should know about this run. For people only."""
+
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timer:
+    """A setting that decides how long the effects of a fault last."""
+
+    of: str
+    """`kernel`, or the component."""
+    name: str
+    value: Scalar
+    declared: bool
+    """Whether the declaration set it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timers(Event):
+    """The timers of the kernel and of the servers."""
+
+    timers: tuple[Timer, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayLine(Event):
+    """How the delay line is scheduled."""
+
+    runs: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkCalibration:
+    """One direction of a link: what was declared, and what was measured before anything ran."""
+
+    link: str
+    source: str
+    target: str
+    declared_ns: int
+    """The expected mean delay."""
+    measured_ns: int | None
+    """The measured delay, without the cost of sending and receiving; None if no packet arrived."""
+    chance_ns: int = 0
+    """How far the declared jitter alone may shift the measured mean."""
+    probes: int
+    arrived: int
+    loses_all: bool = False
+    """It was declared to carry nothing."""
+    declared_bps: int = 0
+    measured_bps: int | None = None
+    """The measured rate; None if it was not measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated(Event):
+    """A link was calibrated, in both directions."""
+
+    link: str
+    ways: tuple[LinkCalibration, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration(Event):
+    """All links were calibrated."""
+
+    links: int
+    baseline_ns: int
+    """What sending and receiving alone cost."""
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready(Event):
+    """A component is ready."""
+
+    component: str
+    seconds: float
+    """Since the run began to wait for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultEvent(Event):
+    """Something happened to a fault of the declaration."""
+
+    fault: int
+    """Its index in `faults`."""
+    kind: str
+    target: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inject(FaultEvent):
+    """A fault was injected."""
+
+    lasts_ns: int = 0
+    late_ns: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class InjectFailed(FaultEvent):
+    """A fault could not be injected; the run went on without it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heal(FaultEvent):
+    """A fault was healed."""
+
+    late_ns: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealFailed(FaultEvent):
+    """A fault could not be healed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessEvent(Event):
+    """Something happened to a process of the plan."""
+
+    process: str
+    component: str
+    node: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessStarted(ProcessEvent):
+    """A process was started."""
+
+    pid: int = 0
+    incarnation: int = 1
+    """1 at first, one more with each restart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessEnded(ProcessEvent):
+    """A process ended."""
+
+    status: int
+    """The exit status; negative: the signal that killed it."""
+    expected: bool = False
+    """It was told to end, or ended with status 0."""
+    memory_kills: int = 0
+    last_lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderChanged(Event):
+    """Another broker leads a partition. `was` is empty the first time, `now` while nobody leads."""
+
+    component: str
+    topic: str
+    partition: int
+    was: str
+    now: str
+    epoch: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class InSyncChanged(Event):
+    """Other brokers are in sync for a partition."""
+
+    component: str
+    topic: str
+    partition: int
+    was: tuple[str, ...]
+    now: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerChanged(Event):
+    """Another node leads the quorum of controllers. `was` is empty the first time."""
+
+    component: str
+    was: str
+    now: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reroute(Event):
+    """Routes changed because links failed or came back."""
+
+    without: tuple[str, ...]
+    """The links that carry nothing."""
+    nodes: tuple[str, ...]
+    """The nodes whose routes changed."""
+    late_ns: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposed(Event):
+    """A port of a host can be reached from outside the run."""
+
+    node: str
+    target_port: int
+    port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Event):
+    """A job finished a batch."""
+
+    component: str
+    query: str = ""
+    batch: int | None = None
+    """The engine's own number; it comes again if a job is restarted."""
+    start: int
+    end: int
+    rows: int = 0
+    output_rows: int = -1
+    durations_ms: dict[str, float] = field(default_factory=dict)
+    offsets: dict[str, dict[int, tuple[int | None, int]]] = field(default_factory=dict)
+    """The first offset of each topic and partition that it took, and the one past the last."""
+
+
+WaitReason = Literal["behind", "unreadable", "in_flight", "arriving", "running", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """Something that the drain was still waiting for.
+
+    behind      `reader` has not read `records` records of a partition
+    unreadable  nobody could tell where a partition of `topic` ends, or any of it if there is no partition
+    in_flight   the process `reader` has sent `records` records that are not decided; they are on their way to `topics`
+    arriving    `reader` still receives records from a broker that has no positions
+    running     the process `reader` was to end by itself
+    unknown     written by an older version, which kept only `says`
+    """
+
+    reason: WaitReason
+    reader: str = ""
+    topics: tuple[str, ...] = ()
+    partition: int | None = None
+    records: int = 0
+    says: str = ""
+    """For people, where `reason` is unknown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drained(Event):
+    """Every reader caught up after the load."""
+
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrainIncomplete(Event):
+    """The time for the drain was up before every reader had caught up."""
+
+    waits: tuple[Wait, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WitnessIncomplete(Event):
+    """Programs that start after the drain did not end in time."""
+
+    processes: tuple[str, ...] = ()
+    limit_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDamaged(Event):
+    """A table of the history could not be read to its end."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherEvent(Event):
+    """An event of a name that this version does not know."""
+
+    name: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+def _name(kind: type[Event]) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+EVENTS: dict[str, type[Event]] = {
+    _name(kind): kind
+    for kind in (
+        Batch,
+        Calibrated,
+        Calibration,
+        Clock,
+        ControllerChanged,
+        DelayLine,
+        DrainIncomplete,
+        Drained,
+        Exposed,
+        Heal,
+        HealFailed,
+        InSyncChanged,
+        Inject,
+        InjectFailed,
+        LeaderChanged,
+        Note,
+        Phase,
+        ProcessEnded,
+        ProcessStarted,
+        Ready,
+        Reroute,
+        TableDamaged,
+        Timers,
+        WitnessIncomplete,
+    )
+}
+"""Every event by the name that it has in the file."""
+
+
+def event_name(event: Event) -> str:
+    """The name that an event has in the file."""
+    return event.name if isinstance(event, OtherEvent) else _name(type(event))

@@ -1,0 +1,106 @@
+"""What agents report of themselves while they run: one small JSON file each, rewritten twice a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from streambed.record import codec, read_json
+
+Positions = dict[str, dict[int, int]]
+"""The next offset to read, by topic and partition."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gauge:
+    """What every agent reports."""
+
+    METRICS: ClassVar[dict[str, str]] = {}
+    """The fields that are sampled once a second, and the metric that each becomes."""
+
+    ready: bool = False
+    done: bool = False
+    """It has nothing left to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProducerGauge(Gauge):
+    """How far the producers of a process have come."""
+
+    METRICS: ClassVar[dict[str, str]] = {"sent": "sent_total", "acked": "acked_total", "failed": "failed_total"}
+
+    sent: int = 0
+    acked: int = 0
+    failed: int = 0
+    open: int = 0
+    """Sent and not decided."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReaderGauge(Gauge):
+    """How far the consumers of a process, or a sink, have come."""
+
+    METRICS: ClassVar[dict[str, str]] = {"seen": "seen_total", "lag": "lag_records", "lag_s": "lag_s"}
+
+    seen: int = 0
+    lag: int = 0
+    lag_s: float = 0.0
+    positions: Positions = field(default_factory=dict)
+    """Empty if the broker has no offsets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrafficGauge(Gauge):
+    """What a traffic agent has sent and received."""
+
+    METRICS: ClassVar[dict[str, str]] = {
+        "sent_bytes": "traffic_sent_bytes",
+        "sent_packets": "traffic_sent_packets",
+        "missed_packets": "traffic_missed_packets",
+        "received_bytes": "traffic_received_bytes",
+        "received_packets": "traffic_received_packets",
+    }
+
+    sent_bytes: int = 0
+    sent_packets: int = 0
+    missed_packets: int = 0
+    received_bytes: int = 0
+    received_packets: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapturedLink:
+    """What was captured of one link."""
+
+    packets: int = 0
+    lost: int = 0
+    full: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureGauge(Gauge):
+    """What a capture agent has written, by link."""
+
+    links: dict[str, CapturedLink] = field(default_factory=dict)
+
+
+GAUGES: dict[str, type[Gauge]] = {
+    "producer": ProducerGauge,
+    "reader": ReaderGauge,
+    "traffic": TrafficGauge,
+    "capture": CaptureGauge,
+}
+"""Every kind of gauge by the name that it has in the file."""
+
+
+def write_gauge(path: Path, gauge: Gauge) -> None:
+    """Replace an agent's gauge."""
+    name = next(name for name, kind in GAUGES.items() if kind is type(gauge))
+    codec.write_message(path, {"gauge": name, **codec.fields_of(gauge)})
+
+
+def read_gauge(path: Path) -> Gauge | None:
+    """The newest gauge of an agent; None before the first."""
+    plain: dict[str, Any] = read_json(path)
+    return codec.convert(GAUGES[plain["gauge"]], plain) if plain else None
