@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from streambed.errors import WorldError
+from streambed.record.events import Event
+from streambed.record.gauges import Gauge
 
 
 class FakeProcess:
@@ -15,8 +17,11 @@ class FakeProcess:
     def __init__(self, name: str) -> None:
         self.name = name
         self.alive = True
-
         self.paused = False
+        self.log = Path(f"{name}.log")
+
+    def last_lines(self) -> list[str]:
+        return []
 
     def strike(self) -> Callable[[], None]:
         self.alive = False
@@ -55,8 +60,8 @@ class FakeWorld:
         self.wires: dict[frozenset[str], FakeWire] = {}
         self.roles: dict[str, str] = {}
         self.separated: list[Sequence[Sequence[str]]] = []
-        self.gauges: dict[str, dict[str, Any]] = {}
-        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.gauges: dict[str, Gauge] = {}
+        self.events: list[Event] = []
         self.kept: dict[str, Any] = {}
 
     def find(self, target: str) -> FakeProcess:
@@ -83,14 +88,14 @@ class FakeWorld:
     def call(self, node: str, function: Callable[[], Any]) -> Any:
         return function()
 
-    def gauge(self, component: str) -> dict[str, Any]:
-        return self.gauges.get(component, {})
+    def gauge(self, process: str) -> Gauge | None:
+        return self.gauges.get(process)
 
     def keep(self, key: str, make: Callable[[], Any]) -> Any:
         return self.kept.setdefault(key, make()) if key not in self.kept else self.kept[key]
 
-    def record(self, event: str, **fields: Any) -> None:
-        self.events.append((event, fields))
+    def record(self, event: Event) -> None:
+        self.events.append(event)
 
     def links_changed(self) -> None:
         """Nobody wants to know."""

@@ -12,7 +12,11 @@ from typing import Any
 import polars as pl
 
 from streambed import tables
-from streambed.history import WITNESS, Event, History, Ledger, empty
+from streambed.history import History, Ledger, empty
+from streambed.kinds.cast import components_of
+from streambed.plan import WITNESS
+from streambed.record import codec
+from streambed.record.events import EVENTS, Batch, DrainIncomplete, Event, Heal, Inject, Wait
 
 WALL_NS = 1_700_000_000_000_000_000
 """What a wall clock showed when the run began."""
@@ -69,25 +73,37 @@ def output(topic: str, *, offset: int, written: float, at: float, by: str = "rea
 
 
 def event(at: float, name: str, /, **fields: Any) -> Event:
-    return Event(ns(at), name, fields)
+    """An event by the name that it has in the file."""
+    fields.setdefault("process", fields.get("component", ""))
+    return codec.convert(EVENTS[name], {"time": ns(at), **codec.fields_of(fields)})
 
 
-def batch(component: str, start: float, end: float, **offsets: tuple[int, int] | dict[str, tuple[int, int]]) -> Event:
-    """A micro-batch that took offsets of topics: `lines=(0, 5)` of partition 0, or `lines={"1": (0, 5)}`."""
-    taken = {topic: found if isinstance(found, dict) else {"0": found} for topic, found in offsets.items()}
-    return event(end, "batch", component=component, query="query", batch=0, start=ns(start), end=ns(end), offsets=taken)
+def batch(component: str, start: float, end: float, **offsets: tuple[int, int] | dict[int, tuple[int, int]]) -> Batch:
+    """A micro-batch that took offsets of topics: `lines=(0, 5)` of partition 0, or `lines={1: (0, 5)}`."""
+    taken = {topic: found if isinstance(found, dict) else {0: found} for topic, found in offsets.items()}
+    return Batch(time=ns(end), component=component, query="query", batch=0, start=ns(start), end=ns(end), offsets=taken)
 
 
 def inject(at: float, kind: str, target: str = "", *, fault: int = 0) -> Event:
-    return event(at, "inject", fault=fault, kind=kind, target=target)
+    return Inject(time=ns(at), fault=fault, kind=kind, target=target)
 
 
 def heal(at: float, kind: str, target: str = "", *, fault: int = 0) -> Event:
-    return event(at, "heal", fault=fault, kind=kind, target=target)
+    return Heal(time=ns(at), fault=fault, kind=kind, target=target)
 
 
-def undrained(*waits: str) -> Event:
-    return event(200, "drain_incomplete", waits=list(waits))
+def undrained(*waits: Wait) -> Event:
+    return DrainIncomplete(time=ns(200), waits=waits)
+
+
+def behind(reader: str, topic: str = "lines", *, partition: int | None = 0, records: int = 1) -> Wait:
+    """A reader that has not read a partition to its end."""
+    return Wait(reason="behind", reader=reader, topics=(topic,), partition=partition, records=records)
+
+
+def unreadable(topic: str, partition: int | None = None) -> Wait:
+    """A topic, or a partition of it, whose end nobody could tell."""
+    return Wait(reason="unreadable", topics=(topic,), partition=partition)
 
 
 def history_of(
@@ -98,14 +114,22 @@ def history_of(
     events = [event(0, "clock", wall_ns=WALL_NS), event(0, "phase", phase="load"), *(one for one in flat if isinstance(one, Event))]
     if not broken:
         events.append(event(190, "phase", phase="drain"))
-        events += [] if any(one.event == "drain_incomplete" for one in events) else [event(200, "drained", seconds=10)]
+        events += [] if any(isinstance(one, DrainIncomplete) for one in events) else [event(200, "drained", seconds=10)]
     sent_rows = [one.row for one in flat if isinstance(one, Sent)]
     seen_rows = [one.row for one in flat if isinstance(one, Seen)]
+    declaration = {"components": whole(components or {})}
     return History(
         events=tuple(sorted(events, key=lambda one: one.time)),
         ledger=Ledger(sent=_table(sent_rows, tables.SENT), seen=_table(seen_rows, tables.SEEN)),
-        declaration={"components": components or {}},
+        declaration=declaration,
+        components=components_of(declaration),
     )
+
+
+def whole(components: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Components with the keys that their kinds must have and no test is about."""
+    needed = {"spark_job": {"job": "job.py"}, "sink": {"store": "store", "table": "records"}}
+    return {name: {**needed.get(body["kind"], {}), **body} for name, body in components.items()}
 
 
 def _table(rows: list[tuple[Any, ...]], schema: Any) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import polars as pl
 from histories import event, ns
 
 from streambed import tables
-from streambed.calibrated import Calibrated
+from streambed.record.calibration import LinkCalibration
 from streambed.fidelity import fidelity
 from streambed.history import History, empty
 
@@ -13,7 +13,7 @@ MS = 1_000_000
 
 def way(*, declared_ms=20.0, measured_ms=20.1, arrived=10, **more):
     measured_ns = None if measured_ms is None else round(measured_ms * MS)
-    return Calibrated(
+    return LinkCalibration(
         link="edge – core",
         source="edge",
         target="core",

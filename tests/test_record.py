@@ -2,7 +2,9 @@ import subprocess
 
 import pyarrow as pa
 
-from streambed.record import Events, now_ns, read_events, wait_for_an_end, wait_until
+from streambed.record import now_ns, wait_for_an_end, wait_until
+from streambed.record.event_log import EventLog, read_events
+from streambed.record.events import Phase
 from streambed.tables import SAMPLES, Table, column, read_table
 
 
@@ -45,15 +47,18 @@ def test_an_empty_file_is_an_empty_table(tmp_path):
 
 
 def test_events_are_kept_line_by_line_and_half_a_line_is_left_out(tmp_path):
-    events = Events(tmp_path / "events.jsonl")
-    events.record("phase", phase="load")
+    path = tmp_path / "history" / "events.jsonl"
+    path.parent.mkdir()
+    events = EventLog(path)
+    events.record(Phase(phase="load"))
     events.close()
-    with (tmp_path / "events.jsonl").open("a") as file:
+    with path.open("a") as file:
         file.write('{"time": 5, "ev')
 
-    (event,) = read_events(tmp_path / "events.jsonl")
+    (event,) = read_events(tmp_path)
 
-    assert (event["event"], event["phase"]) == ("phase", "load")
+    assert event == Phase(time=event.time, phase="load")
+    assert 0 < event.time <= now_ns()
 
 
 def test_waiting_ends_at_its_limit():

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambed.history import History
-from streambed.kinds.checks.readers import topics_in
+from streambed.kinds.components.engine import engines_among
+from streambed.kinds.evidence.readers import topics_of
 from streambed.measures import Measure, NotTaken, Observed
 from streambed.statistics import Difference, difference_of
 
@@ -90,7 +91,7 @@ def common_measures(a: History, b: History) -> Iterator[tuple[str, Measure]]:
     for of in _both(_readers(a), _readers(b)):
         yield f"median latency of {of}", Measure(latency=of, statistic="p50")
         yield f"p99 latency of {of}", Measure(latency=of, statistic="p99")
-    for of in _both(a.components("consumer", "sink"), b.components("consumer", "sink")):
+    for of in _both(_consumers(a), _consumers(b)):
         yield f"throughput of {of}", Measure(throughput=of)
     for topic in _both(_topics(a), _topics(b)):
         yield f"number of lost records of {topic}", Measure(lost=topic)
@@ -106,14 +107,20 @@ def _both(a: Any, b: Any) -> list[str]:
 def _readers(history: History) -> list[str]:
     """Consumers of what producers wrote, and Spark jobs that say what they read and write."""
     written = set(_topics(history))
-    consumers = [name for name, found in history.components("consumer", "sink").items() if written & {*topics_in(found["reads"])}]
-    jobs = [name for name, found in history.components("spark_job").items() if found.get("reads") and found.get("writes")]
-    return [*consumers, *jobs]
+    consumers = [name for name in _consumers(history) if written & set(topics_of(history.components[name]))]
+    engines = engines_among(history.components)
+    return [*consumers, *(name for name, engine in engines.items() if engine.reads and engine.writes)]
+
+
+def _consumers(history: History) -> list[str]:
+    """Components with consumer groups."""
+    return [name for name, component in history.components.items() if any(reader.group for reader in component.readers)]
 
 
 def _topics(history: History) -> list[str]:
     """Topics that a producer wrote: only of these is known what was acknowledged."""
-    return list(dict.fromkeys(topic for found in history.components("producer").values() for topic in topics_in(found["writes"])))
+    producers = [component for component in history.components.values() if not component.as_engine]
+    return list(dict.fromkeys(topic for producer in producers for topic in producer.topics_written))
 
 
 def _processes(history: History) -> list[str]:

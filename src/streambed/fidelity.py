@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from streambed.calibrated import Calibrated, bound_ns
 from streambed.history import History
+from streambed.record.calibration import LinkCalibration, bound_ns
+from streambed.record.events import Calibrated, Calibration, Phase
 from streambed.units import clock, shown
 
 Reason = Literal["wrong", "late", "held up", "silent", "stolen", "stalled"]
@@ -76,12 +77,12 @@ class Doubt:
     only_slower: bool = True
 
 
-def calibrations(history: History) -> list[Calibrated]:
-    """Every way of every link as it was measured."""
-    return [Calibrated(**way) for event in history.of("calibrated") for way in event.fields["ways"]]
+def calibrations(history: History) -> list[LinkCalibration]:
+    """Every direction of every link as it was measured."""
+    return [way for event in history.of(Calibrated) for way in event.ways]
 
 
-def least_delay_ns(ways: Iterable[Calibrated]) -> int:
+def least_delay_ns(ways: Iterable[LinkCalibration]) -> int:
     """The shortest delay that is declared; zero if none is."""
     return min((way.declared_ns for way in ways if way.declared_ns), default=0)
 
@@ -89,7 +90,7 @@ def least_delay_ns(ways: Iterable[Calibrated]) -> int:
 def fidelity(history: History) -> Fidelity:
     """Judge a run: from the start of its load until it stopped."""
     window = judged(history)
-    if not window or not history.of("calibration"):
+    if not window or not history.of(Calibration):
         why = "the load never began" if not window else "its links were not calibrated"
         return Fidelity(believable=False, says=f"nobody knows how well links did: {why}")
     ways = calibrations(history)
@@ -117,14 +118,14 @@ def judged(history: History) -> tuple[int, int] | None:
     """From the start of the load until the run stopped, or its last event; None if there was no load."""
     if history.load_ns is None:
         return None
-    stops = (event.time for event in history.of("phase") if event.fields["phase"] == "stop")
+    stops = (event.time for event in history.of(Phase) if event.phase == "stop")
     return history.load_ns, next(stops, history.events[-1].time)
 
 
-def doubts(history: History, ways: list[Calibrated]) -> Iterator[Doubt]:
+def doubts(history: History, ways: list[LinkCalibration]) -> Iterator[Doubt]:
     """All that speaks against a run, whenever it was."""
     always = history.start_ns, history.events[-1].time + SECOND_NS
-    yield from (Doubt(*always, "wrong", 0, way.wrong, way.only_slower) for way in ways if way.wrong)
+    yield from (Doubt(*always, "wrong", 0, way.text, way.only_slower) for way in ways if way.wrong)
     delay_ns = least_delay_ns(ways)
     for since, time, mean_ns, max_ns in _steps(history, "delay_line_late_mean_ns", "delay_line_late_max_ns"):
         if mean_ns > bound_ns(delay_ns):

@@ -6,29 +6,25 @@ Checks and reports read it; nothing here runs anything. All times are monotonic 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
 import pyarrow as pa
 
 from streambed import record, tables
+from streambed.record.event_log import read_events
+from streambed.record.events import Event, Phase
+
+if TYPE_CHECKING:
+    from streambed.kinds.components.component import Component
+
+Happened = TypeVar("Happened", bound=Event)
 
 Answer = Literal["holds", "fails", "unknown"]
-WITNESS = "witness"
-"""The consumer that reads checked topics back from their start after the drain."""
 TABLES = {"samples": tables.SAMPLES, "sent": tables.SENT, "seen": tables.SEEN, "kept": tables.KEPT}
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something happened."""
-
-    time: int
-    event: str
-    fields: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +43,12 @@ class History:
     samples: pl.DataFrame = field(default_factory=lambda: empty(tables.SAMPLES))
     ledger: Ledger = field(default_factory=lambda: Ledger(sent=empty(tables.SENT), seen=empty(tables.SEEN)))
     declaration: dict[str, Any] = field(default_factory=dict)
+    components: Mapping[str, Component] = field(default_factory=dict)
+    """The declared components by name: `kinds.cast.history_at` fills them in."""
 
-    def of(self, *kinds: str) -> list[Event]:
+    def of(self, *kinds: type[Happened]) -> list[Happened]:
         """The events of these kinds, in order."""
-        return [event for event in self.events if event.event in kinds]
+        return [event for event in self.events if isinstance(event, kinds)]
 
     @property
     def start_ns(self) -> int:
@@ -60,15 +58,11 @@ class History:
     @property
     def load_ns(self) -> int | None:
         """When the load began; None if it never did."""
-        return next((event.time for event in self.of("phase") if event.fields["phase"] == "load"), None)
+        return next((event.time for event in self.of(Phase) if event.phase == "load"), None)
 
     def seconds(self, time_ns: int) -> float:
         """A time as seconds since the run began."""
         return (time_ns - self.start_ns) / 1e9
-
-    def components(self, *kinds: str) -> dict[str, dict[str, Any]]:
-        """The declared components of some kinds, by name."""
-        return {name: found for name, found in self.declaration.get("components", {}).items() if found["kind"] in kinds}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +109,8 @@ def frame(table: pa.Table) -> pl.DataFrame:
 def read(directory: Path) -> History:
     """The history that a run directory keeps, however the run ended."""
     folder = directory / "history"
-    events = tuple(Event(line.pop("time"), line.pop("event"), line) for line in record.read_events(folder / record.EVENTS))
     return History(
-        events=events,
+        events=read_events(directory),
         samples=_table(folder, "samples", tables.SAMPLES),
         ledger=Ledger(sent=_table(folder, "sent", tables.SENT), seen=_table(folder, "seen", tables.SEEN)),
         declaration=record.read_json(directory / "plan.json").get("declaration", {}),

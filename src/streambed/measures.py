@@ -16,10 +16,11 @@ from pydantic import model_validator
 from streambed.errors import Problem, suggestion
 from streambed.history import History
 from streambed.kinds.checks import Latency, NoLoss
-from streambed.kinds.checks.latency import journeys
 from streambed.kinds.checks.no_loss import acked_records
-from streambed.kinds.checks.readers import IDENTITY, of_component
 from streambed.kinds.declaring import declared
+from streambed.kinds.evidence.journeys import journeys
+from streambed.kinds.evidence.readers import IDENTITY, of_component
+from streambed.record.events import Batch, Phase, Ready
 from streambed.statistics import Numbers, Observations, Statistic, reduced
 from streambed.units import Duration
 
@@ -108,18 +109,22 @@ def _problems(kind: str, of: str, components: Mapping[str, Any]) -> list[Problem
         return Latency(of=of, max=Duration(1)).problems(components)
     if kind == "lost":
         return NoLoss(topic=of).problems(components)
-    able = ("consumer", "sink", "spark_job", "producer") if kind == "throughput" else ()
-    names = [name for name, found in components.items() if not able or found.kind in able]
+    names = [name for name, component in components.items() if kind != "throughput" or passes_records(component)]
     extra = {"ready": ("all",), "cpu": OURS}.get(kind, ())
     if (of.partition("/")[0] if kind == "cpu" else of) in (*names, *extra):
         return []
-    noun = "consumer, sink, Spark job or producer" if able else "component"
+    noun = "consumer, sink, Spark job or producer" if kind == "throughput" else "component"
     return [Problem(key=kind, says=f"no {noun} is called '{of}'. {suggestion(of, [*names, *extra])}")]
+
+
+def passes_records(component: Any) -> bool:
+    """Whether records pass a component, so that it has a throughput."""
+    return bool(component.readers or component.topics_written or component.as_engine)
 
 
 def load_span(history: History, warm_up_ns: int = 0) -> tuple[int, int]:
     """When the load began, its warm-up left out, and when it ended."""
-    phases = [(event.fields["phase"], event.time) for event in history.of("phase")]
+    phases = [(event.phase, event.time) for event in history.of(Phase)]
     end = next((time for phase, time in phases if phase in ("heal", "drain")), None)
     if history.load_ns is None or end is None:
         raise NotTaken("the run ended before its load did")
@@ -148,11 +153,11 @@ def throughputs(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Nu
 
 def _passed(history: History, of: str) -> tuple[Numbers, Numbers]:
     """When records passed a consumer, a job or a producer, and how many each time."""
-    if of in history.components("spark_job"):
-        batches = [event.fields for event in history.of("batch") if event.fields["component"] == of]
-        found = [[batch["end"] for batch in batches], [batch["rows"] for batch in batches]]
-        return np.array(found[0], dtype=np.float64), np.array(found[1], dtype=np.float64)
-    if of in history.components("producer"):
+    component = history.components.get(of)
+    if component and component.as_engine and (batches := [batch for batch in history.of(Batch) if batch.component == of]):
+        ends = np.array([batch.end for batch in batches], dtype=np.float64)
+        return ends, np.array([batch.rows for batch in batches], dtype=np.float64)
+    if component and component.topics_written and not component.as_engine:
         times = history.ledger.sent.filter(of_component("producer", of))["acked"].drop_nulls()
     else:
         times = history.ledger.seen.filter(of_component("consumer", of))["seen"]
@@ -171,7 +176,7 @@ def losses(history: History, topic: str, warm_up_ns: int) -> tuple[Numbers, Numb
 
 def readiness(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]:
     """How long the run took until a component was ready, or until the load began."""
-    ready = {event.fields["component"]: event.time for event in history.of("ready")}
+    ready = {event.component: event.time for event in history.of(Ready)}
     time = history.load_ns if of == "all" else ready.get(of)
     if time is None:
         raise NotTaken("the load never began" if of == "all" else f"{of} was never ready")

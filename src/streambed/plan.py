@@ -20,6 +20,8 @@ Distribution = Literal["uniform", "normal", "pareto", "samples"]
 
 DOMAIN = "streambed"
 """Every node is also known as NAME.streambed."""
+WITNESS = "witness"
+"""The consumer that reads checked topics back from their start after the drain."""
 CAPTURE = "capture"
 """The processes that write what passes links belong to it; no component may be called so."""
 SHORTEST_DELAY_NS = 100_000

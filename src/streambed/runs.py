@@ -7,19 +7,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import polars as pl
-from pydantic import TypeAdapter
 
 from streambed import history, plan
 from streambed.errors import QueryError, UsageError, WorldError, suggestion
 from streambed.fidelity import Fidelity, Span, fidelity
 from streambed.history import History, Ledger, Verdict
-from streambed.kinds.checks import CHECKS
+from streambed.kinds.cast import components_of, revive
+from streambed.kinds.check_table import CHECKS
 from streambed.kinds.checks.check import Check
-from streambed.kinds.checks.course import doubted
+from streambed.kinds.evidence.course import doubted
 from streambed.record import read_json, write_whole
 from streambed.status import State, state_of
 
@@ -57,7 +57,11 @@ class Run:
 
     def history(self) -> History:
         """All that it recorded."""
-        return history.read(self.directory)
+        return history_at(self.directory)
+
+    def checks(self) -> list[Check]:
+        """The checks that it declares."""
+        return [revive(CHECKS, check) for check in self.plan.declaration.get("checks", ())]
 
     def samples(self) -> pl.DataFrame:
         """What was measured: time, metric, of, value."""
@@ -101,11 +105,9 @@ class Run:
 
     def named_verdicts(self) -> dict[str, Verdict]:
         """The verdicts, judged now if they never were, by kind and by what each is about: no_loss:lines, latency:reader."""
-        asked = self.plan.declaration.get("checks", [])
         found: dict[str, Verdict] = {}
-        for check, verdict in zip(asked, self.verdicts() or self.check(), strict=True):
-            about = next((value for key, value in check.items() if key != "kind" and isinstance(value, str)), "")
-            name = f"{verdict.check}:{about}" if about else verdict.check
+        for check, verdict in zip(self.checks(), self.verdicts() or self.check(), strict=True):
+            name = f"{verdict.check}:{check.about}" if check.about else verdict.check
             same = sum(other.partition("#")[0] == name for other in found)
             found[f"{name}#{same + 1}" if same else name] = verdict
         return found
@@ -128,13 +130,16 @@ class Run:
     def check(self) -> list[Verdict]:
         """Judge it, without running it, and keep the verdicts, and how well its links did."""
         recorded = self.history()
-        checks: list[Check] = [
-            TypeAdapter(CHECKS[asked["kind"]]).validate_python(asked) for asked in recorded.declaration.get("checks", [])
-        ]
-        verdicts = [doubted(check.judge(recorded), recorded) for check in checks]
+        verdicts = [doubted(check.judge(recorded), recorded) for check in self.checks()]
         write_whole(self._judged, json.dumps([asdict(verdict) for verdict in verdicts], default=str, indent=1))
         write_whole(self._measured, json.dumps(asdict(fidelity(recorded)), indent=1))
         return verdicts
+
+
+def history_at(directory: Path) -> History:
+    """All that a run's folder keeps, with the components that it declares."""
+    recorded = history.read(directory)
+    return replace(recorded, components=components_of(recorded.declaration))
 
 
 def every(into: Path = RUNS) -> list[Run]:

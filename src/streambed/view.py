@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,23 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from streambed.kinds.cast import components_of
+from streambed.kinds.components.broker import brokers_among
 from streambed.plan import Plan
 from streambed.record import EVENTS, now_ns, read_json
+from streambed.record.event_log import event_of
+from streambed.record.events import Event, Phase
 from streambed.runner.process import file_name
 from streambed.runs import Run
+from streambed.wording import line_about
 
-HIDDEN = ("clock", "batch", "calibrated", "calibration", "delay_line", "in_sync_changed", "process_started", "timers")
 RATE_NS_MIN = 900_000_000
 
 
 def headline(plan: Plan) -> str:
     """The experiment in one line."""
     hosts = sum(not node.switch for node in plan.nodes)
-    brokers = sum(len(found["nodes"]) for found in plan.declaration["components"].values() if found["kind"] == "kafka")
+    brokers = sum(len(broker.nodes) for broker in brokers_among(components_of(plan.declaration)).values())
     faults = len(plan.declaration["faults"])
     parts = [
         *(["outside any box"] if plan.outside else [_count(hosts, "host"), _count(brokers, "broker")]),
@@ -62,7 +65,7 @@ class Happenings:
         self._plan = plan
         directory = Path(plan.directory)
         self._events = Growing(directory / "history" / EVENTS)
-        shown = [name for name, found in plan.declaration["components"].items() if found.get("show")]
+        shown = [name for name, component in components_of(plan.declaration).items() if component.shows_output]
         self._shown = {name: Growing(directory / "logs" / f"{file_name(name)}.log") for name in shown}
         self._start_ns: int | None = None
         self.phase = "build"
@@ -71,44 +74,22 @@ class Happenings:
         """The lines of what happened since the last call."""
         yield from self._said()
         for event in self._unread():
-            self._start_ns = self._start_ns or event["time"]
-            kind = event["event"]
-            if kind == "phase":
-                self.phase = event["phase"]
-            if kind not in HIDDEN and event.get("was") != "":  # Whoever was first to lead did not take over.
-                yield f"{clock(event['time'] - self._start_ns)} {self._line(kind, event)}"
+            self._start_ns = self._start_ns or event.time
+            if isinstance(event, Phase):
+                self.phase = event.phase
+                line = f"{event.phase:<8} {self._about(event.phase)}".rstrip()
+            else:
+                line = line_about(event)
+            if line:
+                yield f"{clock(event.time - self._start_ns)} {line}"
 
-    def _unread(self) -> Iterator[dict[str, Any]]:
-        return map(json.loads, self._events.new())
+    def _unread(self) -> Iterator[Event]:
+        return map(event_of, self._events.new())
 
     def _said(self) -> Iterator[str]:
         """What programs printed whose output is to be shown."""
         for name, log in self._shown.items():
             yield from (f"{name} | {line.decode(errors='replace')}" for line in log.new())
-
-    def _line(self, kind: str, event: dict[str, Any]) -> str:
-        if kind == "phase":
-            return f"{event['phase']:<8} {self._about(event['phase'])}".rstrip()
-        if kind == "ready":
-            return f"{'ready':<8} {event['component']} after {event['seconds']:.1f} s"
-        if kind == "inject":
-            return f"{'inject':<8} {event['kind']} {event['target']}, {event['lasts_ns'] / 1e9:g} s"
-        if kind == "inject_failed":
-            return f"{'inject':<8} {event['kind']} {event['target']}: FAILED, {event['reason']}"
-        if kind in ("heal", "heal_failed"):
-            return f"{'heal':<8} {event['kind']} {event['target']}{': FAILED, ' + event['reason'] if kind == 'heal_failed' else ''}"
-        if kind == "reroute":
-            return f"{'reroute':<8} {_rerouted(event)}"
-        if kind == "process_ended":
-            memory = ", KILLED FOR MEMORY" if event.get("memory_kills") else ""
-            return f"{'ended':<8} {event['process']}, status {event['status']}{'' if event['expected'] else ', unexpectedly'}{memory}"
-        if kind == "drained":
-            return f"{'drained':<8} every reader caught up in {event['seconds']:.1f} s"
-        if kind == "drain_incomplete":
-            return f"{'drain':<8} INCOMPLETE: {'; '.join(event['waits'])}"
-        if kind in ("leader_changed", "controller_changed"):
-            return f"{'kafka':<8} {_led(event)}"
-        return f"{kind:<8} {event.get('says', '')}".rstrip()
 
     def _about(self, phase: str) -> str:
         if phase == "build":
@@ -122,16 +103,6 @@ class Happenings:
             "ready": "waiting for jobs and clients",
             "load": f"for {self._plan.duration_ns / 1e9:g} s",
         }.get(phase, "")
-
-
-def _led(event: dict[str, Any]) -> str:
-    what = f"{event['topic']}/{event['partition']}" if "topic" in event else "the controllers"
-    return f"{what} led by {event['is'] or 'nobody'}, before by {event['was']}"
-
-
-def _rerouted(event: dict[str, Any]) -> str:
-    around = f"around {', '.join(event['without'])}" if event["without"] else "back: every link carries packets again"
-    return f"{around}; {_count(len(event['nodes']), 'node')} changed"
 
 
 def clock(elapsed_ns: int) -> str:
@@ -151,7 +122,7 @@ class Flow:
 
     def __init__(self, run: Run, plan: Plan) -> None:
         self._run = run
-        flowing = [name for name, found in plan.declaration["components"].items() if found["kind"] in ("producer", "consumer", "sink")]
+        flowing = [name for name, component in components_of(plan.declaration).items() if component.shows_flow]
         self._agents = {name: [file_name(process.name) for process in plan.processes if process.component == name] for name in flowing}
         self._before: dict[str, tuple[int, int]] = {}
         self._rates: dict[str, float] = {}

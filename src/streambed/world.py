@@ -1,4 +1,4 @@
-"""What a component, fault or probe may ask of a running world. The live one is in runner, the small one in tests/fakes.py."""
+"""What a component or fault may ask of a running world. The live one is in runner, the small one in tests/fakes.py."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from streambed.plan import Plan
+from streambed.record.events import Event
 
 Answer = TypeVar("Answer")
 Heal = Callable[[], None]
@@ -34,6 +35,13 @@ class Process(Protocol):
     @property
     def alive(self) -> bool:
         """Whether it runs now."""
+
+    @property
+    def log(self) -> Path:
+        """Where all that it printed is kept."""
+
+    def last_lines(self) -> list[str]:
+        """The end of what it printed, for people."""
 
     @property
     def paused(self) -> bool:
@@ -101,5 +109,5 @@ class World(Protocol):
     def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
         """What `make` made when first asked for `key`; kept as long as the world."""
 
-    def record(self, event: str, **fields: object) -> None:
-        """Add an event to the history."""
+    def record(self, event: Event) -> None:
+        """Add an event to the history, with the present time."""

@@ -12,8 +12,12 @@ import polars as pl
 
 from streambed import plan as plans
 from streambed import record, tables
-from streambed.history import Event, History, Ledger, empty
+from streambed.history import History, Ledger, empty
+from streambed.kinds.cast import components_of
 from streambed.plan import Machine, Plan, PlannedLink, PlannedNode, Port, ProcessSpec, Shape
+from streambed.record import codec
+from streambed.record.event_log import line_of
+from streambed.record.events import EVENTS, Event
 
 SECOND = 1_000_000_000
 BEGAN = 5_000 * SECOND
@@ -29,7 +33,7 @@ def at(seconds: float) -> int:
 
 def event(seconds: float, name: str, **fields: object) -> Event:
     """Something happened so many seconds after the run began."""
-    return Event(at(seconds), name, fields)
+    return codec.convert(EVENTS[name], {"time": at(seconds), **codec.fields_of(fields)})
 
 
 def sample_table(*rows: tuple[float, str, str, float]) -> pl.DataFrame:
@@ -65,6 +69,7 @@ def history_of(
         samples=sample_table(*samples),
         ledger=ledger,
         declaration={"components": components or {}},
+        components=components_of({"components": components or {}}),
     )
 
 
@@ -106,7 +111,7 @@ def plan_of(directory: Path = Path("run"), name: str = "word-count") -> Plan:
 COMPONENTS: dict[str, dict[str, Any]] = {
     "kafka": {"kind": "kafka", "nodes": list(BROKERS), "topics": {"lines": {}, "counts": {}}},
     "poet": {"kind": "producer", "node": "edge", "writes": "lines", "rate": "200/s"},
-    "counter": {"kind": "spark_job", "node": "cluster", "reads": ["lines"], "writes": ["counts"]},
+    "counter": {"kind": "spark_job", "node": "cluster", "job": "count.py", "reads": ["lines"], "writes": ["counts"]},
     "reader": {"kind": "consumer", "node": "edge", "reads": ["lines", "counts"], "group": "readers"},
     "archive": {"kind": "consumer", "node": "edge", "reads": ["lines"], "group": "archive"},
 }
@@ -121,8 +126,7 @@ def write_run(directory: Path, name: str = "word-count", load_s: int = 30) -> No
     (directory / "status.json").write_text(json.dumps({"state": "finished", "reason": ""}))
     (directory / "versions.json").write_text(json.dumps({"streambed": "0.1.0", "kafka": "4.3.1", "spark": "4.1.1", "python": "3.11.4"}))
     (directory / "verdicts.json").write_text(json.dumps(VERDICTS))
-    lines = [json.dumps({"time": found.time, "event": found.event, **found.fields}) for found in _events(load_s)]
-    (directory / "history" / record.EVENTS).write_text("\n".join(lines) + "\n")
+    (directory / "history" / record.EVENTS).write_bytes(b"".join(map(line_of, _events(load_s))))
     _write_samples(directory / "history", load_s)
     _write_ledger(directory / "history", load_s)
 

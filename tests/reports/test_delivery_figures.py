@@ -4,7 +4,7 @@ import polars as pl
 
 from streambed import tables
 from streambed.history import Event, History, Ledger, empty
-from streambed.kinds.checks.readers import Reader
+from streambed.kinds.evidence.readers import Reader
 from streambed.reports import delivery, page, timeline
 from streambed.reports.figure import Absent, Figure
 from tests.histories import acked, event, heal, history_of, inject, seen, sent, undrained, witnessed

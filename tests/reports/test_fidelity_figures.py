@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from streambed.calibrated import Calibrated
+from streambed.record.calibration import LinkCalibration
 from streambed.reports import fidelity
 from streambed.reports.figure import Absent, Figure
 from tests.reports.synthetic import event, history_of
@@ -10,7 +10,7 @@ from tests.reports.synthetic import event, history_of
 
 def calibrated(source, target, *, declared_ms, measured_ms, link="link", **more):
     measured_ns = None if measured_ms is None else round(measured_ms * 1e6)
-    way = Calibrated(
+    way = LinkCalibration(
         link=link,
         source=source,
         target=target,

@@ -16,7 +16,7 @@ import pytest
 from running import ROOT, streambed
 
 from streambed import Run
-from streambed.kinds.checks.readers import IDENTITY
+from streambed.kinds.evidence.readers import IDENTITY
 from streambed.reports import delivery
 from streambed.runs import find
 

@@ -16,7 +16,7 @@ from streambed.cli.screen import err, out
 from streambed.errors import UsageError, suggestion
 from streambed.experiment import reading
 from streambed.experiment.schema import schema as schema_of
-from streambed.kinds.components import COMPONENTS
+from streambed.kinds.tables import COMPONENTS
 from streambed.runner import doctor as examination
 
 

@@ -3,58 +3,63 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from streambed.errors import UsageError, WorldError
-from streambed.kinds.components.kafka import Kafka
-from streambed.kinds.components.spark_job import SparkJob
+from streambed.kinds.components.component import Component, ExistingCluster
 
 if TYPE_CHECKING:
     from streambed.experiment.model import Experiment
 
-KINDS = ("kafka", "producer", "consumer", "spark_job", "sink", "embedded", "command")
-"""What can run outside: clients, and files."""
+OPTIONS: dict[ExistingCluster, str] = {"bootstrap": "--bootstrap", "spark_master": "--spark-master"}
 
 
 def on_existing(experiment: Experiment, *, bootstrap: str = "", spark_master: str = "") -> Experiment:
     """The experiment with these clusters in place of those that it declares; UsageError if it has no use for them."""
+    addresses: dict[ExistingCluster, str] = {"bootstrap": bootstrap, "spark_master": spark_master}
     components = dict(experiment.components)
-    if bootstrap:
-        brokers = [name for name, component in components.items() if isinstance(component, Kafka)]
-        if len(brokers) != 1:
-            raise UsageError(f"--bootstrap takes the place of one kafka component, but {experiment.name} declares {len(brokers)}")
-        components[brokers[0]] = _changed(components[brokers[0]], existing=bootstrap)
-    if spark_master:
-        jobs = [name for name, component in components.items() if isinstance(component, SparkJob)]
-        if not jobs:
-            raise UsageError(f"--spark-master is for Spark jobs, but {experiment.name} declares none")
-        components = {name: component for name, component in components.items() if component.kind != "spark_cluster"}
-        components |= {name: _changed(components[name], cluster=spark_master) for name in jobs}
+    for cluster, address in addresses.items():
+        if address:
+            components = dict(_on_cluster(components, cluster, address, experiment.name))
     return replace(experiment, components=components)
 
 
-def _changed(component: Any, **changes: str) -> Any:
-    return replace(component, **changes)
+def _on_cluster(
+    components: Mapping[str, Component], cluster: ExistingCluster, address: str, experiment: str
+) -> Iterator[tuple[str, Component]]:
+    """The components with one existing cluster in use."""
+    users = [name for name, component in components.items() if _changed(component, cluster, address)]
+    if cluster == "bootstrap" and len(users) != 1:
+        raise UsageError(f"--bootstrap takes the place of one kafka component, but {experiment} declares {len(users)}")
+    if not users:
+        raise UsageError(f"{OPTIONS[cluster]} is for Spark jobs, but {experiment} declares none")
+    for name, component in components.items():
+        if (changed := component.on_existing(cluster, address)) is not None:
+            yield name, changed
+
+
+def _changed(component: Component, cluster: ExistingCluster, address: str) -> bool:
+    """Whether a component uses an existing cluster, rather than giving way to it."""
+    return cluster in component.takes_existing and component.on_existing(cluster, address) is not None
 
 
 def is_outside(experiment: Experiment) -> bool:
     """Whether it runs on anything that exists already, which no box could reach."""
-    return any(_door(component) for component in experiment.components.values())
+    return any(component.existing_address for component in experiment.components.values())
 
 
 def own_address(experiment: Experiment) -> str:
     """The address of this machine by which those clusters reach it."""
-    doors = [door for component in experiment.components.values() if (door := _door(component))]
-    host, _, port = doors[-1].rpartition("://")[2].split(",")[0].rpartition(":")
+    addresses = [component.existing_address for component in experiment.components.values()]
+    address = [address for address in addresses if address][-1]
+    host, _, port = address.rpartition("://")[2].split(",")[0].rpartition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((host, int(port)))  # Nothing is sent: the kernel only chooses an address.
         except (OSError, ValueError) as error:
-            raise WorldError(
-                f"'{doors[-1]}' cannot be reached: {error}. Give it as HOST:PORT, Spark's master as spark://HOST:PORT"
-            ) from None
+            raise WorldError(f"'{address}' cannot be reached: {error}. Give it as HOST:PORT, Spark's master as spark://HOST:PORT") from None
         return str(probe.getsockname()[0])
 
 
@@ -74,24 +79,13 @@ def left_out(experiment: Experiment) -> str:
     return "; ".join(["this run is outside any box, on what exists already: every host is this machine", *parts])
 
 
-def _door(component: Any) -> str:
-    """Where a component finds a cluster that exists already; empty if it needs none."""
-    if isinstance(component, Kafka):
-        return component.existing
-    return component.cluster if isinstance(component, SparkJob) and component.on_existing else ""
-
-
 def _refused(experiment: Experiment) -> Iterator[str]:
     for name, component in experiment.components.items():
-        if component.kind == "spark_cluster":
-            yield f"components.{name}: a spark_cluster needs emulated hosts, and there is no box here: name one with --spark-master"
-        elif isinstance(component, Kafka) and not component.existing:
-            yield f"components.{name}: its brokers need emulated hosts, and there is no box here: name others with --bootstrap"
-        elif component.kind not in KINDS:
-            yield f"components.{name}: a component of kind {component.kind} needs emulated hosts, and there is no box here: leave it out"
-    ours = [name for name, component in experiment.components.items() if component.kind != "kafka"]
+        if component.box_reason:
+            yield f"components.{name}: {component.box_reason}"
+    ours = [name for name, component in experiment.components.items() if not component.as_broker]
     for number, fault in enumerate(experiment.faults):
-        if fault.kind not in ("kill", "pause") or getattr(fault, "target", "").partition("/")[0] not in ours:
+        if not fault.possible_outside(ours):
             yield (
                 f"faults.{number}: {fault.kind} needs the emulated network or our own servers, and there is no box here: "
                 "leave faults out with --set 'faults=[]'"

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from streambed.experiment.generators import GENERATORS
 from streambed.experiment.model import Experiment
-from streambed.kinds.checks import CHECKS
-from streambed.kinds.components import COMPONENTS
-from streambed.kinds.faults import FAULTS
+from streambed.kinds.check_table import CHECKS
+from streambed.kinds.tables import COMPONENTS, FAULTS
 
 TABLES: dict[str, Mapping[str, type]] = {"components": COMPONENTS, "faults": FAULTS, "checks": CHECKS, "topology.generate": GENERATORS}
 """The key under which each table's kinds are declared."""

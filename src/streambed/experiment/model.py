@@ -18,11 +18,10 @@ from streambed.experiment.references import reference_problems
 from streambed.experiment.routing import Routing
 from streambed.experiment.shapes import change_problems, read_samples
 from streambed.experiment.topology import Topology
-from streambed.kinds.checks import CHECKS
-from streambed.kinds.components import COMPONENTS
+from streambed.kinds.check_table import CHECKS
 from streambed.kinds.components.place import Placed
 from streambed.kinds.declaring import Name, declared
-from streambed.kinds.faults import FAULTS
+from streambed.kinds.tables import COMPONENTS, FAULTS
 from streambed.units import Duration
 
 RESERVED_COMPONENTS = ("capture", "conductor", "run", "self", "witness")

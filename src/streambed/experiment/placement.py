@@ -15,9 +15,7 @@ from streambed.kinds.components.place import Place
 
 if TYPE_CHECKING:
     from streambed.experiment.model import Experiment
-
-AUTO = {"kafka": "spread", "producer": "round_robin", "consumer": "round_robin"}
-"""What auto means for each kind; all others run near to those that they exchange records with."""
+    from streambed.kinds.components.component import Component
 
 
 def placed(experiment: Experiment) -> Experiment:
@@ -38,16 +36,22 @@ def problems(experiment: Experiment) -> list[Problem]:
     return found
 
 
-def _key(component: Any, rule: Place | None = None) -> str:
+def _key(component: Component, rule: Place | None = None) -> str:
     """The key that names its hosts: of those that it has, the one given, or else the one that its rule asks for."""
-    keys = [key for key in ("node", "nodes") if hasattr(component, key)]
-    given = [key for key in keys if getattr(component, key)]
-    return next(iter(given), keys[-1] if rule and rule.count > 1 else keys[0]) if keys else ""
+    keys = component.host_keys
+    if not keys:
+        return ""
+    for key in keys:
+        if getattr(component, key):
+            return key
+    return keys[-1] if rule and rule.count > 1 else keys[0]
 
 
-def _rule(component: Any, experiment: Experiment) -> Place | None:
-    own: Place | None = getattr(component, "place", None)
-    return own or (experiment.place if hasattr(component, "place") else None)
+def _rule(component: Component, experiment: Experiment) -> Place | None:
+    if not component.host_keys:
+        return None
+    own: Place | None = component.place  # type: ignore[attr-defined]  # Whoever has host_keys has this.
+    return own or experiment.place
 
 
 class _Placing:
@@ -80,7 +84,7 @@ class _Placing:
         return replace(self.experiment, components=components)
 
     def _method(self, name: str, rule: Place) -> str:
-        return AUTO.get(self.experiment.components[name].kind, "nearest") if rule.by == "auto" else rule.by
+        return self.experiment.components[name].auto_place if rule.by == "auto" else rule.by
 
     def _place(self, name: str, rule: Place) -> None:
         if stranger := next((host for host in rule.among if host not in self.hosts), ""):
@@ -117,7 +121,7 @@ class _Placing:
 
     def _nearest(self, name: str, rule: Place, hosts: Sequence[str]) -> list[str]:
         """Those with the least delay in all to the others, then with the least to do."""
-        wanted = rule.to or tuple(self._partners(name)) or tuple(self._of_kind("producer"))
+        wanted = rule.to or tuple(self._partners(name)) or tuple(self._producers())
         targets = [node for other in wanted for node in self.chosen[other] if node]
 
         def away(host: str) -> tuple[float, int]:
@@ -126,23 +130,21 @@ class _Placing:
         return sorted(hosts, key=away)[: rule.count]
 
     def _partners(self, name: str) -> Iterable[str]:
-        """The clusters whose topics a component reads or writes; for a store, the components that refer to it by name."""
+        """The brokers whose topics a component reads or writes; for a store, the components that refer to it by name."""
         component = self.experiment.components[name]
-        topics = {topic for key in ("reads", "writes") for topic in _listed(getattr(component, key, ()))}
+        topics = {*component.topics_written, *(topic for reader in component.readers for topic in reader.topics)}
         for other, known in self.experiment.components.items():
-            refers = any(f"{{{name}." in text for key in ("args", "argv") for text in getattr(known, key, ()))
-            if topics & set(getattr(known, "topics", ())) or refers or getattr(known, "store", "") == name:
+            refers = any(f"{{{name}." in text for key, text in known.texts.items() if not key.startswith("env."))
+            kept = known.as_broker.partitions if known.as_broker else {}
+            if topics & set(kept) or refers or name in known.stores_used:
                 yield other
 
-    def _of_kind(self, kind: str) -> list[str]:
-        return [name for name, component in self.experiment.components.items() if component.kind == kind]
+    def _producers(self) -> list[str]:
+        """The components where records come from."""
+        return [name for name, component in self.experiment.components.items() if component.topics_written and not component.as_engine]
 
     def _with_hosts(self, name: str, component: Any) -> Any:
         key, nodes = _key(component, _rule(component, self.experiment)), self.chosen[name]
         if not key or getattr(component, key) or not any(nodes):
             return component
         return replace(component, **{key: nodes if key == "nodes" else nodes[0]})
-
-
-def _listed(found: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (found,) if isinstance(found, str) else found

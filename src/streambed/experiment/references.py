@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streambed.errors import Problem, UsageError, suggestion
-from streambed.kinds.components.embedded import Embedded
 
 if TYPE_CHECKING:
     from streambed.experiment.model import Experiment
@@ -32,19 +31,16 @@ def answers(experiment: Experiment, *, addresses: Mapping[str, str], directory: 
     for node, address in addresses.items():
         found |= {f"{node}.address": address, f"{node}.name": node}
     for name, component in experiment.components.items():
-        found |= {f"{name}.{key}": text for key, text in component.answers().items()}
-        if isinstance(component, Embedded):
-            found[f"{name}.path"] = str(directory / "data" / name / component.file)
+        found |= {f"{name}.{key}": text for key, text in component.answers(directory / "data" / name).items()}
     return found
 
 
 def own_answers(component: Component, common: Answers, directory: Path) -> Answers:
-    """What a component may refer to as its own; a job's checkpoint may lie in an hdfs."""
+    """What a component may refer to as its own."""
     data = directory / "data" / component.name
     node = next(iter(component.places.values()), "")
-    hdfs = common.get(f"{getattr(component, 'checkpoint', '')}.url")
-    checkpoint = f"{hdfs}/{component.name}/checkpoint" if hdfs else str(data / "checkpoint")
-    return {"self.name": component.name, "self.node": node, "self.data": str(data), "self.checkpoint": checkpoint}
+    own = {"name": component.name, "node": node, "data": str(data), **component.own_answers(data, common)}
+    return {f"self.{key}": text for key, text in own.items()}
 
 
 def resolver(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Resolve:
@@ -74,16 +70,10 @@ def reference_problems(experiment: Experiment) -> list[Problem]:
     found = []
     for name, component in experiment.components.items():
         known = common | own_answers(component, common, somewhere)
-        for key, text in _texts(component).items():
+        for key, text in component.texts.items():
             words = [word for _, word in _REFERENCE.findall(text) if word and word not in known]
             found += [Problem(key=f"components.{name}.{key}", says=_unknown(word, known)) for word in words]
     return found
-
-
-def _texts(component: Component) -> dict[str, str]:
-    """The texts of a component that may hold references, by key."""
-    listed = {f"{key}.{at}": text for key in ("argv", "args") for at, text in enumerate(getattr(component, key, ()))}
-    return listed | {f"env.{key}": text for key, text in getattr(component, "env", {}).items()}
 
 
 def _unknown(word: str, known: Answers) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from streambed.errors import Problem, UsageError
 from streambed.experiment.link import Link
 from streambed.kinds.components.component import missing_file
-from streambed.kinds.faults.degrade import Degrade
-from streambed.kinds.faults.of_links import meant
 from streambed.kinds.shape_rules import LONGEST_DELAY_NS, shape_problems
-from streambed.kinds.way import Samples
+from streambed.kinds.way import Samples, Way
 from streambed.plan import Shape
 from streambed.spread import thinned
 from streambed.units import Duration
@@ -72,17 +70,26 @@ def _named(experiment: Experiment) -> Iterator[tuple[str, str]]:
         for key, way in (("samples", link), ("back.samples", link.back)):
             if way and way.samples is not None:
                 yield f"topology.links.{at}.{key}", way.samples
+    links = experiment.topology.ends_by_name()
     for at, fault in enumerate(experiment.faults):
-        if isinstance(fault, Degrade) and fault.samples is not None:
-            yield f"faults.{at}.samples", fault.samples
+        change = fault.changes_of(links)
+        if change and change.way.samples is not None:
+            yield f"faults.{at}.samples", change.way.samples
+
+
+def sample_files(experiment: Experiment) -> list[str]:
+    """The files of samples that faults name."""
+    links = experiment.topology.ends_by_name()
+    changes = [fault.changes_of(links) for fault in experiment.faults]
+    return [change.way.samples for change in changes if change and change.way.samples]
 
 
 def change_problems(experiment: Experiment, samples: Samples) -> list[Problem]:
     """What faults ask of links that these cannot do as they are declared."""
     found: dict[str, Problem] = {}
     for at, fault in enumerate(experiment.faults):
-        for name, source, shape in _changed(experiment, fault, samples):
-            for problem in shape_problems(cast("Degrade", fault), shape):
+        for name, source, way, shape in _changed(experiment, fault, samples):
+            for problem in shape_problems(way, shape):
                 key = f"faults.{at}.{problem.key}"
                 found.setdefault(key, Problem(key=key, says=f"{problem.says} (link {name}, packets from {source})"))
     return list(found.values())
@@ -92,20 +99,22 @@ def changed_shapes(experiment: Experiment, samples: Samples) -> dict[tuple[str, 
     """What faults make of links, by the name of the link and the node that packets leave."""
     found: dict[tuple[str, str], list[Shape]] = {}
     for fault in experiment.faults:
-        for name, source, shape in _changed(experiment, fault, samples):
+        for name, source, _, shape in _changed(experiment, fault, samples):
             found.setdefault((name, source), []).append(shape)
     return found
 
 
-def _changed(experiment: Experiment, fault: Fault, samples: Samples) -> Iterator[tuple[str, str, Shape]]:
-    """Name of the link, source and shape of each way that a fault changes."""
-    if not isinstance(fault, Degrade):
-        return
+def _changed(experiment: Experiment, fault: Fault, samples: Samples) -> Iterator[tuple[str, str, Way, Shape]]:
+    """Name of the link, source, values and shape of each direction that a fault changes."""
     names = experiment.topology.ends_by_name()
+    change = fault.changes_of(names)
+    if change is None:
+        return
     links = dict(zip(names, experiment.topology.links, strict=True))
-    for name in dict.fromkeys(name for target in fault.link for name in meant(target, names)):
-        for source in (fault.source,) if fault.source else links[name].ends:
-            yield name, source, replace(shape_of(links[name], source, samples), **fault.changes(samples))
+    changes = change.way.changes(samples)
+    for name in change.links:
+        for source in (change.source,) if change.source else links[name].ends:
+            yield name, source, change.way, replace(shape_of(links[name], source, samples), **changes)
 
 
 def with_mean_delays(topology: Topology, samples: Samples) -> Topology:

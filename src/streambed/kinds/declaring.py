@@ -36,14 +36,23 @@ def docstrings(cls: type) -> dict[str, str]:
     """What the fields of a declaration are for, those that it inherits included; out of its source, which takes a while."""
     found: dict[str, str] = {}
     for each in reversed(cls.__mro__):
-        if each.__module__.startswith(f"{__package__.partition('.')[0]}."):
-            (body,) = (node.body for node in ast.parse(textwrap.dedent(inspect.getsource(each))).body if isinstance(node, ast.ClassDef))
-            for key, below in itertools.pairwise(body):
+        if "__annotations__" in vars(each) and each.__module__ != "builtins":
+            for key, below in itertools.pairwise(_body_of(each)):
                 if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name):
                     found.pop(key.target.id, None)  # Declared again, it is something else.
                     if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
                         found[key.target.id] = inspect.cleandoc(below.value.value)
     return found
+
+
+def _body_of(cls: type) -> list[ast.stmt]:
+    """The statements of a class; none if its source is not there."""
+    try:
+        module = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    except OSError:
+        return []
+    (body,) = (node.body for node in module.body if isinstance(node, ast.ClassDef))
+    return body
 
 
 def setting_text(setting: Setting) -> str:

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from streambed.experiment.existing import is_outside, left_out, own_address, refuse_what_needs_a_box
 from streambed.experiment.expose import target_of
 from streambed.experiment.model import Experiment
 from streambed.experiment.references import resolver
-from streambed.experiment.shapes import read_samples, with_mean_delays
+from streambed.experiment.shapes import read_samples, sample_files, with_mean_delays
+from streambed.kinds.components.broker import brokers_among
 from streambed.kinds.components.component import Site
-from streambed.kinds.components.consumer import reader
-from streambed.kinds.components.kafka import Kafka
-from streambed.kinds.components.store import Store
-from streambed.kinds.faults.degrade import Degrade
-from streambed.plan import Exposure, Machine, Plan, ProcessSpec
+from streambed.plan import WITNESS, Exposure, Machine, Plan, ProcessSpec
 from streambed.planner.captures import captures_of
 from streambed.planner.description import describe
 from streambed.planner.limits import limited, refuse_limits
@@ -27,8 +23,6 @@ from streambed.planner.refusals import refuse_too_much_memory, refuse_what_canno
 from streambed.stores.store import Address
 
 __all__ = ["describe", "plan_for"]
-
-WITNESS = "witness"
 
 
 def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory: Path) -> Plan:
@@ -62,10 +56,10 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
         processes=(
             *captures_of(None if outside else experiment.capture, links, site),
             *processes,
-            *_witnesses(experiment, declaration, site),
+            *_witnesses(experiment, site),
         ),
         declaration=declaration,
-        samples_ns={fault.samples: samples[fault.samples] for fault in experiment.faults if isinstance(fault, Degrade) and fault.samples},
+        samples_ns={file: samples[file] for file in sample_files(experiment)},
         exposures=() if outside else tuple(_exposures(experiment)),
         stores=dict(site.stores),
         outside=outside,
@@ -80,7 +74,6 @@ def _exposures(experiment: Experiment) -> Iterator[Exposure]:
 
 
 def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *, base: Path, directory: Path) -> Site:
-    clusters = _clusters(experiment)
     return Site(
         machine=machine,
         directory=directory,
@@ -89,29 +82,24 @@ def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *
         duration_ns=experiment.duration.ns,
         addresses=addresses,
         numbers={name: number for number, name in enumerate(experiment.components)},
-        topics={topic: kafka.name for kafka in clusters for topic in kafka.topics},
-        bootstraps={kafka.name: kafka.bootstrap for kafka in clusters},
+        brokers=brokers_among(experiment.components),
         outside=own_address(experiment) if is_outside(experiment) else "",
         resolve=resolver(experiment, addresses=addresses, directory=directory),
         stores=_stores(experiment, directory),
     )
 
 
-def _clusters(experiment: Experiment) -> list[Kafka]:
-    return [component for component in experiment.components.values() if isinstance(component, Kafka)]
-
-
 def _stores(experiment: Experiment, directory: Path) -> dict[str, Address]:
-    stores = [component for component in experiment.components.values() if isinstance(component, Store)]
-    return {store.name: store.store_address(directory / "data" / store.name) for store in stores}
+    stores = [component.as_store for component in experiment.components.values()]
+    return {store.name: store.store_address(directory / "data" / store.name) for store in stores if store}
 
 
-def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) -> Iterator[ProcessSpec]:
-    """For each cluster one reader of the topics that checks want read back after the drain."""
-    wanted = list(dict.fromkeys(topic for check in experiment.checks for topic in check.witnessed(declaration)))
-    clusters = [kafka for kafka in _clusters(experiment) if any(site.topics.get(topic) == kafka.name for topic in wanted)]
-    for kafka in clusters:
-        topics = tuple(topic for topic in wanted if site.topics.get(topic) == kafka.name)
-        member = {"name": WITNESS, "group": "", "host": "", "client": {"group.id": WITNESS}}
-        witness = reader(site, [member], kafka.nodes[:1], topics, settings={"auto.offset.reset": "earliest"}, on_exit="record")
-        yield witness if len(clusters) == 1 else replace(witness, name=f"{WITNESS}/{kafka.name}")
+def _witnesses(experiment: Experiment, site: Site) -> Iterator[ProcessSpec]:
+    """For each broker one reader of the topics that checks want read back after the drain."""
+    wanted = dict.fromkeys(topic for check in experiment.checks for topic in check.witnessed(experiment.components))
+    topics = {name: tuple(topic for topic in wanted if topic in broker.partitions) for name, broker in site.brokers.items()}
+    concerned = [broker for broker in site.brokers.values() if topics[broker.name]]
+    for broker in concerned:
+        name = WITNESS if len(concerned) == 1 else f"{WITNESS}/{broker.name}"
+        if process := broker.read_back(site, topics[broker.name], name):
+            yield process

@@ -17,7 +17,6 @@ import contextlib
 import json
 import os
 import select
-import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -49,31 +48,6 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     return found
-
-
-class Events:
-    """The one place where what happens is written down: a JSON object per line, kept at once."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("a", buffering=1)
-        self._lock = threading.Lock()
-
-    def record(self, event: str, **fields: object) -> None:
-        """Write one event with the time at which it happened."""
-        with self._lock:
-            self._file.write(json.dumps({"time": now_ns(), "event": event, **fields}, default=str) + "\n")
-
-    def close(self) -> None:
-        """No more events."""
-        self._file.close()
-
-
-def read_events(path: Path) -> list[dict[str, Any]]:
-    """All whole lines of an event file."""
-    if not path.exists():
-        return []
-    lines = path.read_text().split("\n")[:-1]  # What follows the last newline is half a line, if anything.
-    return [json.loads(line) for line in lines if line]
 
 
 def wait_until(done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02) -> bool:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from streambed.record.calibration import LinkCalibration
+
 PhaseName = Literal["build", "start", "servers", "ready", "load", "heal", "drain", "stop", "destroy"]
 Scalar = bool | int | float | str
 
@@ -69,32 +71,10 @@ class DelayLine(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkCalibration:
-    """One direction of a link: what was declared, and what was measured before anything ran."""
-
-    link: str
-    source: str
-    target: str
-    declared_ns: int
-    """The expected mean delay."""
-    measured_ns: int | None
-    """The measured delay, without the cost of sending and receiving; None if no packet arrived."""
-    chance_ns: int = 0
-    """How far the declared jitter alone may shift the measured mean."""
-    probes: int
-    arrived: int
-    loses_all: bool = False
-    """It was declared to carry nothing."""
-    declared_bps: int = 0
-    measured_bps: int | None = None
-    """The measured rate; None if it was not measured."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Calibrated(Event):
     """A link was calibrated, in both directions."""
 
-    link: str
+    link: str = ""
     ways: tuple[LinkCalibration, ...]
 
 
@@ -103,9 +83,9 @@ class Calibration(Event):
     """All links were calibrated."""
 
     links: int
-    baseline_ns: int
+    baseline_ns: int = 0
     """What sending and receiving alone cost."""
-    seconds: float
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import polars as pl
 
 from streambed.history import History
 from streambed.kinds.checks.no_loss import acked_records, finding_of
-from streambed.kinds.checks.readers import IDENTITY, Reader, readers_of, times_seen
+from streambed.kinds.evidence.readers import IDENTITY, Reader, readers_of, times_seen
 from streambed.reports import series
 from streambed.reports.figure import Absent, Chart, Figure, edges, rows, shaded, time_axis
 
@@ -28,7 +28,7 @@ def fates(history: History, topic: str, reader: Reader) -> pl.DataFrame:
     sent = history.ledger.sent.filter(pl.col("topic") == topic).select(*IDENTITY, "due", unacked=pl.col("acked").is_null())
     acked = acked_records(history, topic)
     lost = finding_of(history, reader, topic, acked).lost.select(*IDENTITY, lost=True)
-    times = acked.select(IDENTITY).with_columns(times=times_seen(history, reader, topic, acked))
+    times = acked.select(IDENTITY).with_columns(times=times_seen(history, reader, topic, acked).times)
     known = sent.join(times, on=IDENTITY, how="left").join(lost, on=IDENTITY, how="left")
     state = (
         pl.when("unacked").then(pl.lit("unacked"))

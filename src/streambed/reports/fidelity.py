@@ -5,9 +5,9 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from streambed.calibrated import Calibrated, bound_ns
 from streambed.fidelity import calibrations, least_delay_ns
 from streambed.history import History
+from streambed.record.calibration import LinkCalibration, bound_ns
 from streambed.reports import series
 from streambed.reports.figure import Absent, Chart, Figure, lines, rows
 
@@ -49,7 +49,7 @@ def _summary(shown: pl.DataFrame) -> pl.DataFrame:
     return worst.select(column.name for column in worst if not column.cast(pl.String).fill_null("").is_in(["", "0.0"]).all())
 
 
-def _row(way: Calibrated) -> dict[str, object]:
+def _row(way: LinkCalibration) -> dict[str, object]:
     measured_ms = None if way.measured_ns is None else way.measured_ns / 1e6
     return {
         "link": way.link,

@@ -12,6 +12,7 @@ import polars as pl
 
 from streambed.fidelity import fidelity
 from streambed.history import History
+from streambed.record.events import Heal, Inject
 from streambed.reports import series, style
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
@@ -68,16 +69,16 @@ def end_s(history: History) -> float:
 
 def faults(history: History) -> pl.DataFrame:
     """When each fault was there: number, what it was, from_s, to_s. One that was never healed lasts to the end."""
-    healed = {event.fields["fault"]: history.seconds(event.time) for event in history.of("heal")}
+    healed = {event.fault: history.seconds(event.time) for event in history.of(Heal)}
     found = [
         {
-            "fault": f"F{event.fields['fault'] + 1}",
-            "what": f"{event.fields.get('kind', '')} {event.fields.get('target', '')}".strip(),
+            "fault": f"F{event.fault + 1}",
+            "what": f"{event.kind} {event.target}".strip(),
             "from_s": history.seconds(event.time),
-            "to_s": healed.get(event.fields["fault"], end_s(history)),
-            "healed": event.fields["fault"] in healed,
+            "to_s": healed.get(event.fault, end_s(history)),
+            "healed": event.fault in healed,
         }
-        for event in history.of("inject")
+        for event in history.of(Inject)
     ]
     return pl.DataFrame(found, schema=FAULTS)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from streambed.history import WITNESS, History
-from streambed.kinds.checks.readers import IDENTITY, declared_groups
-from streambed.kinds.checks.through_spark import through_spark
+from streambed.history import History
+from streambed.kinds.evidence.readers import IDENTITY
+from streambed.plan import WITNESS
 from streambed.reports import series
 from streambed.reports.figure import Absent, Figure, end_s, lines, rows
 
@@ -24,8 +24,11 @@ def end_to_end(history: History) -> pl.DataFrame:
     first = seen.group_by("consumer", *IDENTITY).agg(pl.col("seen").min())
     direct = first.join(sent, on=IDENTITY).select(to="consumer", due="due", seen="seen")
     jobs = [
-        through_spark(history, job).select(pl.lit(f"through {job}").alias("to"), pl.col("due", "seen").cast(pl.Int64))
-        for job in history.components("spark_job")
+        component.as_engine.journeys(history)
+        .drop_nulls("seen")
+        .select(pl.lit(f"through {name}").alias("to"), pl.col("due", "seen").cast(pl.Int64))
+        for name, component in history.components.items()
+        if component.as_engine
     ]
     return _latencies(history, pl.concat([direct, *jobs]))
 
@@ -45,10 +48,10 @@ def subscribers(history: History) -> dict[str, set[str]]:
     for topic, group in seen.select("topic", "group").unique().iter_rows():
         found.setdefault(topic, set()).add(group)
     group_of = dict(seen.select("consumer", "group").unique().iter_rows())
-    for name, consumer in history.components("consumer", "sink").items():
-        reads = consumer.get("reads") or []
-        for topic in [reads] if isinstance(reads, str) else reads:
-            found.setdefault(topic, set()).update([group_of[name]] if name in group_of else declared_groups(name, consumer))
+    for name, component in history.components.items():
+        for reader in component.readers:
+            for topic in reader.topics if reader.group else ():
+                found.setdefault(topic, set()).add(group_of.get(name, reader.name))
     return found
 
 

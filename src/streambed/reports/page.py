@@ -14,14 +14,16 @@ import polars as pl
 import vl_convert
 
 from streambed import fidelity as fidelities
-from streambed import history as histories
 from streambed import plan as plans
 from streambed import record
 from streambed.history import History
 from streambed.plan import Plan
+from streambed.record.codec import fields_of
+from streambed.record.events import Clock, Timers
 from streambed.reports import delivery, fidelity, kafka, latency, network, ports, processes, records, spark, style, timeline, topology
 from streambed.reports.bundle import bundle
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults
+from streambed.runs import history_at
 
 Shown = Figure | Absent
 TEMPLATES = Path(__file__).parent
@@ -58,7 +60,7 @@ def read(directory: Path) -> Recorded:
     plan, verdicts = directory / "plan.json", directory / "verdicts.json"
     return Recorded(
         directory=directory.resolve(),
-        history=histories.read(directory),
+        history=history_at(directory),
         plan=plans.read(plan) if plan.exists() else None,
         verdicts=json.loads(verdicts.read_text()) if verdicts.exists() else [],
         status=record.read_json(directory / "status.json"),
@@ -128,8 +130,8 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
 
 def facts(run: Recorded) -> dict[str, str]:
     """What stands beneath the title."""
-    clock = next(iter(run.history.of("clock")), None)
-    date = datetime.fromtimestamp(clock.fields["wall_ns"] / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if clock else "not recorded"
+    clock = next(iter(run.history.of(Clock)), None)
+    date = datetime.fromtimestamp(clock.wall_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if clock else "not recorded"
     machine = run.plan.machine if run.plan else None
     return {
         "run": run.directory.name,
@@ -147,7 +149,8 @@ def facts(run: Recorded) -> dict[str, str]:
 
 def timers(history: History) -> pl.DataFrame:
     """The timers that decide how a fault ends, as the run recorded them at its start: none if it did not."""
-    found = [{**timer, "value": plain(timer["value"])} for event in history.of("timers") for timer in event.fields["timers"]]
+    timers = [timer for event in history.of(Timers) for timer in event.timers]
+    found = [{**fields_of(timer), "value": plain(timer.value)} for timer in timers]
     return pl.DataFrame(found, schema={"of": pl.String, "name": pl.String, "value": pl.String, "declared": pl.Boolean})
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from streambed.history import Event, History
+from streambed.history import History
 from streambed.plan import Plan
+from streambed.record.events import ProcessEnded, ProcessStarted
 from streambed.reports import series
 from streambed.reports.figure import Absent, Figure, lines
 
@@ -25,24 +26,18 @@ def lives(history: History) -> pl.DataFrame:
     """One row for each time a process was started; end_s is null if its end was not recorded."""
     found: list[dict[str, object]] = []
     alive: dict[str, dict[str, object]] = {}
-    for event in history.of("process_started", "process_ended"):
-        name = event.fields["process"]
-        if event.event == "process_started":
-            alive[name] = _life(event) | {"start_s": history.seconds(event.time)}
-            found.append(alive[name])
-        elif name in alive:
-            alive.pop(name).update(_end(event) | {"end_s": history.seconds(event.time)})
+    for event in history.of(ProcessStarted, ProcessEnded):
+        if isinstance(event, ProcessStarted):
+            life = {"process": event.process, "component": event.component, "node": event.node}
+            alive[event.process] = life | {"start_s": history.seconds(event.time)}
+            found.append(alive[event.process])
+        elif isinstance(event, ProcessEnded) and event.process in alive:
+            alive.pop(event.process).update(_end(event) | {"end_s": history.seconds(event.time)})
     return pl.DataFrame(found, schema=LIVES)
 
 
-def _life(event: Event) -> dict[str, object]:
-    return {key: event.fields.get(key) for key in ("process", "component", "node")}
-
-
-def _end(event: Event) -> dict[str, object]:
-    last = event.fields.get("last_lines") or ""
-    text = last if isinstance(last, str) else "\n".join(map(str, last))
-    return {"status": str(event.fields.get("status")), "expected": bool(event.fields.get("expected")), "last_lines": text}
+def _end(event: ProcessEnded) -> dict[str, object]:
+    return {"status": str(event.status), "expected": event.expected, "last_lines": "\n".join(event.last_lines)}
 
 
 def processors(history: History, plan: Plan | None) -> Figure | Absent:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from streambed.history import History
+from streambed.kinds.cast import components_of
 from streambed.plan import Plan
+from streambed.record.events import Batch
 from streambed.reports.figure import Absent, Figure, lines
 
 NO_BATCH = "No Spark job finished a micro-batch."
@@ -13,18 +15,18 @@ NO_BATCH = "No Spark job finished a micro-batch."
 
 def batches(history: History) -> pl.DataFrame:
     """One row for each micro-batch: when it ended, job, batch, how long its trigger took, rows it read."""
-    events = [event.fields | {"time": event.time} for event in history.of("batch")]
-    queries = {(fields["component"], fields.get("query")) for fields in events}
+    events = history.of(Batch)
+    queries = {(event.component, event.query) for event in events}
     several = {component for component, _ in queries if sum(component == other for other, _ in queries) > 1}
     found = [
         {
-            "time_s": history.seconds(fields.get("end", fields["time"])),
-            "job": f"{fields['component']} {fields.get('query')}" if fields["component"] in several else fields["component"],
-            "batch": fields.get("batch"),
-            "trigger_s": fields.get("durations_ms", {}).get("triggerExecution", 0) / 1e3,
-            "rows": float(fields.get("rows") or 0),
+            "time_s": history.seconds(event.end),
+            "job": f"{event.component} {event.query}" if event.component in several else event.component,
+            "batch": event.batch,
+            "trigger_s": event.durations_ms.get("triggerExecution", 0) / 1e3,
+            "rows": float(event.rows),
         }
-        for fields in events
+        for event in events
     ]
     schema = {"time_s": pl.Float64, "job": pl.String, "batch": pl.Int64, "trigger_s": pl.Float64, "rows": pl.Float64}
     return pl.DataFrame(found, schema=schema).sort("job", "time_s")
@@ -32,15 +34,13 @@ def batches(history: History) -> pl.DataFrame:
 
 def kept(plan: Plan) -> str:
     """Where jobs kept checkpoints and event logs; those on a driver's disk did not have to pass the network."""
-    jobs = {name: found for name, found in plan.declaration["components"].items() if found["kind"] == "spark_job"}
     places: dict[str, list[str]] = {}
-    for name, job in jobs.items():
-        checkpoint, event_log = job.get("checkpoint", ""), job.get("event_log", "")
-        if checkpoint == event_log:
-            places.setdefault(_place(checkpoint), []).append(f"checkpoint and event log of {name}")
-        else:
-            places.setdefault(_place(checkpoint), []).append(f"checkpoint of {name}")
-            places.setdefault(_place(event_log), []).append(f"event log of {name}")
+    for name, component in components_of(plan.declaration).items():
+        kept_in: dict[str, list[str]] = {}
+        for what, keeper in component.state_places.items():
+            kept_in.setdefault(keeper, []).append(what)
+        for keeper, kept_things in kept_in.items():
+            places.setdefault(_place(keeper), []).append(f"{' and '.join(kept_things)} of {name}")
     return "; ".join(f"{', '.join(what)} {place}" for place, what in places.items())
 
 

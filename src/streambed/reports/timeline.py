@@ -6,8 +6,20 @@ import altair as alt
 import polars as pl
 
 from streambed.history import History
+from streambed.record.events import (
+    DrainIncomplete,
+    Event,
+    HealFailed,
+    InjectFailed,
+    Note,
+    Phase,
+    ProcessEnded,
+    Reroute,
+    TableDamaged,
+)
 from streambed.reports import processes
 from streambed.reports.figure import Absent, Figure, end_s, faults, rows, shaded, time_axis
+from streambed.wording import waits_text
 
 SPANS = {"row": pl.String, "kind": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "says": pl.String}
 KINDS = ["phase", "fault", "process"]
@@ -19,9 +31,9 @@ ROWS = 60
 def spans(history: History) -> pl.DataFrame:
     """What lasted: one row for each phase, fault and life of a process."""
     end = end_s(history)
-    phases = history.of("phase")
+    phases = history.of(Phase)
     starts = [history.seconds(event.time) for event in phases]
-    names = [f"phase {event.fields['phase']}" for event in phases]
+    names = [f"phase {event.phase}" for event in phases]
     found = [(name, "phase", start, to, "") for name, start, to in zip(names, starts, [*starts, end][1:], strict=True)]
     for fault in faults(history).iter_rows(named=True):
         says = fault["what"] if fault["healed"] else f"{fault['what']}, never healed"
@@ -35,18 +47,30 @@ def spans(history: History) -> pl.DataFrame:
 def moments(history: History) -> pl.DataFrame:
     """What happened at once: unexpected deaths, faults that could not be injected or healed, changed routes, notes."""
     found = []
-    for event in history.of("process_ended", "inject_failed", "heal_failed", "reroute", "note", "drain_incomplete"):
-        at, said = history.seconds(event.time), event.fields
-        if event.event == "process_ended" and not said.get("expected"):
-            found.append((said["process"], "died", at, at, f"{said['process']} ended with status {said.get('status')}"))
-        elif event.event in ("inject_failed", "heal_failed"):
-            found.append(("notes", event.event.replace("_", " "), at, at, f"{said.get('kind')} {said.get('target')}: {said.get('reason')}"))
-        elif event.event == "reroute":
-            says = f"without {', '.join(said['without']) or 'none'}: other routes at {', '.join(said['nodes']) or 'no node'}"
-            found.append(("routes", "reroute", at, at, says))
-        elif event.event != "process_ended":
-            found.append(("notes", "note", at, at, str(said.get("says") or f"drain incomplete: {said.get('waits')}")))
+    for event in history.events:
+        if moment := _moment(event):
+            row, kind, says = moment
+            at = history.seconds(event.time)
+            found.append((row, kind, at, at, says))
     return pl.DataFrame(found, schema=SPANS, orient="row")
+
+
+def _moment(event: Event) -> tuple[str, str, str] | None:
+    """The row, kind and text of an event that is drawn as a mark; None for all others."""
+    if isinstance(event, ProcessEnded) and not event.expected:
+        return event.process, "died", f"{event.process} ended with status {event.status}"
+    if isinstance(event, InjectFailed):
+        return "notes", "inject failed", f"{event.kind} {event.target}: {event.reason}"
+    if isinstance(event, HealFailed):
+        return "notes", "heal failed", f"{event.kind} {event.target}: {event.reason}"
+    if isinstance(event, Reroute):
+        nodes = ", ".join(event.nodes) or "no node"
+        return "routes", "reroute", f"without {', '.join(event.without) or 'none'}: other routes at {nodes}"
+    if isinstance(event, DrainIncomplete):
+        return "notes", "note", f"drain incomplete: {waits_text(event.waits)}"
+    if isinstance(event, TableDamaged):
+        return "notes", "note", f"{event.file} is damaged: {event.reason}"
+    return ("notes", "note", event.says) if isinstance(event, Note) else None
 
 
 def timeline(history: History) -> Figure | Absent:

@@ -12,11 +12,11 @@ from streambed.errors import StoreError, WorldError
 from streambed.experiment.link import Link
 from streambed.experiment.model import Experiment
 from streambed.experiment.topology import Topology
+from streambed.kinds.cast import components_of
 from streambed.kinds.components.component import Component
 from streambed.plan import Plan, PlannedFile, ProcessSpec
 from streambed.planner import plan_for
 from streambed.runner import launcher
-from streambed.runner.cast import cast_of
 from streambed.runner.questions import asker
 from streambed.stores.store import Address
 from streambed.units import Duration
@@ -71,7 +71,7 @@ def _small_plan(directory: Path, store: str, into: Path) -> Plan:
     """Only that store, on hosts with their old addresses and nothing but a switch between them; each server gets its old folder."""
     before = plan.read(directory / "plan.json")
     declared = {**before.declaration["components"][store], "setup": []}  # What was set up is in the data.
-    (component,) = cast_of({"components": {store: declared}, "faults": []}).components
+    component = components_of({"components": {store: declared}})[store]
     topology = _small_topology(before, component)
     experiment = Experiment(name=before.name, duration=Duration(1), topology=topology, components={store: component})
     decided = plan_for(experiment, launcher.examine(), base=directory, directory=into)

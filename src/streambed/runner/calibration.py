@@ -7,12 +7,13 @@ fault. A way that is wrong is measured again, because a busy moment of the machi
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from statistics import fmean, median
 
-from streambed.calibrated import Calibrated
 from streambed.plan import Plan, Shape
 from streambed.record import now_ns
+from streambed.record.calibration import LinkCalibration
+from streambed.record.events import Calibrated, Calibration
 from streambed.runner.live_world import LiveWorld
 from streambed.runner.probing import Way, arriving, measure, ways_of
 from streambed.runner.rate_calibration import rates
@@ -21,7 +22,7 @@ PAUSES_NS = (0, 100_000_000, 300_000_000, 600_000_000, 1_200_000_000)
 """So long passes before each round. Only what is wrong is measured more than once."""
 CHANCE = 3.0
 """A mean may be off by so many of its standard errors."""
-Found = dict[tuple[str, str], Calibrated]
+Found = dict[tuple[str, str], LinkCalibration]
 """By link and the node that sends."""
 
 
@@ -38,8 +39,10 @@ def calibrate(world: LiveWorld) -> None:
         if world.plan.declaration.get("calibrate") == "rate":
             found |= with_rates(world.plan, found, rates(world, wanted))
     for link in world.plan.links:
-        world.record("calibrated", link=link.name, ways=[asdict(found[link.name, port.node]) for port in link.ports])
-    world.record("calibration", links=len(world.plan.links), baseline_ns=baseline_ns, seconds=round((now_ns() - began_ns) / 1e9, 3))
+        ways = tuple(found[link.name, port.node] for port in link.ports)
+        world.record(Calibrated(link=link.name, ways=ways))
+    seconds = round((now_ns() - began_ns) / 1e9, 3)
+    world.record(Calibration(links=len(world.plan.links), baseline_ns=baseline_ns, seconds=seconds))
 
 
 def with_rates(plan: Plan, found: Found, measured_bps: dict[tuple[str, str], int]) -> Found:
@@ -55,13 +58,13 @@ def expected_ns(shape: Shape) -> tuple[float, float]:
     return shape.delay_ns * (1 - shape.reorder), math.sqrt(deviation**2 + hasty)
 
 
-def calibrated(way: Way, baseline_ns: int) -> Calibrated:
+def calibrated(way: Way, baseline_ns: int) -> LinkCalibration:
     """What the packets of a way say of it: their median where all should take the same, else their mean and what chance may do to it."""
     declared_ns, deviation_ns = expected_ns(way.shape)
     took = list(way.took_ns.values())
     measured_ns = (fmean(took) if deviation_ns else median(took)) - baseline_ns if took else None
     by_chance = deviation_ns if way.shape.in_order else deviation_ns / math.sqrt(len(took) or 1)  # Who may not overtake waits for others.
-    return Calibrated(
+    return LinkCalibration(
         link=way.link,
         source=way.sender.node,
         target=way.receiver.node,

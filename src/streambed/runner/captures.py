@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streambed.kinds.components.component import when_gauge_is_ready
 from streambed.plan import CAPTURE
+from streambed.record.events import Note
 from streambed.runner.live_world import LiveWorld
 from streambed.world import Missing
 
@@ -18,11 +19,10 @@ def note_gaps(world: LiveWorld) -> None:
     for name in _names(world):
         for link, found in world.gauge(name).get("links", {}).items():
             if found["full"]:
-                world.record("note", says=f"the capture of {link} reached its limit: it ends after {found['packets']} packets")
+                world.record(Note(says=f"the capture of {link} reached its limit: it ends after {found['packets']} packets"))
             if found["lost"]:
-                world.record(
-                    "note", says=f"the capture of {link} lacks {found['lost']} packets: they came faster than they could be written"
-                )
+                says = f"the capture of {link} lacks {found['lost']} packets: they came faster than they could be written"
+                world.record(Note(says=says))
 
 
 def _names(world: LiveWorld) -> list[str]:

@@ -10,14 +10,16 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from streambed.errors import ProcessError
+from streambed.kinds.cast import cast_of
 from streambed.plan import Plan, Starts
-from streambed.record import EVENTS, Events, now_ns
+from streambed.record import EVENTS, now_ns
+from streambed.record.event_log import EventLog
+from streambed.record.events import Clock, Drained, DrainIncomplete, Note, Phase, Ready, WitnessIncomplete
 from streambed.runner import captures
+from streambed.runner.broker_watch import watching
 from streambed.runner.calibration import calibrate
-from streambed.runner.cast import Cast, cast_of
 from streambed.runner.drain import Drain, final_states
 from streambed.runner.exposure import exposed
-from streambed.runner.kafka_watching import watching
 from streambed.runner.live_world import Interrupted, LiveWorld, live_world
 from streambed.runner.sampler import sampling
 from streambed.runner.timeline import Timeline, timeline
@@ -34,34 +36,34 @@ def conduct(plan: Plan) -> None:
     # An interruption is raised where the run waits, so that nothing is left half done.
     signal.signal(signal.SIGTERM, lambda number, frame: troubles.append(Interrupted()))
     cast = cast_of(plan.declaration)
-    events = Events(Path(plan.directory) / "history" / EVENTS)
-    events.record("phase", phase="build")
-    events.record("clock", wall_ns=time.time_ns())
+    events = EventLog(Path(plan.directory) / "history" / EVENTS)
+    events.record(Phase(phase="build"))
+    events.record(Clock(wall_ns=time.time_ns()))
     for note in plan.notes:
-        events.record("note", says=note)
+        events.record(Note(says=note))
     try:
-        with live_world(plan, events, troubles) as world:
+        with live_world(plan, cast, events, troubles) as world:
             calibrate(world)  # Before anything else needs a processor.
-            with exposed(world), sampling(world, cast), _converging(world), timeline(cast.faults, world) as faults:
-                conduct_in(world, cast, faults)
+            with exposed(world), sampling(world), _converging(world), timeline(cast.faults, world) as faults:
+                conduct_in(world, faults)
     finally:
-        events.record("phase", phase="destroy")
-        events.record("clock", wall_ns=time.time_ns())
+        events.record(Phase(phase="destroy"))
+        events.record(Clock(wall_ns=time.time_ns()))
         events.close()
 
 
-def conduct_in(world: LiveWorld, cast: Cast, faults: Timeline) -> None:
+def conduct_in(world: LiveWorld, faults: Timeline) -> None:
     """All that happens in a world that is there."""
     try:
         start(world, "start")
-        ready(world, cast)
-        with watching(world, cast):
+        ready(world)
+        with watching(world):
             load(world, faults, world.plan.duration_ns)
-            drain(world, cast)
+            drain(world)
     except (Interrupted, ProcessError):
-        stop(world, cast)  # The network is sound: agents can end in order and keep all that they have.
+        stop(world)  # The network is sound: agents can end in order and keep all that they have.
         raise
-    stop(world, cast)
+    stop(world)
 
 
 def _converging(world: LiveWorld) -> AbstractContextManager[None]:
@@ -75,7 +77,7 @@ def _converging(world: LiveWorld) -> AbstractContextManager[None]:
 
 def start(world: LiveWorld, phase: Starts) -> None:
     """Start the processes of a phase, all at once: each waits for what it needs by itself."""
-    world.record("phase", phase=phase)
+    world.record(Phase(phase=phase))
     start_processes(world, phase)
 
 
@@ -86,13 +88,14 @@ def start_processes(world: LiveWorld, phase: Starts) -> None:
             process.start()
 
 
-def ready(world: LiveWorld, cast: Cast) -> None:
+def ready(world: LiveWorld) -> None:
     """Servers first; then everybody who was waiting for them."""
     end_ns = now_ns() + world.plan.ready_limit_ns
     await_all(world, captures.readiness(world), end_ns)
-    servers = [component for component in cast.components if component.server]
-    others = [component for component in cast.components if not component.server]
-    world.record("phase", phase="servers")
+    components = world.components.values()
+    servers = [component for component in components if component.server]
+    others = [component for component in components if not component.server]
+    world.record(Phase(phase="servers"))
     await_all(world, {server.name: server.readiness(world) for server in servers}, end_ns)
     open_gate(world, "servers")
     start(world, "ready")
@@ -106,7 +109,7 @@ def await_all(world: LiveWorld, waits: dict[str, Missing], end_ns: int) -> None:
     def all_ready() -> bool:
         for name in [name for name, missing in waits.items() if not missing()]:
             del waits[name]
-            world.record("ready", component=name, seconds=round((now_ns() - began_ns) / 1e9, 3))
+            world.record(Ready(component=name, seconds=round((now_ns() - began_ns) / 1e9, 3)))
         return not waits
 
     if not world.wait(all_ready, limit_s=(end_ns - now_ns()) / 1e9):
@@ -130,34 +133,34 @@ def open_gate(world: LiveWorld, name: str, **message: object) -> None:
 def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
     """Records flow; faults come and go."""
     start_ns = now_ns() + LEAD_NS
-    world.record("phase", phase="load")
+    world.record(Phase(phase="load"))
     open_gate(world, "load", start_ns=start_ns)
     start_processes(world, "load")
     faults.follow(start_ns, start_ns + duration_ns)
-    world.record("phase", phase="heal")
+    world.record(Phase(phase="heal"))
     faults.heal_all()
 
 
-def drain(world: LiveWorld, cast: Cast) -> None:
+def drain(world: LiveWorld) -> None:
     """Wait until every reader has caught up; then let the witness read the checked topics back, and commands judge what there is."""
     began_ns = now_ns()
-    world.record("phase", phase="drain")
-    asked = Drain(world, cast.components)
+    world.record(Phase(phase="drain"))
+    asked = Drain(world, tuple(world.components.values()))
     if world.wait(asked.done, limit_s=world.plan.drain_limit_ns / 1e9, step_s=0.1):
-        world.record("drained", seconds=round((now_ns() - began_ns) / 1e9, 3))
+        world.record(Drained(seconds=round((now_ns() - began_ns) / 1e9, 3)))
     else:
-        world.record("drain_incomplete", waits=asked.waits)
-    final_states(world, cast.components)
+        world.record(DrainIncomplete(waits=asked.waits))
+    final_states(world, world.components.values())
     late = [process for process in world.processes.values() if process.spec.starts == "drain"]
     start_processes(world, "drain")
     if not world.wait(lambda: not any(process.alive for process in late), limit_s=WITNESS_S_MAX):
-        names = ", ".join(process.name for process in late if process.alive)
-        world.record("witness_incomplete", says=f"{names} did not end within {WITNESS_S_MAX:g} s after the drain")
+        running = tuple(process.name for process in late if process.alive)
+        world.record(WitnessIncomplete(processes=running, limit_s=WITNESS_S_MAX))
 
 
-def stop(world: LiveWorld, cast: Cast) -> None:
+def stop(world: LiveWorld) -> None:
     """Agents and programs are asked to end and keep what they have; servers end with the world."""
-    world.record("phase", phase="stop")
-    servers = {component.name for component in cast.components if component.server}
+    world.record(Phase(phase="stop"))
+    servers = {component.name for component in world.components.values() if component.server}
     world.stop([process for process in world.processes.values() if process.spec.component not in servers])
     captures.note_gaps(world)

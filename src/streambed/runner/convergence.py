@@ -15,6 +15,7 @@ from streambed.net.network import Network
 from streambed.net.rerouting import Tables
 from streambed.plan import Plan
 from streambed.record import now_ns
+from streambed.record.events import Event, Reroute
 from streambed.runner.live_world import LiveWorld
 
 Failed = frozenset[str]
@@ -24,7 +25,7 @@ Failed = frozenset[str]
 class Convergence:
     """Looks which links failed, and changes routes in a thread of its own when the time has come."""
 
-    def __init__(self, plan: Plan, network: Network, record: Callable[..., None], troubles: list[BaseException]) -> None:
+    def __init__(self, plan: Plan, network: Network, record: Callable[[Event], None], troubles: list[BaseException]) -> None:
         topology = TypeAdapter(Topology).validate_python(plan.declaration["topology"])
         self._after_ns = topology.reroute.ns if topology.reroute else 0
         self._tables = RouteTables(topology, plan.links, plan.addresses())
@@ -66,7 +67,8 @@ class Convergence:
         if self._stop.wait(max(0, due_ns - now_ns()) / 1e9):
             return
         changed = self._network.reroute(self._known[failed])
-        self._record("reroute", without=sorted(failed), nodes=changed, late_ns=now_ns() - due_ns)
+        late_ns = now_ns() - due_ns
+        self._record(Reroute(without=tuple(sorted(failed)), nodes=tuple(changed), late_ns=late_ns))
 
 
 @contextlib.contextmanager

@@ -2,110 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from streambed.errors import ProcessError
-from streambed.kinds.components import Command, Consumer, Kafka, Producer, Sink, SparkJob
+from streambed.kinds.components.broker import Broker, Ends
 from streambed.kinds.components.component import Component
+from streambed.kinds.components.progress import Position
 from streambed.record import now_ns
-from streambed.runner.live_world import LiveWorld
+from streambed.record.events import Wait
+from streambed.world import World
 
 SETTLE_NS = 1_000_000_000
-Positions = Mapping[str, Mapping[str, int]]
+"""How long readers must have caught up where jobs or programs may still write more."""
+QUIET_NS = 2_000_000_000
+"""How long nothing must arrive from a broker without positions before its readers count as caught up."""
 
 
-def behind(name: str, topics: Iterable[str], positions: Positions, ends: Mapping[str, Mapping[int, int]]) -> str:
-    """How far a reader is behind the ends of its topics; empty if it is not."""
-    lag = sum(max(0, end - positions.get(topic, {}).get(str(part), 0)) for topic in topics for part, end in ends.get(topic, {}).items())
-    return f"{name} is {lag} records behind" if lag else ""
+def merged(positions: Iterable[Position]) -> list[Position]:
+    """One position for each reader: the farthest of its processes in each partition, and all that they have read."""
+    by_reader: dict[str, Position] = {}
+    for position in positions:
+        known = by_reader.get(position.reader)
+        by_reader[position.reader] = _merge(known, position) if known else position
+    return list(by_reader.values())
 
 
-def group_positions(world: LiveWorld, members: Iterable[str]) -> dict[str, dict[str, int]]:
-    """How far a consumer group has come: the farthest of its members in each partition."""
-    farthest: dict[str, dict[str, int]] = {}
-    for member in members:
-        for topic, parts in world.gauge(member).get("positions", {}).items():
-            mine = farthest.setdefault(topic, {})
-            mine.update({part: max(offset, mine.get(part, 0)) for part, offset in parts.items()})
-    return farthest
+def _merge(one: Position, other: Position) -> Position:
+    farthest = {topic: dict(parts) for topic, parts in one.next.items()}
+    for topic, parts in other.next.items():
+        mine = farthest.setdefault(topic, {})
+        for part, offset in parts.items():
+            mine[part] = max(offset, mine.get(part, 0))
+    topics = tuple(dict.fromkeys((*one.topics, *other.topics)))
+    return Position(reader=one.reader, topics=topics, next=farthest, seen=one.seen + other.seen)
+
+
+def unreadable(broker: Broker, ends: Ends) -> Iterator[Wait]:
+    """A wait for each topic of a broker, or each partition, whose end nobody could tell."""
+    for topic in broker.partitions:
+        if not ends.get(topic):
+            yield Wait(reason="unreadable", topics=(topic,))
+            continue
+        for partition, end in ends[topic].items():
+            if end is None:
+                yield Wait(reason="unreadable", topics=(topic,), partition=partition)
+
+
+def behind(position: Position, ends: Ends) -> Iterator[Wait]:
+    """A wait for each partition that a reader has not read to its end."""
+    for topic in position.topics:
+        read = position.next.get(topic, {})
+        for partition, end in ends.get(topic, {}).items():
+            lag = (end or 0) - read.get(partition, 0)
+            if lag > 0:
+                yield Wait(reason="behind", reader=position.reader, topics=(topic,), partition=partition, records=lag)
 
 
 class Drain:
-    """Asks everybody, and remembers for how long the answer has been "nothing is missing"."""
+    """Asks every component, and remembers for how long there has been nothing to wait for."""
 
-    def __init__(self, world: LiveWorld, components: Sequence[Component]) -> None:
+    def __init__(self, world: World, components: Sequence[Component]) -> None:
         self._world = world
         self._components = components
+        self._brokers = [component.as_broker for component in components if component.as_broker]
         self._still_since_ns: int | None = None
-        self._may_bring_more = any(isinstance(component, SparkJob | Command) for component in components)
-        self.waits: list[str] = []
+        self._settle_ns = SETTLE_NS if any(component.may_write_more for component in components) else 0
+        self._arrivals: dict[str, tuple[int, int]] = {}
+        self.waits: tuple[Wait, ...] = ()
 
     def done(self) -> bool:
-        """Whether all have caught up and, where there are jobs or commands, stayed so for a second: they may still bring output."""
-        self.waits = [said for said in self._ask() if said]
+        """Whether all have caught up and, where more may be written, stayed so for a while."""
+        self.waits = tuple(self._ask())
         if self.waits:
             self._still_since_ns = None
             return False
         self._still_since_ns = self._still_since_ns or now_ns()
-        return now_ns() - self._still_since_ns >= (SETTLE_NS if self._may_bring_more else 0)
+        return now_ns() - self._still_since_ns >= self._settle_ns
 
-    def _ask(self) -> list[str]:
-        producers = [component for component in self._components if isinstance(component, Producer)]
-        said = [self._undecided(agent) for producer in producers for agent in producer.groups]
-        said += [f"{name} still runs" for name in self._not_ended()]
-        jobs = {job.name: job.log(self._world).positions() for job in self._components if isinstance(job, SparkJob)}
-        ends = self._ends()
-        for job in (job for job in self._components if isinstance(job, SparkJob)):
-            if self._world.find(job.name).alive:
-                said.append(behind(job.name, {*job.reads, *jobs[job.name]}, jobs[job.name], ends))
-        said += [f"{topic} cannot be looked at" for topic in self._topics() if topic not in ends]
-        for name, members, topics in self._readers():
-            said.append(behind(name, topics, group_positions(self._world, members), ends))
-        return said
+    def _ask(self) -> Iterator[Wait]:
+        # Positions before ends: what is written in between then counts as not read.
+        progress = [component.progress(self._world) for component in self._components]
+        positions = merged(position for each in progress for position in each.positions)
+        ends: dict[str, Ends] = {}
+        for broker in self._brokers:
+            known = broker.end_positions(self._world)
+            if known is not None:
+                ends[broker.name] = known
+        for each in progress:
+            yield from each.waits
+        for broker in self._brokers:
+            if broker.name in ends:
+                yield from unreadable(broker, ends[broker.name])
+        for position in positions:
+            yield from self._of_reader(position, ends)
 
-    def _undecided(self, producer: str) -> str:
-        gauge = self._world.gauge(producer)
-        if gauge.get("done") or not self._world.find(producer).alive:
-            return ""
-        return f"{producer} has {gauge.get('open', 0)} records under way"
+    def _of_reader(self, position: Position, ends: dict[str, Ends]) -> Iterator[Wait]:
+        for known in ends.values():
+            yield from behind(position, known)
+        without = [topic for broker in self._brokers if broker.name not in ends for topic in broker.partitions if topic in position.topics]
+        if without and self._still_arrives(position):
+            yield Wait(reason="arriving", reader=position.reader, topics=tuple(without))
 
-    def _not_ended(self) -> list[str]:
-        waited = [component for component in self._components if isinstance(component, Command) and component.ends == "ended"]
-        return [command.name for command in waited if self._world.find(command.name).alive]
-
-    def _topics(self) -> list[str]:
-        return [topic for kafka in self._components if isinstance(kafka, Kafka) for topic in kafka.topics]
-
-    def _ends(self) -> dict[str, dict[int, int]]:
-        ends: dict[str, dict[int, int]] = {}
-        for kafka in self._components:
-            if isinstance(kafka, Kafka) and kafka.topics:
-                ends.update(kafka.cluster(self._world).end_offsets(list(kafka.topics)))
-        return ends
-
-    def _readers(self) -> Iterator[tuple[str, list[str], set[str]]]:
-        """Whoever must have read all: a name, the agents that read for it together, and the topics."""
-        groups: dict[str, tuple[list[str], set[str]]] = {}
-        for consumer in (component for component in self._components if isinstance(component, Consumer | Sink)):
-            agents = list(consumer.groups) if isinstance(consumer, Consumer) else [consumer.name]
-            living = [agent for agent in agents if self._world.find(agent).alive]
-            if isinstance(consumer, Consumer) and not consumer.share:
-                yield from ((consumer.name, [agent], set(consumer.reads)) for agent in living)
-            elif living:
-                members, topics = groups.setdefault(consumer.group or consumer.name, ([], set()))
-                members += living
-                topics.update(consumer.reads)
-        yield from ((name, members, topics) for name, (members, topics) in groups.items())
+    def _still_arrives(self, position: Position) -> bool:
+        """Whether a reader has read anything since a while ago; without positions, that is all that can be known."""
+        seen, since_ns = self._arrivals.get(position.reader, (-1, 0))
+        if position.seen != seen:
+            since_ns = now_ns()
+            self._arrivals[position.reader] = (position.seen, since_ns)
+        return now_ns() - since_ns < QUIET_NS
 
 
-def final_states(world: LiveWorld, components: Iterable[Component]) -> None:
-    """Raise ProcessError if a command is not in the state that was declared for the end of the load."""
-    for command in (component for component in components if isinstance(component, Command)):
-        process = world.find(command.name)
-        if command.ends == ("ended" if process.alive else "running"):
-            found = "still runs" if process.alive else "has ended"
-            last = "".join(f"\n  | {line}" for line in process.last_lines())
-            raise ProcessError(
-                f"{command.name} on {command.node} {found} after the drain, but the declaration says `ends: {command.ends}`. "
-                f"Its last lines (all in {process.log}):{last}"
-            )
+def final_states(world: World, components: Iterable[Component]) -> None:
+    """Raise ProcessError if a component is not in the state that was declared for the end of the load."""
+    for component in components:
+        if problem := component.final_problem(world):
+            raise ProcessError(problem)

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streambed.errors import WorldError
+from streambed.record.events import Exposed
 
 if TYPE_CHECKING:
     from streambed.plan import Exposure, Plan
@@ -62,7 +63,7 @@ def exposed(world: LiveWorld) -> Iterator[None]:
     try:
         asyncio.run_coroutine_threadsafe(_serve(world), loop).result()
         for exposure in world.plan.exposures:
-            world.record("exposed", says=f"{exposure.node}:{exposure.target_port} is on http://localhost:{exposure.port}")
+            world.record(Exposed(node=exposure.node, target_port=exposure.target_port, port=exposure.port))
         yield
     finally:
         asyncio.run_coroutine_threadsafe(_end(), loop).result()

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from streambed.errors import ProcessError, WorldError
-from streambed.kinds.components import Kafka, roles
-from streambed.kinds.components.component import Component
+from streambed.kinds.cast import Cast
+from streambed.kinds.components import roles
 from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
 from streambed.net.open_network import open_network
 from streambed.plan import Plan, ProcessSpec
-from streambed.record import Events, now_ns, read_json, wait_for_an_end, wait_until
-from streambed.runner.cast import cast_of
+from streambed.record import now_ns, read_json, wait_for_an_end, wait_until
+from streambed.record.event_log import EventLog
+from streambed.record.events import DelayLine, Timer, Timers
 from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
 from streambed.runner.whereabouts import note_namespaces
 from streambed.units import Size
@@ -38,7 +39,7 @@ class Interrupted(BaseException):
 class LiveWorld:
     """A plan made real; what components, faults and probes ask of it is in world.World."""
 
-    def __init__(self, plan: Plan, made: Network, events: Events, troubles: list[BaseException]) -> None:
+    def __init__(self, plan: Plan, cast: Cast, made: Network, events: EventLog, troubles: list[BaseException]) -> None:
         self.plan = plan
         self.directory = Path(plan.directory)
         self.network = made
@@ -48,7 +49,7 @@ class LiveWorld:
         """What went wrong in other threads, or that the user wants no more; whoever watches raises it."""
         self.links_changed: Callable[[], None] = lambda: None
         """Called after faults come or go, by whoever wants to know."""
-        self.components: dict[str, Component] = {component.name: component for component in cast_of(plan.declaration).components}
+        self.components = cast.components
         for name in self.components:  # Also of those that start no process: a store may be a file there.
             (self.directory / "data" / name).mkdir(parents=True, exist_ok=True)
         self._kept: dict[str, Any] = {}
@@ -78,7 +79,7 @@ class LiveWorld:
             raise WorldError(f"'{role}' is not a role")
         asked_ns, holder = self._holders.get(role, (0, ""))
         if now_ns() - asked_ns > MOMENT_NS:
-            holder = roles.cluster_of(wanted, self.components).holder(wanted, self)
+            holder = roles.broker_for(wanted, self.components).role_holder(wanted, self)
             self._holders[role] = (now_ns(), holder)
         return holder
 
@@ -182,28 +183,29 @@ def _memory_cap(spec: ProcessSpec, plan: Plan) -> str:
     return f"topology.memory allows the processes of {spec.node} {Size(plan.node(spec.node).allowance.memory_bytes)} all together"
 
 
-def timers(world: LiveWorld) -> list[dict[str, object]]:
-    """What decides how long a fault is felt: of TCP as a host sees it, and of servers, declared or by their own default."""
+def timers(world: LiveWorld) -> tuple[Timer, ...]:
+    """The settings that decide how a fault ends: of TCP as a host sees it, and of servers, declared or by their own default."""
     files = [Path("/proc/sys/net/ipv4", name) for name in KERNEL_TIMERS]
-    of_kernel = world.call(world.plan.nodes[0].name, lambda: {file.name: int(file.read_text()) for file in files if file.exists()})
-    found: list[dict[str, object]] = [
-        {"of": "kernel", "name": name, "value": value, "declared": False} for name, value in of_kernel.items()
-    ]
-    for kafka in (component for component in world.components.values() if isinstance(component, Kafka)):
-        of_kafka = kafka.timers().items()
-        found += [{"of": kafka.name, "name": name, "value": value, "declared": declared} for name, (value, declared) in of_kafka]
-    return found
+
+    def of_kernel() -> list[Timer]:
+        return [Timer(of="kernel", name=file.name, value=int(file.read_text()), declared=False) for file in files if file.exists()]
+
+    found = world.call(world.plan.nodes[0].name, of_kernel)
+    for name, component in world.components.items():
+        for setting, (value, declared) in component.timers().items():
+            found.append(Timer(of=name, name=setting, value=value, declared=declared))
+    return tuple(found)
 
 
 @contextlib.contextmanager
-def live_world(plan: Plan, events: Events, troubles: list[BaseException]) -> Iterator[LiveWorld]:
+def live_world(plan: Plan, cast: Cast, events: EventLog, troubles: list[BaseException]) -> Iterator[LiveWorld]:
     """Build the network of a plan; on every way out its processes end and the network goes."""
     with open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made:
-        world = LiveWorld(plan, made, events, troubles)
+        world = LiveWorld(plan, cast, made, events, troubles)
         note_namespaces(world.directory, made.hosts)
-        events.record("timers", timers=timers(world))
+        events.record(Timers(timers=timers(world)))
         if made.delay_line_runs:
-            events.record("delay_line", runs=made.delay_line_runs)
+            events.record(DelayLine(runs=made.delay_line_runs))
         try:
             yield world
         finally:

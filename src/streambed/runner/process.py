@@ -15,6 +15,7 @@ from streambed.errors import WorldError
 from streambed.net.hosts import Host
 from streambed.plan import PlannedFile, ProcessSpec
 from streambed.record import wait_until
+from streambed.record.events import Event, ProcessEnded, ProcessStarted
 from streambed.runner import caps
 from streambed.world import Heal
 
@@ -32,7 +33,7 @@ class LiveProcess:
     """The live twin of a ProcessSpec. A killed one can be started again and keeps its files."""
 
     def __init__(
-        self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[..., None], networks: Mapping[str, int] | None = None
+        self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[[Event], None], networks: Mapping[str, int] | None = None
     ) -> None:
         """`networks` are descriptors of the networks that it may enter, by host."""
         self.spec = spec
@@ -85,12 +86,13 @@ class LiveProcess:
             _stand_back(self.pid, self.spec.allowance.priority)
         self._told_to_end = False
         self._record(
-            "process_started",
-            process=self.name,
-            component=self.spec.component,
-            node=self.spec.node,
-            pid=self.pid,
-            incarnation=self.incarnation,
+            ProcessStarted(
+                process=self.name,
+                component=self.spec.component,
+                node=self.spec.node,
+                pid=self.pid,
+                incarnation=self.incarnation,
+            )
         )
 
     def _begin(self, home: Path) -> subprocess.Popen[bytes]:
@@ -189,14 +191,15 @@ class LiveProcess:
         self.memory_kills, self._killed_before = killed - self._killed_before, killed
         lines = [] if expected and self.spec.starts != "drain" else self.last_lines()  # What is said after the drain may be a judgement.
         self._record(
-            "process_ended",
-            process=self.name,
-            component=self.spec.component,
-            node=self.spec.node,
-            status=status,
-            expected=expected,
-            memory_kills=self.memory_kills,
-            last_lines=lines,
+            ProcessEnded(
+                process=self.name,
+                component=self.spec.component,
+                node=self.spec.node,
+                status=status,
+                expected=expected,
+                memory_kills=self.memory_kills,
+                last_lines=tuple(lines),
+            )
         )
         return None if expected else status
 

@@ -15,7 +15,9 @@ import tempfile
 from pathlib import Path
 
 from streambed.errors import QueryError, StoreError, StreambedError, UsageError, WorldError, suggestion
-from streambed.record import EVENTS, read_events, read_json
+from streambed.record import read_json
+from streambed.record.event_log import read_events
+from streambed.record.events import ProcessEnded, ProcessStarted
 from streambed.runner.whereabouts import command_on
 from streambed.status import state_of
 from streambed.stores.store import Address
@@ -65,9 +67,10 @@ def _ask_live(directory: Path, store: str, address: Address, text: str, kept: Pa
 
 def _node_of(directory: Path, store: str) -> str:
     """A node on which a server of the store runs."""
-    events = read_events(directory / "history" / EVENTS)
-    newest = {event["process"]: event for event in events if event["event"].startswith("process_") and event["component"] == store}
-    nodes = [event["node"] for event in newest.values() if event["event"] == "process_started"]
+    events = read_events(directory)
+    lives = [event for event in events if isinstance(event, ProcessStarted | ProcessEnded) and event.component == store]
+    newest = {event.process: event for event in lives}
+    nodes = [event.node for event in newest.values() if isinstance(event, ProcessStarted)]
     if not nodes:
         raise StoreError(f"no server of '{store}' runs at this moment")
     return str(nodes[0])

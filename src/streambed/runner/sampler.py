@@ -1,18 +1,16 @@
-"""The sampler: once a second it measures ports, processes, agents, the delay line, the machine and Spark's batches."""
+"""The sampler: once a second it measures ports, processes, agents, the delay line, the machine and the batches of jobs."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 
-from streambed.kinds.components import SparkJob
+from streambed.kinds.components.engine import engines_among
 from streambed.net.ports import METRICS
 from streambed.record import now_ns
-from streambed.runner.cast import Cast
 from streambed.runner.live_world import LiveWorld
 from streambed.runner.machine_load import machine_load, waiting
 from streambed.tables import SAMPLES, Table, column
@@ -57,15 +55,14 @@ def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
 class Sampler:
     """Runs in a thread of its own, so that waiting and faults are not held up by measuring."""
 
-    def __init__(self, world: LiveWorld, cast: Cast, table: Table) -> None:
+    def __init__(self, world: LiveWorld, table: Table) -> None:
         self._world = world
-        self._components = cast.components
+        self._engines = engines_among(world.components)
         self._table = table
         ports = world.network.ports.names
         self._port_columns = column(METRICS * len(ports)), column([port for port in ports for _ in METRICS])
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler")
-        self._wall_minus_monotonic_ns = time.time_ns() - now_ns()
         self._gauge_ns = 0
 
     def _run(self) -> None:
@@ -125,11 +122,9 @@ class Sampler:
                     self._table.append(written_ns, f"delay_line_{key}", "delay line", value)
 
     def _batches(self) -> None:
-        for job in self._components:
-            if isinstance(job, SparkJob):
-                for batch in job.log(self._world).take_batches():
-                    start, end = (batch.pop(key) - self._wall_minus_monotonic_ns for key in ("start_wall", "end_wall"))
-                    self._world.record("batch", component=job.name, start=start, end=end, **batch)
+        for engine in self._engines.values():
+            for batch in engine.batches(self._world):
+                self._world.record(batch)
 
     def start(self) -> None:
         """Begin to sample."""
@@ -143,10 +138,10 @@ class Sampler:
 
 
 @contextlib.contextmanager
-def sampling(world: LiveWorld, cast: Cast) -> Iterator[Sampler]:
+def sampling(world: LiveWorld) -> Iterator[Sampler]:
     """Sample for as long as the world lives."""
     with Table(world.directory / "history" / "samples.arrow", SAMPLES) as table:
-        sampler = Sampler(world, cast, table)
+        sampler = Sampler(world, table)
         sampler.start()
         try:
             yield sampler

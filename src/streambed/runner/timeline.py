@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from streambed.errors import StreambedError, WorldError
 from streambed.kinds.faults.fault import Fault
 from streambed.record import now_ns
+from streambed.record.events import Heal, HealFailed, Inject, InjectFailed
 from streambed.runner.live_world import LiveWorld
 from streambed.world import Injury
 
@@ -71,11 +72,11 @@ class Timeline:
         try:
             injury = self._injuries[number] = fault.inject(self._world)
         except (OSError, StreambedError) as error:
-            self._world.record("inject_failed", fault=number, kind=fault.kind, target=fault.aim, reason=str(error))
+            self._world.record(InjectFailed(fault=number, kind=fault.kind, target=fault.aim, reason=str(error)))
             return
         late_ns = now_ns() - self._start_ns - fault.at.ns
         self._world.links_changed()
-        self._world.record("inject", fault=number, kind=fault.kind, target=injury.target, lasts_ns=fault.lasts.ns, late_ns=late_ns)
+        self._world.record(Inject(fault=number, kind=fault.kind, target=injury.target, lasts_ns=fault.lasts.ns, late_ns=late_ns))
 
     def heal(self, number: int) -> None:
         """Heal one fault if it is active; a failure to heal is recorded, and the others are healed all the same."""
@@ -86,11 +87,11 @@ class Timeline:
         try:
             injury.heal()
         except (OSError, StreambedError) as error:
-            self._world.record("heal_failed", fault=number, kind=fault.kind, target=injury.target, reason=str(error))
+            self._world.record(HealFailed(fault=number, kind=fault.kind, target=injury.target, reason=str(error)))
             return
         late_ns = now_ns() - self._start_ns - fault.at.ns - fault.lasts.ns
         self._world.links_changed()
-        self._world.record("heal", fault=number, kind=fault.kind, target=injury.target, late_ns=late_ns)
+        self._world.record(Heal(fault=number, kind=fault.kind, target=injury.target, late_ns=late_ns))
 
     def heal_all(self) -> None:
         """Heal whatever is still broken; what is healed before its time has a negative lateness."""

@@ -1,7 +1,8 @@
-from histories import acked, event, heal, history_of, inject, ns, seen, undrained
+from histories import acked, behind, event, heal, history_of, inject, ns, seen, undrained, unreadable
 
 from streambed import NoLoss
-from streambed.kinds.checks.course import FOREVER_NS, doubted, drained, faults_of, names_between
+from streambed.kinds.evidence.course import FOREVER_NS, Unread, doubted, faults_of, names_between, unread
+from streambed.record.events import Wait
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
 
@@ -28,24 +29,57 @@ def test_several_faults_of_a_kind_are_told_apart_by_their_target():
     assert [fault.end for fault in faults_of(history)] == [ns(2), ns(4)]
 
 
+def unread_of(history, reader="reader", members=("reader",), topic="lines"):
+    return unread(history, reader=reader, members=members, topic=topic)
+
+
+ALL, NOTHING = Unread(everything=True), Unread()
+
+
 def test_a_run_without_a_word_on_its_drain_did_not_drain():
-    assert not drained(history_of(broken=True), "reader", ["reader"])
-    assert drained(history_of(), "reader", ["reader"])
+    assert unread_of(history_of(broken=True)) == ALL
+    assert unread_of(history_of()) == NOTHING
 
 
 def test_a_reader_that_had_died_did_not_catch_up_whatever_the_drain_says():
     died = event(150, "process_ended", component="reader", status=-9)
 
-    assert not drained(history_of(event(1, "process_started", component="reader"), died), "reader", ["reader"])
-    assert drained(history_of(died, event(160, "process_started", component="reader")), "reader", ["reader"])
-    assert drained(history_of(died), "readers", ["reader", "another"])
+    assert unread_of(history_of(event(1, "process_started", component="reader"), died)) == ALL
+    assert unread_of(history_of(died, event(160, "process_started", component="reader"))) == NOTHING
+    assert unread_of(history_of(died), "readers", ["reader", "another"]) == NOTHING
 
 
-def test_a_drain_that_waits_for_a_group_waits_for_its_members():
-    history = history_of(undrained("readers is 8 records behind"))
+def test_a_reader_that_is_behind_leaves_open_the_partitions_that_it_is_behind_in():
+    history = history_of(undrained(behind("readers", "lines", partition=2), behind("readers", "words", partition=0)))
 
-    assert not drained(history, "readers", ["one", "two"])
-    assert drained(history, "readers-2", ["three"])
+    assert unread_of(history, "readers", ["one", "two"]) == Unread(partitions=frozenset({2}))
+
+
+def test_names_that_begin_alike_are_different_readers():
+    history = history_of(undrained(behind("reader.two"), behind("reader-2"), behind("reader/host")))
+
+    assert unread_of(history) == NOTHING
+
+
+def test_a_topic_that_could_not_be_read_leaves_everything_open_for_all_its_readers():
+    history = history_of(undrained(unreadable("lines"), unreadable("words", partition=1)))
+
+    assert unread_of(history) == ALL
+    assert unread_of(history, topic="words") == Unread(partitions=frozenset({1}))
+    assert unread_of(history, topic="counts") == NOTHING
+
+
+def test_records_in_flight_leave_their_topics_open():
+    history = history_of(undrained(Wait(reason="in_flight", reader="poet", topics=("lines",), records=3)))
+
+    assert unread_of(history) == ALL
+    assert unread_of(history, topic="words") == NOTHING
+
+
+def test_a_wait_of_an_older_version_leaves_everything_open():
+    history = history_of(undrained(Wait(reason="unknown", says="another is 5 records behind")))
+
+    assert unread_of(history) == ALL
 
 
 def test_a_promise_kept_without_the_declared_fault_is_unknown():

@@ -1,7 +1,7 @@
 import pytest
 
 from streambed import Command, Consumer, Kafka
-from streambed.kinds.components.roles import Role, cluster_of, role, role_problems
+from streambed.kinds.components.roles import Role, broker_for, role, role_problems
 
 KAFKA = Kafka(name="kafka", nodes=("b1", "b2"), topics={"lines": {"partitions": 3}, "words": {}})
 OTHER = Kafka(name="other", nodes=("c1",), topics={"counts": {}})
@@ -59,7 +59,7 @@ def test_of_several_clusters_the_one_is_meant_that_has_the_topic():
     both = {"kafka": KAFKA, "other": OTHER, "reader": READER}
 
     assert said("controller", both) == ["several kafka components have a controller: write one of controller of kafka, controller of other"]
-    assert cluster_of(Role(kind="controller", of="other"), both) is OTHER
-    assert cluster_of(Role(kind="leader", of="counts"), both) is OTHER
-    assert cluster_of(Role(kind="coordinator", of="readers"), both) is OTHER
-    assert cluster_of(Role(kind="leader", of="lines"), both) is KAFKA
+    assert broker_for(Role(kind="controller", of="other"), both) is OTHER
+    assert broker_for(Role(kind="leader", of="counts"), both) is OTHER
+    assert broker_for(Role(kind="coordinator", of="readers"), both) is OTHER
+    assert broker_for(Role(kind="leader", of="lines"), both) is KAFKA

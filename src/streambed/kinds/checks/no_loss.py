@@ -10,9 +10,10 @@ import polars as pl
 
 from streambed.errors import Problem, suggestion
 from streambed.history import Answer, History, Verdict
-from streambed.kinds.checks.course import counted, drained, faults_of, load_ended, names_during
-from streambed.kinds.checks.readers import IDENTITY, Reader, readers_of, times_seen, without_ledger, witness_of
 from streambed.kinds.declaring import declared
+from streambed.kinds.evidence.course import Unread, counted, faults_of, load_ended, names_during
+from streambed.kinds.evidence.readers import IDENTITY, Reader, readers_of, times_seen, without_ledger, witness_of
+from streambed.kinds.evidence.taken import Taken
 
 NAMES_SHOWN = 20
 IN_THE_LOG = "lost in the log"
@@ -20,11 +21,10 @@ IN_THE_LOG = "lost in the log"
 
 @declared
 class NoLoss:
-    """Every record of `topic` that was acknowledged is seen by each of its readers: consumer groups and Spark jobs.
+    """Every record of `topic` that was acknowledged is seen by each of its readers: consumer groups and jobs.
 
     Seeing one twice is allowed. A group that starts at the latest record need not see what is older than the first it saw.
-    A Spark job has seen the offsets that its batches took, and of these only what the witness still found in the log: after
-    an unclean election another record can stand at the offset of a lost one.
+    A job has seen what its engine says that it took: Spark, the offsets of its batches.
     """
 
     kind: Literal["no_loss"] = "no_loss"
@@ -32,17 +32,30 @@ class NoLoss:
     by: tuple[str, ...] = ()
     """Names of the groups, consumers, sinks or jobs that must see everything; default: all that read the topic."""
 
+    @property
+    def about(self) -> str:
+        """The topic."""
+        return self.topic
+
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
         """The topic must be declared, and those named in `by` must read it."""
-        topics = {topic for found in components.values() if found.kind == "kafka" for topic in found.topics}
-        able = ("consumer", "sink", "spark_job")
-        readers = {name: found for name, found in components.items() if found.kind in able and self.topic in found.reads}
-        names = {*readers, *(found.group for found in readers.values() if found.kind == "consumer" and found.group)}
-        wrong = [] if self.topic in topics else [Problem(key="topic", says=f"no topic '{self.topic}'. {suggestion(self.topic, topics)}")]
-        unread = [name for name in self.by if name not in names]
-        return wrong + [Problem(key="by", says=f"'{name}' does not read {self.topic}. {suggestion(name, names)}") for name in unread]
+        brokers = [component.as_broker for component in components.values() if component.as_broker]
+        topics = [topic for broker in brokers for topic in broker.partitions]
+        names: dict[str, None] = {}
+        for name, component in components.items():
+            for reader in component.readers:
+                if self.topic in reader.topics:
+                    names |= dict.fromkeys((name, reader.name))
+        wrong = []
+        if self.topic not in topics:
+            wrong.append(Problem(key="topic", says=f"no topic '{self.topic}'. {suggestion(self.topic, topics)}"))
+        for name in self.by:
+            if name not in names:
+                says = f"'{name}' does not read {self.topic}. {suggestion(name, names)}"
+                wrong.append(Problem(key="by", says=says, about=frozenset({name})))
+        return wrong
 
-    def witnessed(self, declaration: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
         """Its topic: only so can what the log lost be told from what a reader missed."""
         return (self.topic,)
 
@@ -106,49 +119,45 @@ def acked_records(history: History, topic: str) -> pl.DataFrame:
     witness = witness_of(history, topic)
     if not witness:
         return acked.with_columns(in_log=pl.lit(None, dtype=pl.Boolean))
-    return acked.with_columns(in_log=times_seen(history, witness, topic, acked) > 0)
+    return acked.with_columns(in_log=times_seen(history, witness, topic, acked).times > 0)
 
 
 def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame) -> Finding:
     """Sort the acked records into seen, lost and undecided for one reader."""
-    times = times_seen(history, reader, topic, acked)
-    evident = not reader.spark or bool(times.sum())  # A job without batches left no evidence, for or against.
-    caught_up = evident and drained(history, reader.name, reader.components)
-    if reader.spark:
-        times = times * acked["in_log"].fill_null(True).cast(pl.Int64)
-    records = acked.with_columns(times=times)
+    taken = times_seen(history, reader, topic, acked)
+    unread = reader.unread(history, topic) if taken.evident else Unread(everything=True)
+    records = acked.with_columns(times=taken.times, untold=taken.untold)
     seen = records.filter(pl.col("times") > 0)
     ends = seen.group_by("partition").agg(began=pl.col("offset").min(), last=pl.col("offset").max())
     missing = records.filter(pl.col("times") == 0).join(ends, on="partition", how="left")
     older = pl.col("began").is_null() | (pl.col("offset") < pl.col("began")) if reader.latest else pl.lit(False)
     needed = missing.filter(~older)
-    undecided = needed.filter(_undecided(reader, caught_up=caught_up))
+    undecided = needed.filter(_undecided(unread))
     return Finding(
         reader=reader,
         seen=seen.height,
         duplicates=int((seen["times"] - 1).sum()),
         older=missing.height - needed.height,
         lost=needed.join(undecided, on=IDENTITY, how="anti"),
-        doubt=_doubt(reader, undecided, acked.height, nothing_needed=seen.height + needed.height == 0),
+        doubt=_doubt(reader, taken, undecided, acked.height, nothing_needed=seen.height + needed.height == 0),
     )
 
 
-def _undecided(reader: Reader, *, caught_up: bool) -> pl.Expr:
+def _undecided(unread: Unread) -> pl.Expr:
     """Records that a reader may have seen, or was still to see when the run ended."""
-    unplaced = pl.col("offset") < 0  # With acks=0 nobody learns the offset, and a Spark job is known by offsets alone.
-    if caught_up:
-        return unplaced if reader.spark else pl.lit(False)
-    return unplaced | pl.col("last").is_null() | (pl.col("offset") > pl.col("last"))
+    unplaced = pl.col("offset") < 0
+    beyond = unplaced | pl.col("last").is_null() | (pl.col("offset") > pl.col("last"))
+    return pl.col("untold") | (unread.rows() & beyond)
 
 
-def _doubt(reader: Reader, undecided: pl.DataFrame, acked: int, *, nothing_needed: bool) -> str:
+def _doubt(reader: Reader, taken: Taken, undecided: pl.DataFrame, acked: int, *, nothing_needed: bool) -> str:
     if nothing_needed:
         return f"{reader.name} began at the latest record and saw none"
     if undecided.is_empty():
         return ""
-    unplaced = undecided.filter(pl.col("offset") < 0).height
-    if reader.spark and unplaced:
-        return f"{reader.name} cannot be judged: the offsets of {counted(unplaced, 'acked record')} are unknown"
+    untold = undecided.filter("untold").height
+    if untold:
+        return f"{reader.name} cannot be judged: {taken.why_untold.format(counted(untold, 'acked record'))}"
     return f"the run ended before {reader.name} had seen {undecided.height} of {acked} acked records"
 
 

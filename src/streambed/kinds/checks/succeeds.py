@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from streambed.errors import Problem, suggestion
-from streambed.history import Event, History, Verdict
-from streambed.kinds.checks.course import load_ended
+from streambed.history import History, Verdict
 from streambed.kinds.declaring import declared
+from streambed.kinds.evidence.course import load_ended
+from streambed.record.events import ProcessEnded
 
 
 @declared
@@ -27,22 +28,27 @@ class Succeeds:
             return [Problem(key="of", says=f"'{self.of}' needs `on_exit: record`: otherwise the run is over when it fails")]
         return []
 
-    def witnessed(self, declaration: Mapping[str, Any]) -> tuple[str, ...]:
-        """Nothing."""
+    @property
+    def about(self) -> str:
+        """The command."""
+        return self.of
+
+    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+        """It reads nothing back."""
         return ()
 
     def judge(self, history: History) -> Verdict:
         """By the status with which it ended."""
         if not load_ended(history):
             return Verdict(check=self.kind, answer="unknown", says="the run broke before the load ended")
-        ends = [event for event in history.of("process_ended") if event.fields["component"] == self.of]
+        ends = [event for event in history.of(ProcessEnded) if event.component == self.of]
         # One that was told to end, or killed, did not come to an answer of its own.
-        if not ends or ends[-1].fields["status"] < 0 or (ends[-1].fields["status"] and ends[-1].fields["expected"]):
+        if not ends or ends[-1].status < 0 or (ends[-1].status and ends[-1].expected):
             return Verdict(check=self.kind, answer="unknown", says=f"{self.of} did not come to its end")
-        status = ends[-1].fields["status"]
+        status = ends[-1].status
         says = f"{self.of}: {_last_line(ends[-1]) or f'status {status}, without a word'}"
         return Verdict(check=self.kind, answer="fails" if status else "holds", says=says, evidence={"status": status})
 
 
-def _last_line(end: Event) -> str:
-    return next((line for line in reversed(end.fields.get("last_lines", ())) if line.strip()), "")
+def _last_line(end: ProcessEnded) -> str:
+    return next((line for line in reversed(end.last_lines) if line.strip()), "")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import ComponentBase, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import Port, asked, server_answers, when_it_answers
@@ -60,7 +60,7 @@ LOGGING = """<configuration>
 
 
 @declared
-class Cassandra:
+class Cassandra(ComponentBase):
     """Cassandra 5.0, one server on each of `nodes`, with a keyspace `streambed`. Anybody may come in, without a password."""
 
     kind: Literal["cassandra"] = "cassandra"
@@ -82,6 +82,14 @@ class Cassandra:
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
+    needs: ClassVar[tuple[str, ...]] = ("cassandra",)
+    host_keys: ClassVar[tuple[str, ...]] = ("nodes",)
+
+    @property
+    def as_store(self) -> Cassandra:
+        """Itself."""
+        return self
+
     @property
     def places(self) -> dict[str, str]:
         """The key that names each node."""
@@ -91,11 +99,6 @@ class Cassandra:
     def server(self) -> bool:
         """Others wait for it."""
         return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Its jars."""
-        return ("cassandra",)
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -112,7 +115,7 @@ class Cassandra:
             found.append(Problem(key="replicas", says=says))
         return found
 
-    def answers(self) -> dict[str, str]:
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it; `hosts` has all of them."""
         return {**server_answers(self.nodes[0], self.port), "hosts": ",".join(self.nodes), "keyspace": KEYSPACE}
 

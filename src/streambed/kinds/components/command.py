@@ -5,17 +5,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, missing_folder
+from streambed.kinds.components.component import OnOneNode, Site, missing_folder, reference_texts
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.progress import Progress
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import OnExit, ProcessSpec
+from streambed.record.events import Wait
 from streambed.world import Missing, World
 
 
@@ -50,6 +52,10 @@ class Command(OnOneNode):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
     """What an exit with a status other than 0 means: the run fails, it is recorded, or the program is started again."""
+
+    any_group: ClassVar[bool] = True
+    may_write_more: ClassVar[bool] = True
+    box_reason: ClassVar[str] = ""
 
     @model_validator(mode="after")
     def _possible(self) -> Command:
@@ -89,6 +95,34 @@ class Command(OnOneNode):
                 starts=self.starts,
             )
         ]
+
+    @property
+    def shows_output(self) -> bool:
+        """If that is asked for."""
+        return self.show
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Its words and variables."""
+        return reference_texts("argv", self.argv, self.env)
+
+    def progress(self, world: World) -> Progress:
+        """The drain waits for the end of one that was declared to end."""
+        if self.ends != "ended" or not world.find(self.name).alive:
+            return Progress()
+        return Progress(waits=(Wait(reason="running", reader=self.name),))
+
+    def final_problem(self, world: World) -> str:
+        """It must be as `ends` says."""
+        process = world.find(self.name)
+        if self.ends != ("ended" if process.alive else "running"):
+            return ""
+        state = "still runs" if process.alive else "has ended"
+        last = "".join(f"\n  | {line}" for line in process.last_lines())
+        return (
+            f"{self.name} on {self.node} {state} after the drain, but the declaration says `ends: {self.ends}`. "
+            f"Its last lines (all in {process.log}):{last}"
+        )
 
     def readiness(self, world: World) -> Missing:
         """Ready when its sign is seen; without one as soon as it has been started."""

@@ -6,18 +6,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site, unknown_topics
+from streambed.kinds.components.broker import client_problems
+from streambed.kinds.components.component import AutoPlace, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
-from streambed.plan import OnExit, ProcessSpec
+from streambed.plan import WITNESS, OnExit, ProcessSpec
+from streambed.world import World
 
 
 @declared
@@ -55,6 +58,10 @@ class Consumer(OnManyHosts):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
+    auto_place: ClassVar[AutoPlace] = "round_robin"
+    shows_flow: ClassVar[bool] = True
+    box_reason: ClassVar[str] = ""
+
     @model_validator(mode="after")
     def _possible(self) -> Consumer:
         if self.node and self.nodes:
@@ -66,13 +73,35 @@ class Consumer(OnManyHosts):
     @property
     def group_names(self) -> tuple[str, ...]:
         """Its group, or those of all of its consumers if each has its own."""
-        return (self.group or self.name,) if self.share else tuple(map(self._called, self.hosts))
+        return self._groups_on(self.hosts)
+
+    def _groups_on(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        return (self.group or self.name,) if self.share else tuple(map(self._called, hosts))
+
+    @property
+    def readers(self) -> tuple[DeclaredReader, ...]:
+        """Its group or groups."""
+        latest = self.start == "latest"
+        return tuple(DeclaredReader(name=name, topics=self.reads, from_latest=latest) for name in self.group_names)
+
+    @property
+    def keeps_ledger(self) -> bool:
+        """Unless it is told not to."""
+        return self.ledger
+
+    def progress(self, world: World) -> Progress:
+        """How far each process has come, for each group that it holds consumers of."""
+        positions = []
+        for process, hosts in self.groups.items():
+            if world.find(process).alive:
+                positions += positions_of(world, process, self._groups_on(hosts), self.reads)
+        return Progress(positions=tuple(positions))
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topics must be declared, its hosts differ."""
-        return [*unknown_topics(self.reads, others, "reads"), *self.named_twice()]
+        return [*client_problems(self, self.reads, others, "reads"), *self.named_twice()]
 
-    def answers(self) -> dict[str, str]:
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         return {"group": self.group or self.name}
 
@@ -125,3 +154,10 @@ def reader(
         starts="ready" if members[0]["group"] else "drain",
         networks=tuple(hosts) if len(hosts) > 1 else (),
     )
+
+
+def witness(site: Site, node: str, topics: tuple[str, ...], name: str) -> ProcessSpec:
+    """The agent on a host that reads topics back from their start after the drain, and then ends."""
+    member = {"name": WITNESS, "group": "", "host": "", "client": {"group.id": WITNESS}}
+    settings = {"auto.offset.reset": "earliest"}
+    return replace(reader(site, [member], (node,), topics, settings=settings, on_exit="record"), name=name)

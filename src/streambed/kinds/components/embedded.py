@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from streambed.errors import Problem, ProcessError, QueryError
 from streambed.kinds.components.component import OnOneNode, Site
@@ -31,6 +31,17 @@ class Embedded(OnOneNode):
     engine: Literal["sqlite", "duckdb", "rocksdb"]
     setup: tuple[str, ...] = ()
     """Statements that are carried out before others start."""
+
+    box_reason: ClassVar[str] = ""
+
+    @property
+    def as_store(self) -> Embedded:
+        """Itself."""
+        return self
+
+    def answers(self, data: Path) -> dict[str, str]:
+        """References to it."""
+        return {"path": str(data / self.file)}
 
     @property
     def server(self) -> bool:

@@ -9,7 +9,7 @@ from streambed.errors import ProcessError
 from streambed.kinds.components.kafka_cluster import KafkaCluster, Wanted
 
 
-class ExistingCluster(KafkaCluster):
+class ExistingKafka(KafkaCluster):
     """The client's view of it. Nothing is known of its servers but what clients are told."""
 
     def missing(self, *, brokers: int, topics: dict[str, Wanted]) -> str:
@@ -37,5 +37,5 @@ class ExistingCluster(KafkaCluster):
             partitions = len(view.topics[name].partitions)
             if partitions != topics[name].partitions:
                 raise ProcessError(f"the topic '{name}' has {partitions} partitions there, not {topics[name].partitions}: delete it first")
-            if held := sum(ends.get(name, {}).values()):
+            if held := sum(end or 0 for end in ends.get(name, {}).values()):
                 raise ProcessError(f"the topic '{name}' has held {held} records already, and a run must know them all: delete it first")

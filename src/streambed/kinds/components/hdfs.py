@@ -5,13 +5,13 @@ from __future__ import annotations
 import http.client
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import ComponentBase, Site
 from streambed.kinds.components.hdfs_files import PAGE_PORT, data_nodes_alive
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
@@ -36,7 +36,7 @@ SMALL: dict[str, Setting] = {
 
 
 @declared
-class Hdfs:
+class Hdfs(ComponentBase):
     """A distributed file system. Jobs name it with `checkpoint` and `event_log`; other programs find it by {hdfs.url}."""
 
     kind: Literal["hdfs"] = "hdfs"
@@ -55,6 +55,8 @@ class Hdfs:
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
+    needs: ClassVar[tuple[str, ...]] = ("hdfs",)
+
     @property
     def places(self) -> dict[str, str]:
         """The key that names each node."""
@@ -64,11 +66,6 @@ class Hdfs:
     def server(self) -> bool:
         """Others wait for it."""
         return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Hadoop's servers."""
-        return ("hdfs",)
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -88,7 +85,7 @@ class Hdfs:
             found.append(Problem(key="replicas", says=says))
         return found
 
-    def answers(self) -> dict[str, str]:
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it; `page` is the name node's own, with WebHDFS."""
         return {
             "url": f"hdfs://{self.name_node}:{NAMES_PORT}",
@@ -120,7 +117,7 @@ class Hdfs:
         )
 
     def _places(self, node: str, home: Path) -> dict[str, Setting]:
-        answers = self.answers()
+        answers = self.answers(home)
         return {
             "fs.defaultFS": answers["url"],
             "dfs.replication": answers["replicas"],

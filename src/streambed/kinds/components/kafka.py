@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components import kafka_questions
-from streambed.kinds.components.component import Site
-from streambed.kinds.components.existing_kafka import ExistingCluster
+from streambed.kinds.components.broker import Ends, Watched
+from streambed.kinds.components.component import AutoPlace, ComponentBase, ExistingCluster, Site
+from streambed.kinds.components.consumer import witness
+from streambed.kinds.components.existing_kafka import ExistingKafka
 from streambed.kinds.components.kafka_cluster import KafkaCluster
 from streambed.kinds.components.kafka_properties import BROKER_PORT, CONTROLLER_PORT, LOGGING, TIMERS, Member, identity, properties
 from streambed.kinds.components.kafka_questions import Led
@@ -22,7 +25,7 @@ from streambed.kinds.components.kafka_watch import KafkaWatch
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.roles import Role
-from streambed.kinds.declaring import Name, Setting, declared
+from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
 from streambed.world import Missing, World
@@ -35,7 +38,7 @@ STOCK_FLAGS = ("-Xmx1g", "-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMil
 
 
 @declared
-class Kafka:
+class Kafka(ComponentBase):
     """A Kafka cluster: one broker on each of `nodes`, and a quorum of controllers among them or on hosts of their own."""
 
     kind: Literal["kafka"] = "kafka"
@@ -65,6 +68,13 @@ class Kafka:
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
+    needs: ClassVar[tuple[str, ...]] = ("kafka",)
+    host_keys: ClassVar[tuple[str, ...]] = ("nodes",)
+    auto_place: ClassVar[AutoPlace] = "spread"
+    takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("bootstrap",)
+    sender: ClassVar[str] = "streambed.agents.kafka_senders:make_sender"
+    reader: ClassVar[str] = "streambed.agents.kafka_reader:KafkaReader"
+
     @property
     def members(self) -> list[Member]:
         """Every server with its number: brokers from 1 on, then the controllers that are no brokers."""
@@ -84,14 +94,19 @@ class Kafka:
         return {keys[member.node]: member.node for member in self.members if member.node in keys}
 
     @property
+    def as_broker(self) -> Kafka:
+        """Itself."""
+        return self
+
+    @property
+    def partitions(self) -> dict[str, int]:
+        """Its topics, and how many partitions each has."""
+        return {name: topic.partitions for name, topic in self.topics.items()}
+
+    @property
     def server(self) -> bool:
         """Others wait for it."""
         return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Kafka's jars."""
-        return ("kafka",)
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -123,7 +138,7 @@ class Kafka:
             ]
         return found
 
-    def answers(self) -> dict[str, str]:
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         return {"bootstrap": self.bootstrap}
 
@@ -162,7 +177,7 @@ class Kafka:
 
     def cluster(self, world: World) -> KafkaCluster:
         """The client through which this world asks the cluster; it lives on the first broker's host."""
-        client = ExistingCluster if self.existing else KafkaCluster
+        client = ExistingKafka if self.existing else KafkaCluster
         return world.keep(f"kafka cluster {self.name}", lambda: world.call(self.nodes[0], lambda: client(self.bootstrap)))
 
     def readiness(self, world: World) -> Missing:
@@ -183,7 +198,7 @@ class Kafka:
         voters = ", ".join(member.node for member in self.members if member.controller)
         return f"; no controller has been elected (one of {voters} should be): a majority of the voters must live and reach each other"
 
-    def holder(self, role: Role, world: World) -> str:
+    def role_holder(self, role: Role, world: World) -> str:
         """The broker process that holds a role now; WorldError if nobody does."""
         led = self._quorum(world) if role.kind == "controller" else self._leader(role, world)
         if led is None:
@@ -226,14 +241,46 @@ class Kafka:
             except OSError:
                 continue  # It is dead: the others know.
 
-    def look(self, world: World) -> tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, str, float]]]:
-        """Ask everybody once: what changed since the last look, and how things are, as events and samples."""
+    def watch(self, world: World) -> Watched:
+        """Ask every broker once: what changed since the last time, and how things are."""
         if self.existing:
-            return [], []  # Its servers are on hosts of others.
+            return Watched()  # Its servers are on hosts of others.
         nodes = {member.number: member.node for member in self.members}
         watch = world.keep(f"kafka watch {self.name}", lambda: KafkaWatch(self.name, nodes, self.nodes))
-        changes = list(watch.changes(self.views(world, list(self.topics)), self.quorum_leader(world)))
-        return changes, list(watch.samples())
+        changes = tuple(watch.changes(self.views(world, list(self.topics)), self.quorum_leader(world)))
+        return Watched(events=changes, samples=tuple(watch.samples()))
+
+    def end_positions(self, world: World) -> Ends:
+        """The ends of all partitions; None for one that has no leader now."""
+        return self.cluster(world).end_offsets(list(self.topics)) if self.topics else {}
+
+    def client(self, settings: Mapping[str, Setting]) -> dict[str, str]:
+        """Settings of librdkafka."""
+        return {"bootstrap.servers": self.bootstrap, **{key: setting_text(setting) for key, setting in settings.items()}}
+
+    def client_problems(self, client: Any) -> list[Problem]:
+        """What clients declare is made for Kafka."""
+        return []
+
+    def read_back(self, site: Site, topics: tuple[str, ...], name: str) -> ProcessSpec:
+        """A consumer without a group, on the first broker's host."""
+        return witness(site, self.nodes[0], topics, name)
+
+    @property
+    def existing_address(self) -> str:
+        """The servers of a cluster that exists already."""
+        return self.existing
+
+    def on_existing(self, cluster: ExistingCluster, address: str) -> Kafka:
+        """The same topics on another cluster."""
+        return replace(self, existing=address) if cluster == "bootstrap" else self
+
+    @property
+    def box_reason(self) -> str:
+        """Its brokers need hosts, unless others run them."""
+        if self.existing:
+            return ""
+        return "its brokers need emulated hosts, and there is no box here: name others with --bootstrap"
 
     def timers(self) -> dict[str, tuple[Setting, bool]]:
         """The settings that decide how a fault ends, and whether each was declared."""

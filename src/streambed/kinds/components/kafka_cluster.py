@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicPartition
@@ -59,19 +60,25 @@ class KafkaCluster:
             future.result()
         self._asked |= set(topics)
 
-    def end_offsets(self, topics: list[str]) -> dict[str, dict[int, int]]:
-        """The offset that the next record of each partition will get; empty if the cluster does not answer."""
+    def end_offsets(self, topics: list[str]) -> dict[str, dict[int, int | None]]:
+        """The offset that the next record of each partition will get; None for a partition that nobody answers for.
+
+        Empty if the cluster does not answer at all.
+        """
         view = self._view()
         if view is None:
             return {}
-        parts = [TopicPartition(name, number) for name in topics if name in view.topics for number in view.topics[name].partitions]
+        known = [name for name in topics if name in view.topics]
+        parts = [TopicPartition(name, number) for name in known for number in view.topics[name].partitions]
+        ends: dict[str, dict[int, int | None]] = {}
+        for part in parts:
+            ends.setdefault(part.topic, {})[part.partition] = None
+        # Without a leader a partition cannot be asked, and asking would hold up the answers of the others.
+        led = [part for part in parts if view.topics[part.topic].partitions[part.partition].leader >= 0]
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        ends: dict[str, dict[int, int]] = {}
-        try:
-            for part, future in self._client.list_offsets({part: latest for part in parts}, request_timeout=2).items():
-                ends.setdefault(part.topic, {})[part.partition] = future.result().offset
-        except KafkaException:
-            return {}
+        for part, future in self._client.list_offsets({part: latest for part in led}, request_timeout=2).items():
+            with contextlib.suppress(KafkaException):  # It lost its leader just now: its end stays None.
+                ends[part.topic][part.partition] = future.result().offset
         return ends
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from streambed.kinds.components.broker import Sample
 from streambed.kinds.components.kafka_questions import Partition, View
-
-Change = tuple[str, dict[str, Any]]
-"""The name of an event and its fields."""
+from streambed.record.events import ControllerChanged, Event, InSyncChanged, LeaderChanged
 
 
 def newest(views: Iterable[View]) -> View:
@@ -39,34 +37,50 @@ class KafkaWatch:
     controller: str = ""
     parts: dict[tuple[str, int], Partition] = field(default_factory=dict)
 
-    def changes(self, views: Iterable[View], controller: str) -> Iterator[Change]:
+    def changes(self, views: Iterable[View], controller: str) -> Iterator[Event]:
         """What is otherwise than at the last look. What nobody answers for stays as it was."""
         if controller and controller != self.controller:
-            yield "controller_changed", {"component": self.cluster, "was": self.controller, "is": controller}
+            yield ControllerChanged(component=self.cluster, was=self.controller, now=controller)
             self.controller = controller
         for topic, parts in newest(views).items():
             for number, part in parts.items():
                 before = self.parts.get((topic, number))
                 self.parts[topic, number] = part
-                place = {"component": self.cluster, "topic": topic, "partition": number}
-                if before is None or before.leader != part.leader:
-                    was = self._name(before.leader) if before else ""
-                    yield "leader_changed", {**place, "was": was, "is": self._name(part.leader), "epoch": part.epoch}
-                if before is not None and set(before.in_sync) != set(part.in_sync):
-                    yield "in_sync_changed", {**place, "was": self._names(before.in_sync), "is": self._names(part.in_sync)}
+                yield from self._changes_of(topic, number, before, part)
 
-    def samples(self) -> Iterator[tuple[str, str, float]]:
-        """Metric, of whom, value: partitions led and in sync at each broker, partitions without all replicas and without a leader."""
-        leads = Counter(self._name(part.leader) for part in self.parts.values())
-        holds = Counter(self._name(broker) for part in self.parts.values() for broker in part.in_sync)
+    def _changes_of(self, topic: str, number: int, before: Partition | None, part: Partition) -> Iterator[Event]:
+        if before is None or before.leader != part.leader:
+            yield LeaderChanged(
+                component=self.cluster,
+                topic=topic,
+                partition=number,
+                was=self._name(before.leader) if before else "",
+                now=self._name(part.leader),
+                epoch=part.epoch,
+            )
+        if before is not None and set(before.in_sync) != set(part.in_sync):
+            yield InSyncChanged(
+                component=self.cluster,
+                topic=topic,
+                partition=number,
+                was=self._names(before.in_sync),
+                now=self._names(part.in_sync),
+            )
+
+    def samples(self) -> Iterator[Sample]:
+        """Partitions led and in sync at each broker, partitions without all replicas and without a leader."""
+        parts = self.parts.values()
+        leads = Counter(self._name(part.leader) for part in parts)
+        holds = Counter(self._name(broker) for part in parts for broker in part.in_sync)
         for node in self.brokers:
-            yield "leads_partitions", f"{self.cluster}/{node}", leads[node]
-            yield "in_sync_partitions", f"{self.cluster}/{node}", holds[node]
-        yield "under_replicated", self.cluster, sum(len(part.in_sync) < len(part.replicas) for part in self.parts.values())
-        yield "leaderless", self.cluster, leads[""]
+            yield Sample(metric="leads_partitions", of=f"{self.cluster}/{node}", value=leads[node])
+            yield Sample(metric="in_sync_partitions", of=f"{self.cluster}/{node}", value=holds[node])
+        lacking = sum(len(part.in_sync) < len(part.replicas) for part in parts)
+        yield Sample(metric="under_replicated", of=self.cluster, value=lacking)
+        yield Sample(metric="leaderless", of=self.cluster, value=leads[""])
 
     def _name(self, number: int) -> str:
         return self.nodes.get(number, "")
 
-    def _names(self, numbers: Iterable[int]) -> list[str]:
-        return sorted(map(self._name, numbers))
+    def _names(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        return tuple(sorted(map(self._name, numbers)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import ClassVar
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode
@@ -15,6 +16,7 @@ class OnManyHosts(OnOneNode):
     name: str
     nodes: tuple[str, ...]
     agents: int
+    host_keys: ClassVar[tuple[str, ...]] = ("node", "nodes")
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -53,7 +54,9 @@ class MariaDB(OnePort):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
-    def answers(self) -> dict[str, str]:
+    needs: ClassVar[tuple[str, ...]] = ("mariadb",)
+
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         place = f"{self.node}:{self.port}/{self.database}"
         return {**server_answers(self.node, self.port), "url": f"mysql://{USER}@{place}", "jdbc": f"jdbc:mariadb://{place}?user={USER}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -35,7 +36,9 @@ class MongoDB(OnePort):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
-    def answers(self) -> dict[str, str]:
+    needs: ClassVar[tuple[str, ...]] = ("mongodb",)
+
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         return {**server_answers(self.node, self.port), "url": f"mongodb://{self.node}:{self.port}/{self.database}"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -49,7 +50,9 @@ class PostgreSQL(OnePort):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
-    def answers(self) -> dict[str, str]:
+    needs: ClassVar[tuple[str, ...]] = ("postgresql",)
+
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         place = f"{self.node}:{self.port}/{self.database}"
         return {

@@ -6,20 +6,25 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site, missing_file, missing_folder, unknown_topics
+from streambed.kinds.components.broker import client_problems
+from streambed.kinds.components.component import AutoPlace, Site, missing_file, missing_folder
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.profile import Profile
+from streambed.kinds.components.progress import Progress
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
+from streambed.record.events import Wait
+from streambed.record.gauges import ProducerGauge
 from streambed.units import Duration, Frequency, Size
+from streambed.world import World
 
 FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -106,6 +111,10 @@ class Producer(OnManyHosts):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
+    auto_place: ClassVar[AutoPlace] = "round_robin"
+    shows_flow: ClassVar[bool] = True
+    box_reason: ClassVar[str] = ""
+
     @model_validator(mode="after")
     def _possible(self) -> Producer:
         if self.rate is not None and self.rate.per_s <= 0:
@@ -129,7 +138,7 @@ class Producer(OnManyHosts):
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topics must be declared, its hosts differ, its file or folder be there."""
-        found = unknown_topics(self.writes, others, "writes")
+        found = client_problems(self, self.writes, others, "writes")
         found += self.named_twice()
         if self.function:
             found += missing_file(f"{self.function.partition(':')[0].replace('.', '/')}.py", base, "function")
@@ -142,7 +151,29 @@ class Producer(OnManyHosts):
             found += missing_folder(self.file, base, "file") or nothing
         return found
 
-    def answers(self) -> dict[str, str]:
+    @property
+    def topics_written(self) -> tuple[str, ...]:
+        """Its topics."""
+        return self.writes
+
+    @property
+    def keeps_ledger(self) -> bool:
+        """Unless it is told not to."""
+        return self.ledger
+
+    def progress(self, world: World) -> Progress:
+        """The drain waits until every record that it sent is decided."""
+        waits = []
+        for process in self.groups:
+            gauge = world.gauge(process)
+            done = gauge is not None and gauge.done
+            if done or not world.find(process).alive:
+                continue
+            records = gauge.open if isinstance(gauge, ProducerGauge) else 0
+            waits.append(Wait(reason="in_flight", reader=process, topics=self.writes, records=records))
+        return Progress(waits=tuple(waits))
+
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it; several topics are joined by commas, as Kafka's own programs want them."""
         return {"topic": ",".join(self.writes)}
 

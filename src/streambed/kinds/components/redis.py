@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -43,7 +44,9 @@ class Redis(OnePort):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
-    def answers(self) -> dict[str, str]:
+    needs: ClassVar[tuple[str, ...]] = ("redis",)
+
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         return {**server_answers(self.node, self.port), "url": f"redis://{self.node}:{self.port}"}
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambed.errors import Problem, suggestion
+from streambed.kinds.components.broker import Broker, brokers_among
 
 FORMS = ("leader of TOPIC/PARTITION", "controller", "controller of KAFKA", "coordinator of GROUP")
 _ROLE = re.compile(r"(?P<kind>leader|coordinator) of (?P<of>[^/\s]+)(/(?P<partition>\d+))?|(?P<controller>controller)( of (?P<kafka>\S+))?")
@@ -48,50 +49,55 @@ def role_problems(target: str, components: Mapping[str, Any], key: str) -> list[
     wanted = role(target)
     if wanted is None:
         return [Problem(key=key, says=f"'{target}' is not a role: write one of {', '.join(FORMS)}")]
-    clusters = {name: component for name, component in components.items() if component.kind == "kafka"}
-    says = {"leader": _leader, "controller": _controller, "coordinator": _coordinator}[wanted.kind](wanted, clusters, components)
+    brokers = brokers_among(components)
+    says = {"leader": _leader, "controller": _controller, "coordinator": _coordinator}[wanted.kind](wanted, brokers, components)
     return [Problem(key=key, says=says)] if says else []
 
 
-def _leader(wanted: Role, clusters: Mapping[str, Any], components: Mapping[str, Any]) -> str:
-    topics = {name: topic for cluster in clusters.values() for name, topic in cluster.topics.items()}
+Brokers = Mapping[str, Broker]
+
+
+def _leader(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
+    topics = {topic: partitions for broker in brokers.values() for topic, partitions in broker.partitions.items()}
     if wanted.of not in topics:
         return f"no kafka component declares the topic '{wanted.of}'. {suggestion(wanted.of, topics)}"
-    partitions = topics[wanted.of].partitions
+    partitions = topics[wanted.of]
     if wanted.partition < partitions:
         return ""
     there = "only partition 0" if partitions == 1 else f"partitions 0 to {partitions - 1}"
-    return f"'{wanted.of}' has {there}, not {wanted.partition}"
+    return f"'{wanted.of}' has {there}, not {wanted.partition}" if partitions else f"'{wanted.of}' has no partitions, so nobody leads it"
 
 
-def _controller(wanted: Role, clusters: Mapping[str, Any], components: Mapping[str, Any]) -> str:
+def _controller(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
     if wanted.of:
-        return "" if wanted.of in clusters else f"there is no kafka component '{wanted.of}'. {suggestion(wanted.of, clusters)}"
-    if len(clusters) > 1:
-        return f"several kafka components have a controller: write one of {', '.join(f'controller of {name}' for name in clusters)}"
-    return "" if clusters else "there is no kafka component, so there is no controller"
+        return "" if wanted.of in brokers else f"there is no kafka component '{wanted.of}'. {suggestion(wanted.of, brokers)}"
+    if len(brokers) > 1:
+        return f"several kafka components have a controller: write one of {', '.join(f'controller of {name}' for name in brokers)}"
+    return "" if brokers else "there is no kafka component, so there is no controller"
 
 
-def _coordinator(wanted: Role, clusters: Mapping[str, Any], components: Mapping[str, Any]) -> str:
+def _coordinator(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
     groups = groups_of(components)
     if wanted.of in groups:
         return ""
-    if len(clusters) == 1 and any(component.kind == "command" for component in components.values()):
-        return ""  # A program may use any group.
+    if len(brokers) == 1 and any(component.any_group for component in components.values()):
+        return ""
     return f"no consumer is in the group '{wanted.of}'. {suggestion(wanted.of, groups)}"
 
 
 def groups_of(components: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The groups of all consumers, and topics that each reads."""
-    sinks = {component.group: component.reads for component in components.values() if component.kind == "sink"}
-    consumers = [component for component in components.values() if component.kind == "consumer"]
-    return sinks | {group: consumer.reads for consumer in consumers for group in consumer.group_names}
+    readers = [reader for component in components.values() for reader in component.readers]
+    return {reader.name: reader.topics for reader in readers if reader.group}
 
 
-def cluster_of(wanted: Role, components: Mapping[str, Any]) -> Any:
-    """The Kafka component whose brokers may hold a role; problems have been looked for already."""
-    clusters = {name: component for name, component in components.items() if component.kind == "kafka"}
+def broker_for(wanted: Role, components: Mapping[str, Any]) -> Broker:
+    """The broker whose servers may hold a role; problems have been looked for already."""
+    brokers = brokers_among(components)
     if wanted.kind == "controller" and wanted.of:
-        return clusters[wanted.of]
+        return brokers[wanted.of]
     topics = {"leader": (wanted.of,), "coordinator": groups_of(components).get(wanted.of, ())}.get(wanted.kind, ())
-    return next((cluster for cluster in clusters.values() if set(topics) & set(cluster.topics)), next(iter(clusters.values())))
+    for broker in brokers.values():
+        if set(topics) & set(broker.partitions):
+            return broker
+    return next(iter(brokers.values()))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import OnOneNode, Site, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.broker import client_problems
+from streambed.kinds.components.component import OnOneNode, Site, when_gauge_is_ready
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
-from streambed.kinds.components.store import Store
+from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
@@ -50,17 +51,36 @@ class Sink(OnOneNode):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
+    shows_flow: ClassVar[bool] = True
+    box_reason: ClassVar[str] = ""
+
     @property
     def group(self) -> str:
         """It reads as a consumer group of its own."""
         return self.name
 
+    @property
+    def readers(self) -> tuple[DeclaredReader, ...]:
+        """Its group."""
+        return (DeclaredReader(name=self.group, topics=self.reads),)
+
+    @property
+    def stores_used(self) -> tuple[str, ...]:
+        """Its store."""
+        return (self.store,)
+
+    def progress(self, world: World) -> Progress:
+        """How far it has come."""
+        if not world.find(self.name).alive:
+            return Progress()
+        return Progress(positions=tuple(positions_of(world, self.name, [self.group], self.reads)))
+
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topics and its store must be declared."""
-        return [*unknown_topics(self.reads, others, "reads"), *self._of_store(others), *self._of_columns()]
+        return [*client_problems(self, self.reads, others, "reads"), *self._of_store(others), *self._of_columns()]
 
     def _of_store(self, others: Mapping[str, Any]) -> list[Problem]:
-        stores = {name: other for name, other in others.items() if isinstance(other, Store)}
+        stores = {name: other.as_store for name, other in others.items() if other.as_store}
         store = stores.get(self.store)
         if store is None:
             return [Problem(key="store", says=f"there is no store '{self.store}'. {suggestion(self.store, stores)}")]
@@ -76,7 +96,7 @@ class Sink(OnOneNode):
             taken.append(Problem(key="columns", says=f"columns are taken from JSON, but `format` is {self.format}: give `format: json`"))
         return taken
 
-    def answers(self) -> dict[str, str]:
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         return {"group": self.group, "table": self.table}
 

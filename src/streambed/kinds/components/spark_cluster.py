@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import ComponentBase, ExistingCluster, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -39,7 +39,7 @@ FEW_COMPILED = tuple(
 
 
 @declared
-class SparkCluster:
+class SparkCluster(ComponentBase):
     """A standalone Spark cluster. Jobs name it with `cluster`; their drivers stay on their own hosts."""
 
     kind: Literal["spark_cluster"] = "spark_cluster"
@@ -60,6 +60,14 @@ class SparkCluster:
     """What each of its processes may use of the machine; a worker's executors count as part of it."""
     on_exit: OnExit = "fail"
 
+    needs: ClassVar[tuple[str, ...]] = ("spark_job",)
+    takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("spark_master",)
+    box_reason: ClassVar[str] = "a spark_cluster needs emulated hosts, and there is no box here: name one with --spark-master"
+
+    def on_existing(self, cluster: ExistingCluster, address: str) -> SparkCluster | None:
+        """A master that exists already takes its place."""
+        return None if cluster == "spark_master" else self
+
     @property
     def places(self) -> dict[str, str]:
         """The key that names each node."""
@@ -69,11 +77,6 @@ class SparkCluster:
     def server(self) -> bool:
         """Others wait for it."""
         return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Spark's connectors."""
-        return ("spark_job",)
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -95,9 +98,14 @@ class SparkCluster:
             found.append(Problem(key="cores", says=says))
         return found
 
-    def answers(self) -> dict[str, str]:
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
-        return {"url": f"spark://{self.master}:{MASTER_PORT}"}
+        return {"url": self.url}
+
+    @property
+    def url(self) -> str:
+        """Where jobs find the master."""
+        return f"spark://{self.master}:{MASTER_PORT}"
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """The master, then the workers."""
@@ -108,7 +116,7 @@ class SparkCluster:
     def _worker(self, site: Site, node: str) -> ProcessSpec:
         here = ["--host", node, "--port", str(WORKER_PORT), "--webui-port", str(WORKER_PAGE)]
         lends = ["--cores", str(self.cores), "--memory", f"{self.memory.bytes >> 20}M", "--work-dir", f"{site.data(self.name)}/{node}/work"]
-        main = ["org.apache.spark.deploy.worker.Worker", *here, *lends, self.answers()["url"]]
+        main = ["org.apache.spark.deploy.worker.Worker", *here, *lends, self.url]
         worker = self._process(site, node, main, lends=self.memory.bytes)
         awaiting = (site.machine.python, "-m", "streambed.agents.spark_worker", self.master, str(MASTER_PAGE))
         return replace(worker, argv=(*awaiting, *worker.argv))

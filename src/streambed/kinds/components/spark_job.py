@@ -5,25 +5,36 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
+from streambed.kinds.components.broker import unknown_topics
+from streambed.kinds.components.component import ExistingCluster, OnOneNode, Site, missing_file, missing_folder, reference_texts
 from streambed.kinds.components.hdfs import keeping_problems
 from streambed.kinds.components.hdfs_files import Copies
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.progress import DeclaredReader, Position, Progress
 from streambed.kinds.components.spark_cluster import Quickness, flags_for, lending_problems
 from streambed.kinds.components.spark_log import SparkLog
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
+from streambed.record.events import Batch
 from streambed.units import Size
 from streambed.world import Missing, World
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from streambed.history import History
+    from streambed.kinds.evidence.by_batches import ByBatches
+    from streambed.kinds.evidence.taken import Taken
 
 DRIVER = Path(__file__).parents[2] / "agents" / "spark_driver.py"
 """Run as a file, because the job's own interpreter may not have streambed."""
@@ -73,15 +84,54 @@ class SparkJob(OnOneNode):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
 
+    needs: ClassVar[tuple[str, ...]] = ("spark_job",)
+    takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("spark_master",)
+    may_write_more: ClassVar[bool] = True
+    box_reason: ClassVar[str] = ""
+
     @property
-    def on_existing(self) -> bool:
+    def as_engine(self) -> SparkJob:
+        """Itself."""
+        return self
+
+    @property
+    def on_existing_master(self) -> bool:
         """Whether its tasks run on a cluster that is not declared here."""
         return "://" in self.cluster
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        """Spark's connectors."""
-        return ("spark_job",)
+    def readers(self) -> tuple[DeclaredReader, ...]:
+        """It reads by offsets of its own, in no group."""
+        return (DeclaredReader(name=self.name, topics=self.reads, group=False),) if self.reads else ()
+
+    @property
+    def topics_written(self) -> tuple[str, ...]:
+        """Its topics."""
+        return self.writes
+
+    @property
+    def state_places(self) -> dict[str, str]:
+        """Its checkpoint and its event log."""
+        return {"checkpoint": self.checkpoint, "event log": self.event_log}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Its arguments and variables."""
+        return reference_texts("args", self.args, self.env)
+
+    def own_answers(self, data: Path, answers: Mapping[str, str]) -> dict[str, str]:
+        """Its checkpoint may lie in an hdfs."""
+        hdfs = answers.get(f"{self.checkpoint}.url")
+        return {"checkpoint": f"{hdfs}/{self.name}/checkpoint" if hdfs else str(data / "checkpoint")}
+
+    @property
+    def existing_address(self) -> str:
+        """The master that exists already."""
+        return self.cluster if self.on_existing_master else ""
+
+    def on_existing(self, cluster: ExistingCluster, address: str) -> SparkJob:
+        """The same job with another master."""
+        return replace(self, cluster=address) if cluster == "spark_master" else self
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its script must be there, its topics declared."""
@@ -89,7 +139,7 @@ class SparkJob(OnOneNode):
         found += missing_folder(self.cwd, base, "cwd") if self.cwd else []
         for number, folder in enumerate(self.python_path):
             found += missing_folder(folder, base, f"python_path.{number}")
-        found += lending_problems(self, others) if self.cluster and not self.on_existing else []
+        found += lending_problems(self, others) if self.cluster and not self.on_existing_master else []
         found += keeping_problems(self, others)
         return found + unknown_topics(self.reads, others, "reads") + unknown_topics(self.writes, others, "writes")
 
@@ -132,10 +182,10 @@ class SparkJob(OnOneNode):
         if not self.cluster:
             return {"spark.master": f"local[{self.cores}]"}
         return {
-            "spark.master": self.cluster if self.on_existing else site.resolve(f"{{{self.cluster}.url}}", self.name),
+            "spark.master": self.cluster if self.on_existing_master else site.resolve(f"{{{self.cluster}.url}}", self.name),
             "spark.cores.max": self.cores,
             "spark.executor.memory": f"{self.executor_memory.bytes >> 20}m",
-            **(self._shipped(site) if self.on_existing else {"spark.executorEnv.PYTHONPATH": self._python_path(site)}),
+            **(self._shipped(site) if self.on_existing_master else {"spark.executorEnv.PYTHONPATH": self._python_path(site)}),
         }
 
     def _shipped(self, site: Site) -> dict[str, Setting]:
@@ -182,7 +232,9 @@ class SparkJob(OnOneNode):
         folder = world.directory / "data" / self.name / "events"
 
         def made() -> SparkLog:
-            return SparkLog(folder, Copies(world, hdfs=self.event_log, folder=self._events, into=folder).renew if self.event_log else None)
+            return SparkLog(
+                self.name, folder, Copies(world, hdfs=self.event_log, folder=self._events, into=folder).renew if self.event_log else None
+            )
 
         return world.keep(f"spark log {self.name}", made)
 
@@ -196,3 +248,34 @@ class SparkJob(OnOneNode):
             return log.missing()
 
         return missing
+
+    def progress(self, world: World) -> Progress:
+        """How far its finished batches have come, also in topics that it does not declare."""
+        if not world.find(self.name).alive:
+            return Progress()
+        positions = self.log(world).positions()
+        topics = tuple(dict.fromkeys((*self.reads, *positions)))
+        return Progress(positions=(Position(reader=self.name, topics=topics, next=positions),))
+
+    def batches(self, world: World) -> list[Batch]:
+        """The batches that ended since the last call."""
+        return self.log(world).take_batches()
+
+    @property
+    def _evidence(self) -> ByBatches:
+        # A run is made without what judges it, so this is loaded only when a run is judged.
+        from streambed.kinds.evidence.by_batches import ByBatches
+
+        return ByBatches(name=self.name, reads=self.reads, writes=self.writes)
+
+    def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
+        """By the offsets of its batches."""
+        return self._evidence.times_taken(history, topic, records)
+
+    def journeys(self, history: History) -> pl.DataFrame:
+        """Until the first output of the batch that took a record."""
+        return self._evidence.journeys(history)
+
+    def output_dues(self, history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
+        """By the earliest input of the batch that wrote an output."""
+        return self._evidence.output_dues(history, topics, below=below)

@@ -5,28 +5,35 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from streambed.record import now_ns
+from streambed.record.events import Batch
+from streambed.record.gauges import Positions
+
 STREAMING = '{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query'
 JOB_START = '{"Event":"SparkListenerJobStart"'
 QUERY = re.compile(r'"sql\.streaming\.queryId":"([^"]+)"')
-Offsets = dict[str, dict[str, list[int]]]
+Offsets = dict[str, dict[int, tuple[int | None, int]]]
 
 
 class SparkLog:
     """Follows every event log in a folder: a job that was killed and started again writes a second one."""
 
-    def __init__(self, folder: Path, renew: Callable[[], None] | None = None) -> None:
+    def __init__(self, job: str, folder: Path, renew: Callable[[], None] | None = None) -> None:
         """`renew` brings the logs into the folder, if they are written elsewhere."""
+        self._job = job
         self._folder = folder
+        self._wall_minus_monotonic_ns = time.time_ns() - now_ns()
         self._renew = renew
         self._read_to: dict[str, int] = {}
         self._reported: dict[str, bool] = {}
-        self._batches: list[dict[str, Any]] = []
-        self._positions: dict[str, dict[tuple[str, str], int]] = {}
+        self._batches: list[Batch] = []
+        self._positions: dict[str, dict[tuple[str, int], int]] = {}
         """By query: several of a job may read one topic."""
         self._lock = threading.Lock()
 
@@ -39,18 +46,18 @@ class SparkLog:
             waiting = [query for query, reported in self._reported.items() if not reported]
             return f"{len(waiting)} of {len(self._reported)} queries have not looked for input yet" if waiting else ""
 
-    def take_batches(self) -> list[dict[str, Any]]:
+    def take_batches(self) -> list[Batch]:
         """The batches that ended since the last call."""
         with self._lock:
             self._follow()
             batches, self._batches = self._batches, []
             return batches
 
-    def positions(self) -> dict[str, dict[str, int]]:
+    def positions(self) -> Positions:
         """How far its finished batches have come in each partition of each topic that it reads; of several queries, the slowest."""
         with self._lock:
             self._follow()
-            slowest: dict[str, dict[str, int]] = {}
+            slowest: Positions = {}
             for (topic, part), end in (place for places in self._positions.values() for place in places.items()):
                 parts = slowest.setdefault(topic, {})
                 parts[part] = min(end, parts.get(part, end))
@@ -82,36 +89,38 @@ class SparkLog:
         elif kind == "QueryProgressEvent":
             progress = event["progress"]
             self._reported[progress["id"]] = True
-            batch = batch_of(progress)
+            batch = batch_of(progress, self._job, self._wall_minus_monotonic_ns)
             self._batches.append(batch)
-            ends = {(topic, part): end for topic, parts in batch["offsets"].items() for part, (_, end) in parts.items()}
+            ends = {(topic, part): end for topic, parts in batch.offsets.items() for part, (_, end) in parts.items()}
             self._positions.setdefault(progress["id"], {}).update(ends)
 
 
-def batch_of(progress: dict[str, Any]) -> dict[str, Any]:
-    """One micro-batch out of Spark's progress report; times are wall-clock nanoseconds."""
-    start = round(datetime.fromisoformat(progress["timestamp"]).timestamp() * 1e3) * 1_000_000
+def batch_of(progress: dict[str, Any], job: str, wall_minus_monotonic_ns: int) -> Batch:
+    """One micro-batch out of Spark's progress report, whose times are by the wall clock."""
+    wall_ns = round(datetime.fromisoformat(progress["timestamp"]).timestamp() * 1e3) * 1_000_000
+    start = wall_ns - wall_minus_monotonic_ns
     durations = progress.get("durationMs", {})
     offsets: Offsets = {}
     for source in progress["sources"]:
         merge(offsets, before=_offsets(source.get("startOffset")), after=_offsets(source.get("endOffset")))
-    return {
-        "query": progress.get("name") or progress["id"],
-        "batch": progress["batchId"],
-        "start_wall": start,
-        "end_wall": start + durations.get("triggerExecution", 0) * 1_000_000,
-        "rows": sum(source.get("numInputRows", 0) for source in progress["sources"]),
-        "output_rows": progress.get("sink", {}).get("numOutputRows", -1),
-        "durations_ms": durations,
-        "offsets": offsets,
-    }
+    return Batch(
+        component=job,
+        query=progress.get("name") or progress["id"],
+        batch=progress["batchId"],
+        start=start,
+        end=start + durations.get("triggerExecution", 0) * 1_000_000,
+        rows=sum(source.get("numInputRows", 0) for source in progress["sources"]),
+        output_rows=progress.get("sink", {}).get("numOutputRows", -1),
+        durations_ms=durations,
+        offsets=offsets,
+    )
 
 
 def merge(offsets: Offsets, *, before: dict[str, dict[str, int]], after: dict[str, dict[str, int]]) -> None:
     """Add a source's ranges; a partition without a start began at its beginning."""
     for topic, parts in after.items():
         for part, end in parts.items():
-            offsets.setdefault(topic, {})[part] = [before.get(topic, {}).get(part, 0), end]
+            offsets.setdefault(topic, {})[int(part)] = (before.get(topic, {}).get(part, 0), end)
 
 
 def _offsets(found: Any) -> dict[str, dict[str, int]]:

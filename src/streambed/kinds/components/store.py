@@ -6,7 +6,7 @@ import json
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -18,18 +18,6 @@ from streambed.world import Missing, World
 
 OPEN_S = 0.3
 Port = Annotated[int, Field(ge=1, le=65535)]
-
-
-@runtime_checkable
-class Store(Protocol):
-    """A component that can be asked, and that a sink can write."""
-
-    @property
-    def name(self) -> str:
-        """The name that the user gave."""
-
-    def store_address(self, data: Path) -> Address:
-        """Where clients find it, given its folder in the run."""
 
 
 class OnePort(OnOneNode):
@@ -49,9 +37,9 @@ class OnePort(OnOneNode):
         return True
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        """Its server."""
-        return (self.kind,)
+    def as_store(self) -> Self:
+        """Itself."""
+        return self
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -66,7 +54,7 @@ class OnePort(OnOneNode):
         """Where clients find it."""
         return Address(engine=self.kind, hosts=(self.node,), port=self.port, database=self.database)
 
-    def answers(self) -> dict[str, str]:
+    def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         return server_answers(self.node, self.port)
 

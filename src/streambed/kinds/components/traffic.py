@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import ComponentBase, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
@@ -26,7 +26,7 @@ PACKETS_PER_S_MAX = 50_000
 
 
 @declared
-class Traffic:
+class Traffic(ComponentBase):
     """Sends from each of `sources` to each of `to`, whatever becomes of it."""
 
     kind: Literal["traffic"] = "traffic"
@@ -79,21 +79,6 @@ class Traffic:
         listed = {"sources": self.sources, "to": self.to}
         return {f"{key}.{number}": node for key, nodes in listed.items() for number, node in enumerate(nodes)}
 
-    @property
-    def server(self) -> bool:
-        """Nobody waits for it."""
-        return False
-
-    @property
-    def ports(self) -> tuple[int, ...]:
-        """Those that it takes differ for each component by themselves."""
-        return ()
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Nothing."""
-        return ()
-
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Somebody must send to somebody else, no faster than a program can."""
         found = [Problem(key=key, says=f"'{node}' is named twice") for key, node in self._named_twice()]
@@ -109,10 +94,6 @@ class Traffic:
     def _named_twice(self) -> Iterator[tuple[str, str]]:
         for key, nodes in {"sources": self.sources, "to": self.to}.items():
             yield from ((f"{key}.{at}", node) for at, node in enumerate(nodes) if node in nodes[:at])
-
-    def answers(self) -> dict[str, str]:
-        """Nothing refers to it."""
-        return {}
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent on each host: it sends, receives, or both."""

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.fault import NeedsNothing
+from streambed.kinds.faults.fault import LinkChange, NeedsNothing
 from streambed.kinds.faults.of_links import SCHEMA, Links, LinkTarget, link_problems, meant, shown
 from streambed.kinds.shape_rules import way_problems
 from streambed.kinds.way import Way
@@ -67,6 +67,11 @@ class Degrade(Way, _Aimed, NeedsNothing):
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """Its links."""
         return [name for target in self.link for name in meant(target, links)]
+
+    def changes_of(self, links: Links) -> LinkChange:
+        """Its values, for its links."""
+        names = dict.fromkeys(name for target in self.link for name in meant(target, links))
+        return LinkChange(links=tuple(names), source=self.source, way=self)
 
     def inject(self, world: World) -> Injury:
         """Change each link; healing brings back what held before."""

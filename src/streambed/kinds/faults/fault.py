@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streambed.errors import Problem
 from streambed.kinds.faults.of_links import Links
+from streambed.kinds.way import Way
 from streambed.plan import Machine
 from streambed.units import Duration
 from streambed.world import Injury, World
 
 
+@dataclass(frozen=True, kw_only=True)
+class LinkChange:
+    """What a fault makes of links: packets that leave `source`, or both ends if it is empty, fare as `way` says."""
+
+    links: tuple[str, ...]
+    source: str
+    way: Way
+
+
 class NeedsNothing:
     """What faults answer alike that name no role, touch no link and that every machine can do."""
+
+    def changes_of(self, links: Links) -> LinkChange | None:
+        """It gives links no other values."""
+        return None
+
+    def possible_outside(self, ours: Collection[str]) -> bool:
+        """It needs the emulated network."""
+        return False
 
     @property
     def roles(self) -> Sequence[str]:
@@ -57,6 +76,12 @@ class Fault(Protocol):
 
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """The names of the links that it must be able to cut or change."""
+
+    def changes_of(self, links: Links) -> LinkChange | None:
+        """The values that it gives to links; None if it gives none. The planner works out what becomes of each link."""
+
+    def possible_outside(self, ours: Collection[str]) -> bool:
+        """Whether it can happen without an emulated network, where `ours` are the components that we run."""
 
     def lacks(self, machine: Machine) -> str:
         """Why this machine cannot do it; empty if it can."""

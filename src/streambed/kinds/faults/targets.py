@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.roles import cluster_of, means_role, role, role_problems
+from streambed.kinds.components.roles import broker_for, means_role, role, role_problems
 from streambed.kinds.faults.fault import NeedsNothing
 from streambed.kinds.faults.of_links import Links
 from streambed.world import World
@@ -32,6 +32,10 @@ class OnATarget(NeedsNothing):
 
 class OnAProcess(OnATarget):
     """What faults that hit a process answer alike."""
+
+    def possible_outside(self, ours: Collection[str]) -> bool:
+        """A process of ours can be hit anywhere."""
+        return self.target.partition("/")[0] in ours
 
     def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
         """The target must be a single process or a role."""
@@ -80,8 +84,7 @@ def candidates(target: str, components: Components) -> tuple[str, ...]:
     wanted = role(target)
     if wanted is None:
         return (target,)
-    nodes: tuple[str, ...] = cluster_of(wanted, components).nodes
-    return nodes
+    return broker_for(wanted, components).nodes
 
 
 def found_process(target: str, world: World) -> tuple[str, str]:

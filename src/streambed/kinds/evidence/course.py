@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +9,20 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from streambed.fidelity import Span
-from streambed.history import WITNESS, Event, History, Verdict
+from streambed.history import History, Verdict
+from streambed.plan import WITNESS
+from streambed.record.events import (
+    Drained,
+    DrainIncomplete,
+    Heal,
+    Inject,
+    InjectFailed,
+    Phase,
+    ProcessEnded,
+    ProcessStarted,
+    Wait,
+    WitnessIncomplete,
+)
 
 FOREVER_NS = 2**63 - 1
 
@@ -26,7 +38,7 @@ class ActiveFault:
 
 def doubted(verdict: Verdict, history: History) -> Verdict:
     """A promise that was kept while a declared fault did not happen says nothing about that fault: then it is unknown."""
-    missing = [f"{event.fields['kind']} {event.fields['target']}" for event in history.of("inject_failed")]
+    missing = [f"{event.kind} {event.target}" for event in history.of(InjectFailed)]
     if not missing or not verdict.holds:
         return verdict
     return replace(verdict, answer="unknown", says=f"{', '.join(missing)} could not be injected; without it: {verdict.says}")
@@ -40,21 +52,20 @@ def in_doubt(spans: Iterable[Span], *, start: str, end: str) -> pl.Expr:
 
 def faults_of(history: History) -> list[ActiveFault]:
     """Every fault that was injected. Its name is its kind, and its target too if there were several of the kind."""
-    injects, heals = history.of("inject"), history.of("heal")
-    kinds = Counter(inject.fields["kind"] for inject in injects)
+    injects, heals = history.of(Inject), history.of(Heal)
+    kinds = Counter(inject.kind for inject in injects)
     return [
-        ActiveFault(name=_name(inject, alone=kinds[inject.fields["kind"]] == 1), start=inject.time, end=_healed_at(inject, heals))
+        ActiveFault(name=_name(inject, alone=kinds[inject.kind] == 1), start=inject.time, end=_healed_at(inject, heals))
         for inject in injects
     ]
 
 
-def _name(inject: Event, *, alone: bool) -> str:
-    kind = str(inject.fields["kind"])
-    return kind if alone else f"{kind} {inject.fields.get('target', '')}".strip()
+def _name(inject: Inject, *, alone: bool) -> str:
+    return inject.kind if alone else f"{inject.kind} {inject.target}".strip()
 
 
-def _healed_at(inject: Event, heals: list[Event]) -> int:
-    same = (heal.time for heal in heals if heal.fields["fault"] == inject.fields["fault"] and heal.time >= inject.time)
+def _healed_at(inject: Inject, heals: list[Heal]) -> int:
+    same = (heal.time for heal in heals if heal.fault == inject.fault and heal.time >= inject.time)
     return next(same, FOREVER_NS)  # A fault that could not be healed lasts until the end.
 
 
@@ -71,37 +82,54 @@ def names_during(faults: Iterable[ActiveFault], *, start: str, end: str) -> pl.E
 
 def load_ended(history: History) -> bool:
     """Whether the run went on to its drain. A run that broke under load never does."""
-    return any(event.fields["phase"] == "drain" for event in history.of("phase"))
+    return any(event.phase == "drain" for event in history.of(Phase))
 
 
-def drained(history: History, reader: str, members: Iterable[str]) -> bool:
-    """Whether the run waited until a reader had caught up: a Spark job, or a group with its members. It does not wait for the dead."""
-    names = {reader, *members}
-    ends = history.of("drained", "drain_incomplete")
+@dataclass(frozen=True, kw_only=True)
+class Unread:
+    """What a reader had not surely read of a topic when the run stopped waiting: all of it, or some partitions."""
+
+    everything: bool = False
+    partitions: frozenset[int] = frozenset()
+
+    def rows(self) -> pl.Expr:
+        """Whether a row of a table of records, with the column `partition`, is of what may not have been read."""
+        if self.everything:
+            return pl.lit(True)
+        return pl.col("partition").is_in(list(self.partitions))
+
+
+def unread(history: History, *, reader: str, members: Iterable[str], topic: str) -> Unread:
+    """What a reader may not have read of a topic: a job, or a group with its members. The run does not wait for the dead."""
+    ends = history.of(Drained, DrainIncomplete)
     if not ends or all(_dead_at(history, member, ends[-1].time) for member in members):
-        return False
-    waits = [wait for end in ends for wait in _texts(end.fields.get("waits", ()))]
-    return not any(_mentions(wait, name) for wait in waits for name in names)
+        return Unread(everything=True)
+    waits = [wait for end in history.of(DrainIncomplete) for wait in end.waits]
+    concerned = [wait for wait in waits if _concerns(wait, reader, topic)]
+    if any(wait.partition is None for wait in concerned):
+        return Unread(everything=True)
+    return Unread(partitions=frozenset(wait.partition for wait in concerned if wait.partition is not None))
+
+
+def _concerns(wait: Wait, reader: str, topic: str) -> bool:
+    """Whether a wait leaves open what a reader has read of a topic."""
+    if wait.reason == "unknown":
+        return True
+    if wait.reason in ("unreadable", "in_flight"):
+        return topic in wait.topics
+    return wait.reader == reader and topic in wait.topics
 
 
 def _dead_at(history: History, component: str, time: int) -> bool:
-    lives = [event for event in history.of("process_started", "process_ended") if event.fields["component"] == component]
+    lives = [event for event in history.of(ProcessStarted, ProcessEnded) if event.component == component]
     before = [event for event in lives if event.time <= time]
-    return bool(before) and before[-1].event == "process_ended"
+    return bool(before) and isinstance(before[-1], ProcessEnded)
 
 
 def witness_finished(history: History) -> bool:
     """Whether nothing says that the witness gave up before it had read everything back."""
-    ended = [event.fields.get("status") for event in history.of("process_ended") if event.fields["component"] == WITNESS]
-    return not history.of("witness_incomplete") and not any(ended)
-
-
-def _texts(waits: object) -> list[str]:
-    return [str(wait) for wait in waits] if isinstance(waits, (list, tuple, dict)) else [str(waits)]
-
-
-def _mentions(text: str, name: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+    ended = [event.status for event in history.of(ProcessEnded) if event.component == WITNESS]
+    return not history.of(WitnessIncomplete) and not any(ended)
 
 
 def counted(count: int, noun: str) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import polars as pl
 
 from streambed.history import History
+from streambed.record.events import Batch
 
 SCHEMA = {
     "query": pl.String,
@@ -25,11 +26,11 @@ def ranges_of(history: History, component: str) -> pl.DataFrame:
 
     `batch` counts the job's batch events from 0: Spark's own numbers come twice if a job is started again.
     """
-    events = [event.fields for event in history.of("batch") if event.fields["component"] == component]
+    events = [event for event in history.of(Batch) if event.component == component]
     rows = [
-        (str(fields.get("query", "")), number, topic, int(partition), first or 0, past, fields["start"], fields["end"])
-        for number, fields in enumerate(events)
-        for topic, partitions in fields["offsets"].items()
+        (event.query, number, topic, partition, first or 0, past, event.start, event.end)
+        for number, event in enumerate(events)
+        for topic, partitions in event.offsets.items()
         for partition, (first, past) in partitions.items()
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
@@ -42,14 +43,16 @@ def untold_of(history: History, component: str) -> pl.DataFrame:
     neighbours. Spark 4.1 tells nothing of a batch that a killed driver had begun and a new one did again.
     """
     rows = []
-    events = [event.fields for event in history.of("batch") if event.fields["component"] == component and "batch" in event.fields]
-    for before, after in pairwise(sorted(events, key=lambda fields: (str(fields.get("query", "")), fields["batch"]))):
-        if before.get("query") != after.get("query") or after["batch"] <= before["batch"] + 1:
+    numbered = [
+        (event.query, event.batch, event) for event in history.of(Batch) if event.component == component and event.batch is not None
+    ]
+    for (query, number, before), (next_query, next_number, after) in pairwise(sorted(numbered, key=lambda entry: entry[:2])):
+        if query != next_query or next_number <= number + 1:
             continue
-        for topic, partitions in after["offsets"].items():
+        for topic, partitions in after.offsets.items():
             for partition, (past, _) in partitions.items():
-                first = before["offsets"].get(topic, {}).get(partition, (0, 0))[1]
-                rows.append((str(after.get("query", "")), -1, topic, int(partition), first, past or 0, None, None))
+                _, first = before.offsets.get(topic, {}).get(partition, (0, 0))
+                rows.append((query, -1, topic, partition, first, past or 0, None, None))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row").filter(pl.col("first") < pl.col("past"))
 
 

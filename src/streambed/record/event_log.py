@@ -1,0 +1,56 @@
+"""The event log of a run: one line of JSON for each event, written at once and read by whoever judges or shows the run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from streambed.record import EVENTS, codec, now_ns
+from streambed.record.events import EVENTS as KINDS
+from streambed.record.events import Event, OtherEvent, event_name
+from streambed.record.old_form import in_new_form
+
+
+class EventLog:
+    """Writes events; safe to use from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("ab", buffering=0)
+        self._lock = threading.Lock()
+
+    def record(self, event: Event) -> None:
+        """Write one event with the present time."""
+        with self._lock:
+            self._file.write(line_of(replace(event, time=now_ns())))
+
+    def close(self) -> None:
+        """No more events."""
+        self._file.close()
+
+
+def line_of(event: Event) -> bytes:
+    """An event as it stands in the file."""
+    fields = event.fields if isinstance(event, OtherEvent) else codec.fields_of(event)
+    return codec.encode({"time": event.time, "event": event_name(event), **fields}) + b"\n"
+
+
+def event_of(line: bytes) -> Event:
+    """The event that a line of the file holds, in the form of today or of an older version."""
+    plain: dict[str, Any] = json.loads(line)
+    name = plain.pop("event")
+    kind = KINDS.get(name)
+    if kind is None:
+        return OtherEvent(time=plain.pop("time"), name=name, fields=plain)
+    return codec.convert(kind, in_new_form(name, plain))
+
+
+def read_events(directory: Path) -> tuple[Event, ...]:
+    """All events of a run's folder. What follows the last newline is half a line, and left out."""
+    path = directory / "history" / EVENTS
+    if not path.exists():
+        return ()
+    lines = path.read_bytes().split(b"\n")[:-1]
+    return tuple(event_of(line) for line in lines if line)

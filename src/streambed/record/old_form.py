@@ -1,0 +1,25 @@
+"""Events as versions before 0.2 wrote them, turned into the form of today."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def in_new_form(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an event as this version names them; those of today stay as they are."""
+    if name == "drain_incomplete":
+        return {**fields, "waits": [_wait(wait) for wait in _listed(fields.get("waits", ()))]}
+    if "is" in fields:
+        return {**fields, "now": fields["is"]}
+    if name == "exposed" and "says" in fields:
+        return {"node": "", "target_port": 0, "port": 0, **fields}
+    return fields
+
+
+def _wait(wait: Any) -> Any:
+    """An old wait is a sentence, and nothing is read out of a sentence: what it was about is unknown."""
+    return {"reason": "unknown", "says": wait} if isinstance(wait, str) else wait
+
+
+def _listed(waits: Any) -> list[Any]:
+    return list(waits) if isinstance(waits, (list, tuple)) else [waits]
