@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, get_args, get_origin
 
 from streambed.errors import Problem, suggestion
@@ -30,7 +31,7 @@ def apply(document: Document, override: str) -> list[Problem]:
         return [Problem(key="", says="write a key, '=' and a value, such as duration=60s", option=option)]
     value = document_of(text)
     if value.problems:
-        return [Problem(key=key, says=problem.says, option=option) for problem in value.problems]
+        return [replace(problem, key=key, line=0, column=0, option=option) for problem in value.problems]
     try:
         container, path = _find(document.content, key)
     except _NoSuchKey as error:

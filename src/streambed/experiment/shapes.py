@@ -84,7 +84,8 @@ def change_problems(experiment: Experiment, samples: Samples) -> list[Problem]:
         for name, source, shape in _changed(experiment, fault, samples):
             for problem in shape_problems(cast("Degrade", fault), shape):
                 key = f"faults.{at}.{problem.key}"
-                found.setdefault(key, Problem(key=key, says=f"{problem.says} (link {name}, packets from {source})"))
+                says = f"{problem.says} (link {name}, packets from {source})"
+                found.setdefault(key, replace(problem, key=key, says=says))
     return list(found.values())
 
 

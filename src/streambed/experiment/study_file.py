@@ -13,7 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 from streambed.errors import DeclarationError, Problem
 from streambed.experiment import overrides, reading
 from streambed.experiment.document import Document, document_at
-from streambed.experiment.keys import dotted
 from streambed.experiment.messages import complaints
 from streambed.experiment.model import Experiment
 from streambed.experiment.reading import Declared
@@ -64,9 +63,9 @@ def _understood(document: Document) -> Study | None:
         study = _STUDY.validate_python(document.content)
     except ValidationError as error:
         heard = complaints(error.errors(), document.content, Study)
-        document.problems += [document.problem(dotted(one.path), one.says, at_key=one.at_key) for one in heard]
+        document.problems += [document.locate(one.problem, at_key=one.at_key) for one in heard]
         return None
-    document.problems += [document.problem(problem.key, problem.says) for problem in study.problems()]
+    document.problems += [document.locate(problem) for problem in study.problems()]
     return study
 
 
@@ -87,7 +86,7 @@ def _points(study: Study, document: Document, path: Path) -> tuple[Declared, ...
             found.append(declared)
         told |= {(problem.key, problem.says): problem for problem in wrong}
     if told:
-        raise DeclarationError([document.problem(key, says) for key, says in told], str(path))
+        raise DeclarationError([document.locate(problem) for problem in told.values()], str(path))
     return tuple(found)
 
 
@@ -100,7 +99,7 @@ def _places(vary: Any, point: Point) -> Iterator[str]:
 def _at_its_place(problem: Problem, places: dict[str, str]) -> Problem:
     """A problem of an override belongs to the line of the study that made the override."""
     place = places.get(problem.option.removeprefix("--set "))
-    return Problem(key=place, says=problem.says) if place else problem
+    return replace(problem, key=place, line=0, column=0, option="") if place else problem
 
 
 def _beside(study: Study, experiment: Experiment) -> Iterator[Problem]:
@@ -109,4 +108,4 @@ def _beside(study: Study, experiment: Experiment) -> Iterator[Problem]:
         yield Problem(key="warm_up", says=f"{study.warm_up} leaves nothing of a load that lasts {experiment.duration}")
     for name, measure in study.measures.items():
         for problem in measure.problems(experiment.components):
-            yield Problem(key=f"measures.{name}.{problem.key}", says=problem.says)
+            yield replace(problem, key=f"measures.{name}.{problem.key}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from ipaddress import IPv4Address
 from operator import or_
@@ -92,9 +93,7 @@ class Topology:
 
     def problems(self) -> list[Problem]:
         """All that is wrong with it; keys relative to the topology."""
-        found = [
-            Problem(key=f"links.{at}.{problem.key}", says=problem.says) for at, link in enumerate(self.links) for problem in link.problems()
-        ]
+        found = [replace(problem, key=f"links.{at}.{problem.key}") for at, link in enumerate(self.links) for problem in link.problems()]
         found += (
             _named_twice(self.links) + _wrong_names(self.mentions()) + self._unlinked() + self._wrong_lists() + list(_apart(self.links))
         )

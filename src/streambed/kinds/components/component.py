@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from streambed.artifacts import Java
-from streambed.errors import Problem, suggestion
+from streambed.errors import UNKNOWN_TOPIC, Problem, suggestion
 from streambed.kinds.components.limits import Limits
 from streambed.plan import Machine, ProcessSpec
 from streambed.stores.store import Address
@@ -143,11 +143,12 @@ class OnOneNode:
 def unknown_topics(topics: Iterable[str], others: Mapping[str, Any], key: str) -> list[Problem]:
     """A problem for each topic that no Kafka component declares."""
     known = [topic for other in others.values() if other.kind == "kafka" for topic in other.topics]
-    return [
-        Problem(key=key, says=f"no kafka component declares the topic '{topic}'. {suggestion(topic, known)}")
-        for topic in topics
-        if topic not in known
-    ]
+    found = []
+    for topic in topics:
+        if topic not in known:
+            says = f"no kafka component declares the topic '{topic}'. {suggestion(topic, known)}"
+            found.append(Problem(key=key, says=says, code=UNKNOWN_TOPIC))
+    return found
 
 
 def missing_file(path: str, base: Path, key: str) -> list[Problem]:

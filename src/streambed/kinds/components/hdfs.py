@@ -152,8 +152,9 @@ def keeping_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
     """What keeps a job from leaving its checkpoint or event log where it says."""
     known = [name for name, other in others.items() if other.kind == "hdfs"]
     asked = {"checkpoint": job.checkpoint, "event_log": job.event_log}
-    return [
-        Problem(key=key, says=f"there is no hdfs '{name}'. {suggestion(name, known)}")
-        for key, name in asked.items()
-        if name and name not in known
-    ]
+    found = []
+    for key, name in asked.items():
+        if name and name not in known:
+            says = f"there is no hdfs '{name}'. {suggestion(name, known)}"
+            found.append(Problem(key=key, says=says, about=frozenset({name})))
+    return found

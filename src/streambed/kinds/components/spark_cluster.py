@@ -181,7 +181,8 @@ def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
     """What keeps a job from running on the cluster that it names: then it would wait for ever."""
     clusters = [name for name, other in others.items() if other.kind == "spark_cluster"]
     if job.cluster not in clusters:
-        return [Problem(key="cluster", says=f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}")]
+        says = f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}"
+        return [Problem(key="cluster", says=says, about=frozenset({job.cluster}))]
     lent = others[job.cluster].memory
     jobs = [other for other in others.values() if other.kind == "spark_job" and other.cluster == job.cluster]
     asked = Size(sum(other.executor_memory.bytes for other in jobs))
