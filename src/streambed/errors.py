@@ -46,6 +46,13 @@ class WorldError(StreambedError):
 class MissingError(WorldError):
     """Something that set-up provides is missing; the message names the command that gets it."""
 
+    def __init__(self, what: str, *, command: str = "") -> None:
+        self.what = what
+        """What is missing, without the command."""
+        self.command = command
+        """The command that gets it; empty if `what` says what to do."""
+        super().__init__(f"{what}. Run: {command}" if command else what)
+
 
 class MachineError(WorldError):
     """This machine cannot emulate what was declared."""

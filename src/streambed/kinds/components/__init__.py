@@ -1,7 +1,11 @@
 """Components: what can run on the nodes."""
 
+from collections.abc import Iterable
+
+from streambed.artifacts import Need, name_of
 from streambed.kinds.components.cassandra import Cassandra
 from streambed.kinds.components.command import Command
+from streambed.kinds.components.component import Component
 from streambed.kinds.components.consumer import Consumer
 from streambed.kinds.components.embedded import Embedded
 from streambed.kinds.components.hdfs import Hdfs
@@ -16,7 +20,7 @@ from streambed.kinds.components.spark_cluster import SparkCluster
 from streambed.kinds.components.spark_job import SparkJob
 from streambed.kinds.components.traffic import Traffic
 
-COMPONENTS = {
+COMPONENTS: dict[str, type[Component]] = {
     "kafka": Kafka,
     "producer": Producer,
     "spark_job": SparkJob,
@@ -33,6 +37,13 @@ COMPONENTS = {
     "embedded": Embedded,
     "sink": Sink,
 }
+
+
+def needs_of(kinds: Iterable[str]) -> list[Need]:
+    """What components of these kinds need, each artifact once."""
+    needs = {name_of(need): need for kind in kinds for need in COMPONENTS[kind].needs}
+    return list(needs.values())
+
 
 __all__ = [
     "COMPONENTS",
@@ -51,4 +62,5 @@ __all__ = [
     "SparkCluster",
     "SparkJob",
     "Traffic",
+    "needs_of",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import Port, asked, server_answers, when_it_answers
@@ -63,6 +63,8 @@ LOGGING = """<configuration>
 class Cassandra:
     """Cassandra 5.0, one server on each of `nodes`, with a keyspace `streambed`. Anybody may come in, without a password."""
 
+    needs: ClassVar[Needs] = ("cassandra",)
+
     kind: Literal["cassandra"] = "cassandra"
     name: Name
     nodes: Annotated[tuple[str, ...], Field(max_length=3)] = ()
@@ -91,11 +93,6 @@ class Cassandra:
     def server(self) -> bool:
         """Others wait for it."""
         return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Its jars."""
-        return ("cassandra",)
 
     @property
     def ports(self) -> tuple[int, ...]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from streambed.artifacts import Java
+from streambed.artifacts import Java, Need
 from streambed.errors import UNKNOWN_TOPIC, Problem, suggestion
 from streambed.kinds.components.limits import Limits
 from streambed.plan import Machine, ProcessSpec
 from streambed.stores.store import Address
 from streambed.world import Missing, World
+
+Needs = tuple[Need, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,9 @@ class Site:
 class Component(Protocol):
     """Something that runs: it plans its processes, and says when it is ready."""
 
+    needs: ClassVar[Needs]
+    """The artifacts that must have been fetched."""
+
     @property
     def name(self) -> str:
         """The name that the user gave."""
@@ -84,10 +89,6 @@ class Component(Protocol):
     @property
     def server(self) -> bool:
         """Whether others wait until it is ready."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The artifacts that must have been fetched."""
 
     @property
     def limits(self) -> Limits | None:
@@ -113,6 +114,7 @@ class Component(Protocol):
 class OnOneNode:
     """What components with one process answer alike: it runs on `node`, nobody waits for it, it needs nothing fetched."""
 
+    needs: ClassVar[Needs] = ()
     node: str
 
     @property
@@ -124,11 +126,6 @@ class OnOneNode:
     def server(self) -> bool:
         """Nobody waits for it."""
         return False
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Nothing."""
-        return ()
 
     @property
     def ports(self) -> tuple[int, ...]:

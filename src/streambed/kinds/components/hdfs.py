@@ -5,13 +5,13 @@ from __future__ import annotations
 import http.client
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.hdfs_files import PAGE_PORT, data_nodes_alive
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
@@ -39,6 +39,8 @@ SMALL: dict[str, Setting] = {
 class Hdfs:
     """A distributed file system. Jobs name it with `checkpoint` and `event_log`; other programs find it by {hdfs.url}."""
 
+    needs: ClassVar[Needs] = ("hdfs",)
+
     kind: Literal["hdfs"] = "hdfs"
     name: Name
     name_node: str
@@ -64,11 +66,6 @@ class Hdfs:
     def server(self) -> bool:
         """Others wait for it."""
         return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Hadoop's servers."""
-        return ("hdfs",)
 
     @property
     def ports(self) -> tuple[int, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components import kafka_questions
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.existing_kafka import ExistingCluster
 from streambed.kinds.components.kafka_cluster import KafkaCluster
 from streambed.kinds.components.kafka_properties import BROKER_PORT, CONTROLLER_PORT, LOGGING, TIMERS, Member, identity, properties
@@ -37,6 +37,8 @@ STOCK_FLAGS = ("-Xmx1g", "-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMil
 @declared
 class Kafka:
     """A Kafka cluster: one broker on each of `nodes`, and a quorum of controllers among them or on hosts of their own."""
+
+    needs: ClassVar[Needs] = ("kafka",)
 
     kind: Literal["kafka"] = "kafka"
     name: Name
@@ -87,11 +89,6 @@ class Kafka:
     def server(self) -> bool:
         """Others wait for it."""
         return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Kafka's jars."""
-        return ("kafka",)
 
     @property
     def ports(self) -> tuple[int, ...]:

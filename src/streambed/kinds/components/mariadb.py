@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import OnePort, Port, server_answers, with_setup
@@ -36,6 +36,7 @@ SMALL: dict[str, Setting] = {
 class MariaDB(OnePort):
     """MariaDB 11.4 on `node`. Anybody may come in as the user `streambed`, without a password."""
 
+    needs: ClassVar[Needs] = ("mariadb",)
     database: ClassVar[str] = USER
 
     kind: Literal["mariadb"] = "mariadb"

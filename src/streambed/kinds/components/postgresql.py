@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import OnePort, Port, server_answers, with_setup
@@ -32,6 +32,7 @@ SMALL: dict[str, Setting] = {
 class PostgreSQL(OnePort):
     """PostgreSQL 18 on `node`. Anybody may come in as the user `postgres`, without a password."""
 
+    needs: ClassVar[Needs] = ("postgresql",)
     database: ClassVar[str] = "postgres"
 
     kind: Literal["postgresql"] = "postgresql"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import OnePort, Port, server_answers
@@ -27,6 +27,8 @@ KEPT: dict[str, Setting] = {
 @declared
 class Redis(OnePort):
     """Redis 6.2 on `node`, without a password; what it holds is kept in a file under the run."""
+
+    needs: ClassVar[Needs] = ("redis",)
 
     kind: Literal["redis"] = "redis"
     name: Name

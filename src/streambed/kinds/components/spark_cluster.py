@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -42,6 +42,8 @@ FEW_COMPILED = tuple(
 class SparkCluster:
     """A standalone Spark cluster. Jobs name it with `cluster`; their drivers stay on their own hosts."""
 
+    needs: ClassVar[Needs] = ("spark_job",)
+
     kind: Literal["spark_cluster"] = "spark_cluster"
     name: Name
     master: str
@@ -69,11 +71,6 @@ class SparkCluster:
     def server(self) -> bool:
         """Others wait for it."""
         return True
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Spark's connectors."""
-        return ("spark_job",)
 
     @property
     def ports(self) -> tuple[int, ...]:

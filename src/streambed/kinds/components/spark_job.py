@@ -6,13 +6,13 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, missing_file, missing_folder, unknown_topics
+from streambed.kinds.components.component import Needs, OnOneNode, Site, missing_file, missing_folder, unknown_topics
 from streambed.kinds.components.hdfs import keeping_problems
 from streambed.kinds.components.hdfs_files import Copies
 from streambed.kinds.components.limits import Limits
@@ -32,6 +32,8 @@ DRIVER = Path(__file__).parents[2] / "agents" / "spark_driver.py"
 @declared
 class SparkJob(OnOneNode):
     """Runs the PySpark script `job` with `args`; the script need not know of streambed."""
+
+    needs: ClassVar[Needs] = ("spark_job",)
 
     kind: Literal["spark_job"] = "spark_job"
     name: Name
@@ -77,11 +79,6 @@ class SparkJob(OnOneNode):
     def on_existing(self) -> bool:
         """Whether its tasks run on a cluster that is not declared here."""
         return "://" in self.cluster
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Spark's connectors."""
-        return ("spark_job",)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its script must be there, its topics declared."""

@@ -49,11 +49,6 @@ class OnePort(OnOneNode):
         return True
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        """Its server."""
-        return (self.kind,)
-
-    @property
     def ports(self) -> tuple[int, ...]:
         """What it takes on its host."""
         return (self.port,)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
@@ -28,6 +28,8 @@ PACKETS_PER_S_MAX = 50_000
 @declared
 class Traffic:
     """Sends from each of `sources` to each of `to`, whatever becomes of it."""
+
+    needs: ClassVar[Needs] = ()
 
     kind: Literal["traffic"] = "traffic"
     name: Name
@@ -87,11 +89,6 @@ class Traffic:
     @property
     def ports(self) -> tuple[int, ...]:
         """Those that it takes differ for each component by themselves."""
-        return ()
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Nothing."""
         return ()
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
