@@ -20,6 +20,7 @@ from streambed.experiment.given_routes import route_problems
 from streambed.experiment.link import Link, NodeName
 from streambed.kinds.components.limits import MEMORY_LEAST
 from streambed.kinds.declaring import declared
+from streambed.kinds.faults.of_links import LinkEnds
 from streambed.units import Duration, Share, Size
 
 RESERVED_NODES = ("localhost", "run", "self")
@@ -81,14 +82,15 @@ class Topology:
         switches = set(self.switches)
         return [name for name in self.nodes() if name not in switches]
 
-    def ends_by_name(self) -> dict[str, tuple[str, str]]:
+    def ends_by_name(self) -> dict[str, LinkEnds]:
         """The ends of every link by a name of its own: the given one, or its ends, numbered where two nodes have several."""
-        found: dict[str, tuple[str, str]] = {}
+        found: dict[str, LinkEnds] = {}
         counts: Counter[frozenset[str]] = Counter()
         for link in self.links:
             counts[frozenset(link.ends)] += 1
             number = counts[frozenset(link.ends)]
-            found[link.name or " – ".join(link.ends) + (f" ({number})" if number > 1 else "")] = link.ends
+            by_ends = " – ".join(link.ends) + (f" ({number})" if number > 1 else "")
+            found[link.name or by_ends] = LinkEnds(ends=link.ends, named=bool(link.name))
         return found
 
     def problems(self) -> list[Problem]:
