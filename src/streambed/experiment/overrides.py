@@ -23,9 +23,14 @@ def override(key: str, value: Any) -> str:
     return f"{key}={value if plain else json.dumps(value, default=str, ensure_ascii=False)}"
 
 
+def option_of(override: str) -> str:
+    """The option of the command line that makes a change, as problems name it."""
+    return f"--set {override}"
+
+
 def apply(document: Document, override: str) -> list[Problem]:
     """Change the document as `key=value` says; the problems of the override itself."""
-    option = f"--set {override}"
+    option = option_of(override)
     key, equals, text = override.partition("=")
     if not equals or not key:
         return [Problem(key="", says="write a key, '=' and a value, such as duration=60s", option=option)]

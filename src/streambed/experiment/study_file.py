@@ -78,7 +78,8 @@ def _points(study: Study, document: Document, path: Path) -> tuple[Declared, ...
         try:
             declared = reading.read(path.parent / study.experiment, list(places))
         except DeclarationError as error:
-            wrong = [_at_its_place(problem, places) for problem in error.problems]
+            options = {overrides.option_of(override): place for override, place in places.items()}
+            wrong = [_at_its_place(problem, options) for problem in error.problems]
             if inside := [problem for problem in wrong if problem.line or not problem.key]:
                 raise DeclarationError(inside, error.file) from None  # The experiment itself is wrong, whatever the study changes.
         else:
@@ -96,9 +97,9 @@ def _places(vary: Any, point: Point) -> Iterator[str]:
         yield f"vary.{key}.{vary[key].index(value)}" if isinstance(vary, dict) else f"{point.at}.{key}"
 
 
-def _at_its_place(problem: Problem, places: dict[str, str]) -> Problem:
+def _at_its_place(problem: Problem, options: dict[str, str]) -> Problem:
     """A problem of an override belongs to the line of the study that made the override."""
-    place = places.get(problem.option.removeprefix("--set "))
+    place = options.get(problem.option)
     return replace(problem, key=place, line=0, column=0, option="") if place else problem
 
 
