@@ -183,12 +183,13 @@ def is_sentence(node: ast.expr) -> bool:
 
 def searched_sentences(path: Path) -> Iterator[str]:
     for node in ast.walk(tree(path)):
+        searched: list[ast.expr] = []
         if isinstance(node, ast.Compare) and any(isinstance(operator, (ast.In, ast.NotIn)) for operator in node.ops):
-            if any(map(is_sentence, node.comparators)):
-                yield ast.unparse(node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in SEARCHES and is_sentence(node.func.value):
-                yield ast.unparse(node)
+            searched = node.comparators
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES:
+            searched = [node.func.value]
+        if any(map(is_sentence, searched)):
+            yield ast.unparse(node)
 
 
 def test_no_sentence_for_people_is_searched():

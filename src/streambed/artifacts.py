@@ -59,7 +59,7 @@ __all__ = [
 
 
 class Artifact(Protocol):
-    """What a kind from outside this package brings along: something that can be fetched, and that a run demands."""
+    """What a kind from outside this package may bring along, to be fetched before a run."""
 
     @property
     def name(self) -> str:

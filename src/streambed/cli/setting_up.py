@@ -56,7 +56,8 @@ def _needs(word: str) -> dict[str, Needs]:
     if not Path(word).exists():
         raise UsageError(f"'{word}' is neither a file nor a kind of component. {suggestion(word, COMPONENTS)}")
     components = reading.read(Path(word)).experiment.components.values()
-    return {component.kind: component.needs for component in components if component.needs} or {word: ()}
+    needed = {component.kind: component.needs for component in components if component.needs}
+    return needed or {word: ()}
 
 
 def _with_progress(work: Callable[[artifacts.Progress], list[str]]) -> list[str]:

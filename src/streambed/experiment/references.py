@@ -77,8 +77,8 @@ def reference_problems(experiment: Experiment) -> list[Problem]:
         for key, text in _texts(component).items():
             words = [word for _, word in _REFERENCE.findall(text) if word and word not in known]
             for word in words:
-                problem = Problem(key=f"components.{name}.{key}", says=_unknown(word, known), about=frozenset({_owner(word)}))
-                found.append(problem)
+                place, about = f"components.{name}.{key}", frozenset({_owner(word)})
+                found.append(Problem(key=place, says=_unknown(word, known), about=about))
     return found
 
 

@@ -95,7 +95,9 @@ class Topology:
 
     def problems(self) -> list[Problem]:
         """All that is wrong with it; keys relative to the topology."""
-        found = [replace(problem, key=f"links.{at}.{problem.key}") for at, link in enumerate(self.links) for problem in link.problems()]
+        found: list[Problem] = []
+        for at, link in enumerate(self.links):
+            found += [replace(problem, key=f"links.{at}.{problem.key}") for problem in link.problems()]
         found += (
             _named_twice(self.links) + _wrong_names(self.mentions()) + self._unlinked() + self._wrong_lists() + list(_apart(self.links))
         )

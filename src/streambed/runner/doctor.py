@@ -93,7 +93,7 @@ def _java() -> Finding:
 
 
 def _artifacts() -> list[Finding]:
-    """What kinds of components need and set-up provides: jars, and what kinds from outside this package bring along."""
+    """What kinds of components need: jars, and artifacts of kinds from outside this package."""
     found = []
     for need in needs_of(COMPONENTS):
         if not isinstance(need, str):
@@ -120,7 +120,8 @@ def _artifact(need: artifacts.Artifact) -> Finding:
 
 
 def _missing(name: str, error: MissingError) -> Finding:
-    return Finding(what=name, good=False, says=error.what, mend=error.command, optional=name not in ALWAYS)
+    optional = name not in ALWAYS
+    return Finding(what=name, good=False, says=error.what, mend=error.command, optional=optional)
 
 
 def _caps() -> list[Finding]:
