@@ -126,7 +126,7 @@ def await_(done: Callable[[], bool], log: Path) -> None:
 def main(rounds: int) -> None:
     """Alternate, so that what else the machine does falls on both."""
     signal.signal(signal.SIGTERM, lambda *told: sys.exit("told to end"))  # So that what was started ends too.
-    for note in artifacts.fetch(["spark_job"], lambda done, total, what: None):  # Set-up makes the class archive, once; it is not measured.
+    for note in artifacts.fetch(["spark_job"], lambda step: None):  # Set-up makes the class archive, once; it is not measured.
         print(f"note: {note}", file=sys.stderr)
     measured = []
     for number in range(rounds):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from streambed import archives, artifacts, jars
-from streambed.errors import MissingError
+from streambed.errors import MissingError, UsageError
 from streambed.java import Java
+from streambed.kinds.tables import COMPONENTS, needs_of
 
 JAVA = Java(path=Path("/opt/java/bin/java"), version=21, build="21.0.8")
 
@@ -41,9 +42,9 @@ def small_lock(tmp_path, monkeypatch):
     monkeypatch.setattr(jars, "FIRST_PAUSE_S", 0.001)
 
 
-def fetch(repository: Repository) -> list[tuple[int, int, str]]:
-    reported: list[tuple[int, int, str]] = []
-    jars.fetch_jars(jars.locked("kafka"), lambda *report: reported.append(report), repository)
+def fetch(repository: Repository) -> list[jars.Step]:
+    reported: list[jars.Step] = []
+    jars.fetch_jars(jars.locked("kafka"), reported.append, repository)
     return reported
 
 
@@ -57,14 +58,17 @@ def test_a_fetched_jar_is_there_for_everyone_to_read():
 
 
 def test_progress_counts_bytes_up_to_all_of_them():
-    assert fetch(Repository()) == [(0, 5, "jars"), (5, 5, "org.example:one:1.0")]
+    assert fetch(Repository()) == [
+        jars.Step(stage="check", what="jars", done_bytes=0, total_bytes=5),
+        jars.Step(stage="download", what="org.example:one:1.0", done_bytes=5, total_bytes=5),
+    ]
 
 
 def test_a_jar_that_is_there_and_right_needs_no_network():
     fetch(Repository())
     repository = Repository()
 
-    assert fetch(repository) == [(5, 5, "jars")]
+    assert fetch(repository) == [jars.Step(stage="check", what="jars", done_bytes=5, total_bytes=5)]
     assert repository.asked == []
 
 
@@ -92,8 +96,11 @@ def test_a_repository_that_stays_busy_is_given_up_with_its_last_words():
 
 
 def test_a_missing_jar_names_the_command_that_gets_it():
-    with pytest.raises(MissingError, match=r"kafka needs org.example:one:1.0, .* Run: streambed fetch kafka"):
+    with pytest.raises(MissingError, match=r"kafka needs org.example:one:1.0, .* Run: streambed fetch kafka") as missing:
         artifacts.jars("kafka")
+
+    assert missing.value.what == f"kafka needs org.example:one:1.0, missing or damaged in {jars.cache()}/jars"
+    assert missing.value.command == "streambed fetch kafka"
 
 
 def test_a_jar_damaged_without_a_change_of_size_is_noticed_and_fetched_anew():
@@ -108,9 +115,51 @@ def test_a_jar_damaged_without_a_change_of_size_is_noticed_and_fetched_anew():
     assert artifacts.jars("kafka") == [path]
 
 
-def test_a_kind_without_jars_needs_nothing():
-    assert artifacts.jars("producer") == []
-    assert artifacts.fetch(["producer"], lambda *report: pytest.fail("nothing to report")) == []
+def test_who_needs_nothing_fetches_nothing():
+    assert artifacts.fetch([], lambda step: pytest.fail("nothing to report")) == []
+
+
+@pytest.mark.parametrize("ask", [artifacts.demand, lambda name: artifacts.fetch([name], lambda step: None)])
+def test_an_artifact_that_nobody_knows_is_not_taken_for_one_that_is_there(ask):
+    with pytest.raises(UsageError, match=r"there is no artifact 'spark_jbo'. Did you mean 'spark_job'"):
+        ask("spark_jbo")
+
+
+class OwnServer:
+    """An artifact of a kind from outside the package."""
+
+    name = "nats"
+
+    def __init__(self) -> None:
+        self.fetched = 0
+
+    def fetch(self, on_progress: artifacts.Progress) -> list[str]:
+        on_progress(artifacts.Step(stage="download", what="nats-server"))
+        self.fetched += 1
+        return ["a note"]
+
+    def demand(self) -> None:
+        if not self.fetched:
+            raise MissingError("nats needs its server", command="streambed fetch nats")
+
+
+def test_a_kind_may_bring_an_artifact_of_its_own_which_is_fetched_once():
+    server, steps = OwnServer(), []
+    with pytest.raises(MissingError, match=r"nats needs its server. Run: streambed fetch nats"):
+        artifacts.demand(server)
+
+    notes = artifacts.fetch([server, server], steps.append)
+
+    artifacts.demand(server)
+    assert (server.fetched, notes, [step.what for step in steps]) == (1, ["a note"], ["nats-server"])
+
+
+def test_every_need_of_every_kind_is_an_artifact_that_is_known():
+    assert {kind: COMPONENTS[kind].needs for kind in COMPONENTS if not set(COMPONENTS[kind].needs) <= set(artifacts.NAMES)} == {}
+
+
+def test_kinds_that_need_the_same_artifact_name_it_once():
+    assert needs_of(["kafka", "spark_cluster", "spark_job", "consumer"]) == ["kafka", "spark_job"]
 
 
 def test_the_cache_follows_the_environment(monkeypatch):
@@ -182,7 +231,7 @@ def test_an_archive_that_cannot_be_made_is_a_note(tmp_path):
     dead.chmod(0o755)
     fetch(Repository())
 
-    notes = artifacts.make_archives(["kafka"], Java(path=dead, version=21), lambda *report: None)
+    notes = artifacts.make_archives(["kafka"], Java(path=dead, version=21), lambda step: None)
 
     assert notes == ["no class archive for kafka, which will start more slowly: java ended with status 3: no luck"]
     assert [path.name for path in jars.cache().iterdir()] == ["archives", "jars"]

@@ -4,9 +4,9 @@ import polars as pl
 from histories import event, ns
 
 from streambed import tables
-from streambed.record.calibration import LinkCalibration
 from streambed.fidelity import fidelity
 from streambed.history import History, empty
+from streambed.record.calibration import LinkCalibration
 
 MS = 1_000_000
 

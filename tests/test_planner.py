@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -180,6 +181,24 @@ def test_a_plan_knows_what_faults_make_of_a_link() -> None:
     [link] = planned(links=links, faults=[Degrade(at="1s", lasts="1s", link=("a", "b"), source="b", loss="2%")]).links
 
     assert link.changed == ((), (Shape(delay_ns=5_000_000, rate_bps=1_000_000, loss=0.02),))
+
+
+def test_a_link_is_described_with_its_name_if_it_has_one() -> None:
+    found = planned(links=(Link(ends=("a", "b"), name="north"), Link(ends=("a", "b")), Link(ends=("a", "b"))))
+
+    assert [link.named for link in found.links] == [True, False, False]
+    rows = describe(found).partition("links\n")[2].splitlines()[:3]
+    assert [row.split("  ")[1] for row in rows] == ["north: a/eth0 – b/eth0", "a/eth1 – b/eth1", "a/eth2 – b/eth2"]
+
+
+def test_a_plan_from_before_links_said_whether_they_are_named_is_read(tmp_path: Path) -> None:
+    plan.write(planned(), tmp_path / "plan.json")
+    older = json.loads((tmp_path / "plan.json").read_text())
+    for link in older["links"]:
+        del link["named"]
+    (tmp_path / "plan.json").write_text(json.dumps(older))
+
+    assert plan.read(tmp_path / "plan.json") == planned()
 
 
 def test_a_link_is_described_with_all_that_it_does() -> None:

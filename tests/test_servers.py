@@ -56,7 +56,7 @@ def download(coordinate: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize(("kind", "program"), [("postgresql", "bin/postgres"), ("mariadb", "bin/mariadbd")])
 def test_fetching_unpacks_a_server_whose_programs_can_be_started(kind, program):
-    assert artifacts.fetch([kind], lambda *report: None, download=download) == []
+    assert artifacts.fetch([kind], lambda step: None, download=download) == []
 
     artifacts.demand(kind)
     assert (artifacts.server_home(kind) / program).stat().st_mode & 0o755 == 0o755
@@ -64,7 +64,7 @@ def test_fetching_unpacks_a_server_whose_programs_can_be_started(kind, program):
 
 
 def test_what_a_server_does_not_need_is_left_out():
-    artifacts.fetch(["mariadb"], lambda *report: None, download=download)
+    artifacts.fetch(["mariadb"], lambda step: None, download=download)
 
     found = sorted(path.name for path in artifacts.server_home("mariadb").rglob("*") if path.is_file())
     assert found == ["errmsg.sys", "mariadbd"]
@@ -78,7 +78,7 @@ def test_a_server_that_was_not_fetched_names_the_command():
 def test_a_mongod_that_is_nowhere_is_said_when_it_is_fetched_too(monkeypatch):
     monkeypatch.setattr(servers.shutil, "which", lambda name: None)
     with pytest.raises(MissingError, match="mongodb needs a program 'mongod' on PATH"):
-        artifacts.fetch(["mongodb"], lambda *report: None)
+        artifacts.fetch(["mongodb"], lambda step: None)
 
 
 def test_a_redis_whose_wheel_is_not_there_names_the_command(monkeypatch):

@@ -171,3 +171,27 @@ def test_tracked_files_name_no_registry_and_no_place_on_a_machine():
 def test_no_agent_is_called_as_a_module_of_python() -> None:
     """Agents that are run as files have their folder on Python's path, where such a name would hide the module from everybody."""
     assert [path.stem for path in (SOURCE / "agents").glob("*.py") if path.stem in sys.stdlib_module_names] == []
+
+
+SEARCHES = ("startswith", "endswith", "partition", "rpartition", "removeprefix", "removesuffix", "find", "index", "count", "split")
+
+
+def is_sentence(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name == "says"
+
+
+def searched_sentences(path: Path) -> Iterator[str]:
+    for node in ast.walk(tree(path)):
+        searched: list[ast.expr] = []
+        if isinstance(node, ast.Compare) and any(isinstance(operator, (ast.In, ast.NotIn)) for operator in node.ops):
+            searched = node.comparators
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES:
+            searched = [node.func.value]
+        if any(map(is_sentence, searched)):
+            yield ast.unparse(node)
+
+
+def test_no_sentence_for_people_is_searched():
+    """What a program must know of a problem or a verdict is in a field of its own."""
+    assert {inside(path): found for path in sources() if (found := list(searched_sentences(path)))} == {}

@@ -149,7 +149,7 @@ def kafka_checkpoint() -> Path:
     """The bootstrap.checkpoint of a freshly formatted node: each node's data directory begins with a copy of it."""
     path = checkpoint_path()
     if not path.exists():
-        raise MissingError(f"{path} is missing. Run: streambed fetch kafka")
+        raise MissingError(f"{path} is missing", command="streambed fetch kafka")
     return path
 
 

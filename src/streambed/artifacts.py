@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from streambed.archives import (
     CASSANDRA_MAIN,
@@ -16,9 +17,10 @@ from streambed.archives import (
     spark_command,
     spark_variables,
 )
+from streambed.errors import UsageError, suggestion
 from streambed.hadoop import configuration_text, empty_names, hdfs_command
 from streambed.hdfs_training import make_names
-from streambed.jars import LOCKS, Download, Progress, cache, fetch_jars, jars, locked
+from streambed.jars import LOCKS, Download, Progress, Step, cache, fetch_jars, jars, locked
 from streambed.java import Java, find_java
 from streambed.servers import FOUND, UNPACKED, demand_unpacked, mongod, redis_server, server_home, unpack
 from streambed.training import make_archives, make_checkpoint
@@ -26,9 +28,13 @@ from streambed.training import make_archives, make_checkpoint
 __all__ = [
     "CASSANDRA_MAIN",
     "LOCKS",
+    "NAMES",
     "SPARK_FLAGS",
+    "Artifact",
     "Java",
+    "Need",
     "Progress",
+    "Step",
     "cache",
     "cassandra_command",
     "checkpoint_path",
@@ -44,6 +50,7 @@ __all__ = [
     "kafka_checkpoint",
     "kafka_command",
     "mongod",
+    "name_of",
     "redis_server",
     "server_home",
     "spark_command",
@@ -51,18 +58,54 @@ __all__ = [
 ]
 
 
-def fetch(kinds: Iterable[str], on_progress: Progress, *, download: Download | None = None) -> list[str]:
-    """Provide all that these kinds of components need, once. Returns notes: what is less good than it could be."""
-    kinds = list(kinds)
-    for kind in FOUND:
-        if kind in kinds:
-            demand(kind)
-    wanted = [kind for kind in kinds if kind in LOCKS]
+class Artifact(Protocol):
+    """What a kind from outside this package may bring along, to be fetched before a run."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, unlike any other artifact."""
+
+    def fetch(self, on_progress: Progress) -> list[str]:
+        """Provide it, unless it is there. Returns notes: what is less good than it could be."""
+
+    def demand(self) -> None:
+        """MissingError, with what to do, if it is not there."""
+
+
+Need = str | Artifact
+"""An artifact that a kind of component needs: the name of one of NAMES, or one of its own."""
+NAMES = (*LOCKS, *FOUND)
+"""The artifacts that this module provides."""
+
+
+def name_of(need: Need) -> str:
+    """What an artifact is called."""
+    return need if isinstance(need, str) else need.name
+
+
+def fetch(needs: Iterable[Need], on_progress: Progress, *, download: Download | None = None) -> list[str]:
+    """Provide all these artifacts, each once. Returns notes: what is less good than it could be."""
+    wanted = {name_of(need): need for need in needs}
+    names = [need for need in wanted.values() if isinstance(need, str)]
+    notes = _fetch_named(names, on_progress, download)
+    for need in wanted.values():
+        if not isinstance(need, str):
+            notes += need.fetch(on_progress)
+    return notes
+
+
+def _fetch_named(names: list[str], on_progress: Progress, download: Download | None) -> list[str]:
+    for name in names:
+        _refuse_unknown(name)
+        if name in FOUND:
+            demand(name)
+    wanted = [name for name in names if name in LOCKS]
     if not wanted:
         return []
-    fetch_jars([jar for kind in wanted for jar in locked(kind)], on_progress, download)
-    for kind in (kind for kind in wanted if kind in UNPACKED):
-        unpack(kind, on_progress)
+    fetch_jars([jar for name in wanted for jar in locked(name)], on_progress, download)
+    for name in wanted:
+        if name in UNPACKED:
+            unpack(name, on_progress)
     if not set(wanted) - set(UNPACKED):
         return []
     java = find_java()
@@ -73,11 +116,20 @@ def fetch(kinds: Iterable[str], on_progress: Progress, *, download: Download | N
     return [*java.notes, *make_archives(wanted, java, on_progress)]
 
 
-def demand(kind: str) -> None:
-    """MissingError, with what to do, if something that a kind needs is not there."""
-    if kind in FOUND:
-        FOUND[kind]()
-    elif kind in UNPACKED:
-        demand_unpacked(kind)  # What was unpacked from a jar with the right checksum needs the jar no more.
+def demand(need: Need) -> None:
+    """MissingError, with what to do, if an artifact is not there."""
+    if not isinstance(need, str):
+        need.demand()
+        return
+    _refuse_unknown(need)
+    if need in FOUND:
+        FOUND[need]()
+    elif need in UNPACKED:
+        demand_unpacked(need)  # What was unpacked from a jar with the right checksum needs the jar no more.
     else:
-        jars(kind)
+        jars(need)
+
+
+def _refuse_unknown(name: str) -> None:
+    if name not in NAMES:
+        raise UsageError(f"there is no artifact '{name}'. {suggestion(name, NAMES)}")

@@ -20,6 +20,11 @@ from dataclasses import dataclass
 
 NAMES_SHOWN = 8
 """A message lists so many names at most."""
+MISSING_KEY = "missing_key"
+UNKNOWN_KEY = "unknown_key"
+UNKNOWN_KIND = "unknown_kind"
+UNKNOWN_TOPIC = "unknown_topic"
+"""Codes of problems."""
 
 
 class StreambedError(Exception):
@@ -40,6 +45,13 @@ class WorldError(StreambedError):
 
 class MissingError(WorldError):
     """Something that set-up provides is missing; the message names the command that gets it."""
+
+    def __init__(self, what: str, *, command: str = "") -> None:
+        self.what = what
+        """What is missing, without the command."""
+        self.command = command
+        """The command that gets it; empty if `what` says what to do."""
+        super().__init__(f"{what}. Run: {command}" if command else what)
 
 
 class MachineError(WorldError):
@@ -96,11 +108,16 @@ class DeclarationError(UsageError):
         super().__init__("\n".join(problem.text(file) for problem in self.problems))
 
 
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known name that a misspelt one probably means; empty if none is near."""
+    close = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    return close[0] if close else ""
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """A sentence that helps with a misspelt name: the nearest known one, or all of them."""
     names = sorted(known)
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    if near:
-        return f"Did you mean '{near[0]}'?"
+    if near := nearest(word, names):
+        return f"Did you mean '{near}'?"
     shown = names[:NAMES_SHOWN] + ([f"and {len(names) - NAMES_SHOWN} more"] if len(names) > NAMES_SHOWN else [])
     return f"There is {', '.join(shown)}." if names else "There is none."

@@ -49,7 +49,7 @@ def empty_names() -> Path:
     """What the folder of a freshly formatted name node holds: each name node begins with a copy of it."""
     path = empty_names_path()
     if not path.is_dir():
-        raise MissingError(f"{path} is missing. Run: streambed fetch hdfs")
+        raise MissingError(f"{path} is missing", command="streambed fetch hdfs")
     return path
 
 

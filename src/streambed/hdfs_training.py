@@ -10,7 +10,7 @@ from pathlib import Path
 from streambed.archives import archive_path
 from streambed.errors import ProcessError
 from streambed.hadoop import Role, configuration_text, empty_names_path, hdfs_class_path, hdfs_command
-from streambed.jars import Progress
+from streambed.jars import Progress, Step
 from streambed.java import Java
 from streambed.making import finish, free_ports, keep, last_line, noting, passing_folder, running, write
 from streambed.record import wait_until
@@ -27,7 +27,7 @@ def make_names(java: Java, on_progress: Progress) -> None:
     path = empty_names_path()
     if path.is_dir():
         return
-    on_progress(0, 0, "formatting an HDFS name node…")
+    on_progress(Step(stage="make", what="formatting an HDFS name node…"))
     path.parent.mkdir(parents=True, exist_ok=True)
     with passing_folder() as folder:
         configuration, _ = _configured(folder)
@@ -40,7 +40,7 @@ def make_hdfs(java: Java, on_progress: Progress) -> None:
     paths = {role: archive_path(role, java, hdfs_class_path()) for role in ROLES}
     if all(path.exists() for path in paths.values()):
         return
-    on_progress(0, 0, "making HDFS's class archives (about 20 s)…")
+    on_progress(Step(stage="make", what="making HDFS's class archives (about 20 s)…"))
     with passing_folder() as folder:
         configuration, port = _configured(folder)
         _format(java, folder, configuration)

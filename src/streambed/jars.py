@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from streambed.errors import MissingError
 from streambed.record import wait_until
@@ -20,15 +21,29 @@ LOCKS = {
     **{kind: kind for kind in ("kafka", "postgresql", "mariadb", "cassandra", "hdfs")},
     "spark_job": "spark",
 }
-"""Which lock each kind needs; other kinds need nothing."""
+"""The artifacts that are jars, and the lock of each."""
 THREADS = 8
 TRIES = 4
 FIRST_PAUSE_S = 1.0
 
-Progress = Callable[[int, int, str], None]
-"""Called with bytes done, bytes in all, and what is being done."""
 Download = Callable[[str, Path], Path]
 """Gets a coordinate into a folder; returns the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What is being done while artifacts are fetched."""
+
+    stage: Literal["check", "download", "unpack", "make"]
+    what: str
+    """For people: the coordinate of a jar, or a few words."""
+    done_bytes: int = 0
+    total_bytes: int = 0
+    """0 where bytes are not counted."""
+
+
+Progress = Callable[[Step], None]
+"""Called at each step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +97,8 @@ def jars(kind: str) -> list[Path]:
     wrong = [jar.coordinate for jar in locked(kind) if not jar.is_right()]
     if wrong:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        raise MissingError(f"{kind} needs {wrong[0]}{more}, missing or damaged in {cache() / 'jars'}. Run: streambed fetch {kind}")
+        what = f"{kind} needs {wrong[0]}{more}, missing or damaged in {cache() / 'jars'}"
+        raise MissingError(what, command=f"streambed fetch {kind}")
     return [jar.path for jar in locked(kind)]
 
 
@@ -92,7 +108,7 @@ def fetch_jars(named: Iterable[Jar], on_progress: Progress, download: Download |
     total = sum(jar.size for jar in wanted)
     lacking = [jar for jar in wanted if not jar.is_right()]
     done = total - sum(jar.size for jar in lacking)
-    on_progress(done, total, "jars")
+    on_progress(Step(stage="check", what="jars", done_bytes=done, total_bytes=total))
     if not lacking:
         return
     (cache() / "jars").mkdir(parents=True, exist_ok=True)
@@ -102,7 +118,8 @@ def fetch_jars(named: Iterable[Jar], on_progress: Progress, download: Download |
             for future in as_completed(getting):
                 future.result()
                 done += getting[future].size
-                on_progress(done, total, getting[future].coordinate)
+                what = getting[future].coordinate
+                on_progress(Step(stage="download", what=what, done_bytes=done, total_bytes=total))
         except BaseException:  # One failed, or Ctrl-C: those that have not begun need not begin.
             pool.shutdown(wait=True, cancel_futures=True)
             raise

@@ -118,6 +118,8 @@ class PlannedLink:
     emulated: bool
     changed: tuple[tuple[Shape, ...], tuple[Shape, ...]] = ((), ())
     """What faults may make of each shape."""
+    named: bool = False
+    """Whether the user gave it its name; otherwise it goes by its ends."""
 
 
 @dataclass(frozen=True, kw_only=True)

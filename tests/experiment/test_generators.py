@@ -12,6 +12,8 @@ from streambed import Cities, FatTree, Line, Mesh, Random, Ring, Star, Topology,
 from streambed.errors import DeclarationError
 from streambed.experiment import reading
 from streambed.experiment.earth import distance_km
+from streambed.experiment.generators import tree
+from streambed.experiment.generators.generator import numbered
 from streambed.experiment.layout import layout
 from streambed.experiment.routing import Routing
 from streambed.kinds.way import Way
@@ -48,6 +50,48 @@ def test_a_tree_has_levels_of_switches_and_hosts_as_leaves() -> None:
 
     assert ends(found) == ["s1-s2", "s1-s3", "s2-h1", "s2-h2", "s3-h3", "s3-h4"]
     assert [(link.rate, link.delay.ms) for link in found.links[1:3]] == [(Bandwidth(1e9), 0), (None, 1)]
+
+
+@pytest.mark.parametrize(("depth", "fanout"), [(1, 1), (1, 5), (3, 1), (2, 3), (4, 2)])
+def test_each_switch_of_a_tree_has_as_many_below_it_trunk_first(depth: int, fanout: int) -> None:
+    found = generated(Tree(depth=depth, fanout=fanout))
+    names = [*found.switches, *found.hosts]
+
+    # The children of node n, counted from 0 level by level, are n * fanout + 1 and on.
+    wanted = [f"{names[(at - 1) // fanout]}-{names[at]}" for at in range(1, len(names))]
+    assert ends(found) == wanted
+
+
+class CountedName(str):
+    """A name that counts how often it is hashed or compared."""
+
+    __slots__ = ()
+    uses = 0
+
+    def __hash__(self) -> int:
+        CountedName.uses += 1
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.uses += 1
+        return super().__eq__(other)
+
+
+def test_the_work_for_a_tree_grows_as_its_nodes_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "numbered", lambda prefix, count: tuple(map(CountedName, numbered(prefix, count))))
+    monkeypatch.setattr(CountedName, "uses", 0)
+
+    made = Tree(depth=7, fanout=2).made(Path())
+
+    nodes = len(made.switches) + len(made.hosts)
+    assert nodes == 255
+    assert CountedName.uses <= 10 * nodes
+
+
+def test_a_deep_tree_is_made() -> None:
+    found = Tree(depth=13, fanout=2).made(Path())
+
+    assert (len(found.switches), len(found.hosts), len(found.links)) == (8191, 8192, 16382)
 
 
 def test_a_fat_tree_has_as_many_ways_between_pods_as_core_switches() -> None:

@@ -191,3 +191,4 @@ def test_each_of_several_links_between_two_nodes_has_a_name_of_its_own() -> None
 
     assert topology.problems() == []
     assert list(topology.ends_by_name()) == ["a – b", "north", "b – a (3)", "b – c"]
+    assert [name for name, link in topology.ends_by_name().items() if link.named] == ["north"]

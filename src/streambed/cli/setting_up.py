@@ -16,6 +16,7 @@ from streambed.cli.screen import err, out
 from streambed.errors import UsageError, suggestion
 from streambed.experiment import reading
 from streambed.experiment.schema import schema as schema_of
+from streambed.kinds.components.component import Needs
 from streambed.kinds.tables import COMPONENTS
 from streambed.runner import doctor as examination
 
@@ -38,18 +39,25 @@ def doctor() -> None:
 
 def fetch(what: Annotated[list[str], typer.Argument(metavar="FILE|KIND...", help="Declarations, or kinds such as kafka.")]) -> None:
     """Get what an experiment or a kind of component needs: jars, verified, and class archives. Nothing is fetched during a run."""
-    kinds = sorted({kind for word in what for kind in _kinds(word)})
-    for note in _with_progress(lambda on_progress: artifacts.fetch(kinds, on_progress)):
+    asked: dict[str, Needs] = {}
+    for word in what:
+        asked |= _needs(word)
+    needs = [need for each in asked.values() for need in each]
+    for note in _with_progress(lambda on_progress: artifacts.fetch(needs, on_progress)):
         err.print(f"note: {escape(note)}")
-    out.print(f"all there for {', '.join(kinds)}")
+    for name, each in sorted(asked.items()):
+        out.print(f"{escape(name)}: {'ready' if each else 'needs nothing'}")
 
 
-def _kinds(word: str) -> list[str]:
+def _needs(word: str) -> dict[str, Needs]:
+    """What a kind needs, or each kind of a file's components that needs anything."""
     if word in COMPONENTS:
-        return [word]
+        return {word: COMPONENTS[word].needs}
     if not Path(word).exists():
         raise UsageError(f"'{word}' is neither a file nor a kind of component. {suggestion(word, COMPONENTS)}")
-    return sorted({component.kind for component in reading.read(Path(word)).experiment.components.values()})
+    components = reading.read(Path(word)).experiment.components.values()
+    needed = {component.kind: component.needs for component in components if component.needs}
+    return needed or {word: ()}
 
 
 def _with_progress(work: Callable[[artifacts.Progress], list[str]]) -> list[str]:
@@ -58,15 +66,19 @@ def _with_progress(work: Callable[[artifacts.Progress], list[str]]) -> list[str]
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("fetching", total=None)
-        return work(lambda done, total, what: bar.update(task, completed=done, total=total or None, description=what))
+
+        def show(step: artifacts.Step) -> None:
+            bar.update(task, completed=step.done_bytes, total=step.total_bytes or None, description=step.what)
+
+        return work(show)
 
 
 def _say_once() -> artifacts.Progress:
     """Progress without a terminal: a line for each piece of work, none for each jar."""
     said: set[str] = set()
 
-    def say(done: int, total: int, what: str) -> None:
-        what = "fetching jars" if ":" in what else what
+    def say(step: artifacts.Step) -> None:
+        what = "fetching jars" if step.stage == "download" else step.what
         if what not in said:
             said.add(what)
             err.print(escape(what))

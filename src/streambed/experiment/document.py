@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
 
@@ -30,13 +30,17 @@ class Document:
     notes: list[str] = field(default_factory=list)
     """What its reader should know about how it was understood."""
 
-    def problem(self, key: str, says: str, *, at_key: bool = False) -> Problem:
-        """A problem with its place: that of the key, or of the nearest key above it that was written."""
-        known, written = (self.keys if at_key else self.values), key
+    def problem(self, key: str, says: str) -> Problem:
+        """A problem of this document, with its place."""
+        return self.locate(Problem(key=key, says=says))
+
+    def locate(self, problem: Problem, *, at_key: bool = False) -> Problem:
+        """The problem with its place: that of its key, or of the nearest key above it that was written."""
+        known, written = (self.keys if at_key else self.values), problem.key
         while written and written not in known:
             known, written = self.keys, written.rpartition(".")[0]
         place = known.get(written, Place(line=1, column=1))
-        return Problem(key=key, says=says, line=place.line, column=place.column, option=place.option, file=place.file)
+        return replace(problem, line=place.line, column=place.column, option=place.option, file=place.file)
 
     def put(self, container: Any, path: Path, value: Any, option: str) -> None:
         """Set what stands at `path`, in its container, as an option of the command line says."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from streambed.errors import Problem, suggestion
+from streambed.errors import Problem, nearest
 from streambed.experiment.document import Document
 from streambed.experiment.keys import Path as KeyPath
 from streambed.experiment.keys import dotted
@@ -77,5 +77,7 @@ class Draft:
 
     def unknown(self, noun: str, word: str, known: Iterable[str], node: str) -> None:
         """Note something that is not understood, with what may have been meant."""
-        near = suggestion(word, known)
-        self.note(f"{noun} '{word}' is not known and is ignored.{f' {near}' if near.startswith('Did') else ''}".rstrip("."), node)
+        says = f"{noun} '{word}' is not known and is ignored"
+        if near := nearest(word, known):
+            says += f". Did you mean '{near}'?"
+        self.note(says, node)

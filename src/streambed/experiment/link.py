@@ -18,10 +18,12 @@ PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
 """What the kernel accepts as the name of an interface, and people can read."""
 RESERVED_PORTS = ("all", "default", "lo")
 PORT_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 15 characters at most, and not all, default or lo"
-NodeName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,62}$")]
+NODE_PATTERN = r"^[A-Za-z][A-Za-z0-9-]{0,62}$"
+NodeName = Annotated[str, StringConstraints(pattern=NODE_PATTERN)]
 """A host name that every program accepts: Java refuses underscores."""
-
-LinkName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z][A-Za-z0-9-]{0,62})?$")]
+LINK_PATTERN = r"^([A-Za-z][A-Za-z0-9-]{0,62})?$"
+LinkName = Annotated[str, StringConstraints(pattern=LINK_PATTERN)]
+"""As of a node, or empty."""
 
 
 @declared

@@ -8,12 +8,21 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from streambed.errors import suggestion
+from streambed.errors import MISSING_KEY, UNKNOWN_KEY, UNKNOWN_KIND, Problem, nearest, suggestion
 from streambed.experiment.keys import TABLES, Path, dotted, is_declared, keys_of, noun_of, path_of, table_at, type_at
+from streambed.experiment.link import LINK_PATTERN, NODE_PATTERN
 from streambed.experiment.model import Experiment
+from streambed.kinds.declaring import NAME_PATTERN, WORD_PATTERN
 
 NAME_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 63 characters at most"
 NODE_RULE = "begin with a letter, go on with letters, digits or '-', 63 characters at most"
+WORD_RULE = "begin with a letter, go on with letters, digits or '_', 48 characters at most"
+_RULES = {
+    NAME_PATTERN: NAME_RULE,
+    NODE_PATTERN: NODE_RULE,
+    LINK_PATTERN: NODE_RULE,
+    WORD_PATTERN: WORD_RULE,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +32,15 @@ class Complaint:
     path: Path
     says: str
     at_key: bool = False
+    code: str = ""
+    """As of a Problem."""
+    suggests: str = ""
+    """The key that an unknown one is probably meant to be."""
+
+    @property
+    def problem(self) -> Problem:
+        """The same as a problem that has no line yet."""
+        return Problem(key=dotted(self.path), says=self.says, code=self.code)
 
 
 def complaints(errors: list[ErrorDetails], content: Any, root: Any = Experiment) -> list[Complaint]:
@@ -31,22 +49,18 @@ def complaints(errors: list[ErrorDetails], content: Any, root: Any = Experiment)
     for error in errors:
         complaint = _complaint(error, content, root)
         found.setdefault(complaint.path, complaint)
-    unknown = {complaint.path[:-1]: complaint.says for complaint in found.values() if complaint.says.startswith("unknown key")}
-    return [
-        complaint
-        for complaint in found.values()
-        if not (complaint.says.startswith("is missing") and f"'{complaint.path[-1]}'?" in unknown.get(complaint.path[:-1], ""))
-    ]
+    misspelt = {(*one.path[:-1], one.suggests) for one in found.values() if one.suggests}
+    return [one for one in found.values() if not (one.code == MISSING_KEY and one.path in misspelt)]
 
 
 def _complaint(error: ErrorDetails, content: Any, root: Any) -> Complaint:
     path, kind = path_of(error["loc"]), error["type"]
     if kind == "unexpected_keyword_argument":
-        return Complaint(path=path, says=_unknown(path, content, root), at_key=True)
+        return _unknown(path, content, root)
     if kind in ("union_tag_not_found", "union_tag_invalid"):
-        return Complaint(path=(*path, "kind"), says=_kind(path, error))
+        return _kind(path, error)
     if kind == "missing":
-        return Complaint(path=path, says=_missing(path, content, root), at_key=True)
+        return Complaint(path=path, says=_missing(path, content, root), at_key=True, code=MISSING_KEY)
     if error["loc"][-1] == "[key]":
         return Complaint(path=path, says=_SAYS.get(kind, _other)(error), at_key=True)
     written = _written_part(path, content)
@@ -63,21 +77,26 @@ def _written_part(path: Path, content: Any) -> Path:
     return path
 
 
-def _unknown(path: Path, content: Any, root: Any) -> str:
+def _unknown(path: Path, content: Any, root: Any) -> Complaint:
     owner = type_at(path[:-1], content, root)
     known = keys_of(owner) if is_declared(owner) else []
-    if path[-1] == "name" and len(path) == 3 and path[0] == "components":
-        return "unknown key 'name': a component's name is the key that it stands under"
-    return f"unknown key '{path[-1]}'. {suggestion(str(path[-1]), known)}"
+    key = str(path[-1])
+    if key == "name" and len(path) == 3 and path[0] == "components":
+        says = "unknown key 'name': a component's name is the key that it stands under"
+        return Complaint(path=path, says=says, at_key=True, code=UNKNOWN_KEY)
+    says = f"unknown key '{key}'. {suggestion(key, known)}"
+    return Complaint(path=path, says=says, at_key=True, code=UNKNOWN_KEY, suggests=nearest(key, known))
 
 
-def _kind(path: Path, error: ErrorDetails) -> str:
+def _kind(path: Path, error: ErrorDetails) -> Complaint:
     known = table_at(path) or {}
     owner = str(path[0]) if path[0] in TABLES else "generators"
     if error["type"] == "union_tag_not_found":
-        return f"is missing: each of the {owner} needs a 'kind'. There is {', '.join(known)}."
-    tag = error["ctx"]["tag"]
-    return f"there is no kind '{tag}' of {owner}. {suggestion(str(tag), known)}"
+        says = f"is missing: each of the {owner} needs a 'kind'. There is {', '.join(known)}."
+        return Complaint(path=(*path, "kind"), says=says, code=MISSING_KEY)
+    tag = str(error["ctx"]["tag"])
+    says = f"there is no kind '{tag}' of {owner}. {suggestion(tag, known)}"
+    return Complaint(path=(*path, "kind"), says=says, code=UNKNOWN_KIND)
 
 
 def _missing(path: Path, content: Any, root: Any) -> str:
@@ -95,7 +114,8 @@ def _shown(found: Any) -> str:
 
 
 def _name(error: ErrorDetails) -> str:
-    rule = NAME_RULE if "_" in error["ctx"]["pattern"] else NODE_RULE
+    pattern = str(error["ctx"]["pattern"])
+    rule = _RULES.get(pattern, f"write what fits {pattern}")
     return f"{_shown(error['input'])} cannot be a name: {rule}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -124,7 +125,7 @@ def check(experiment: Experiment, base: Path) -> None:
 
 
 def _prefixed(prefix: str, found: list[Problem]) -> list[Problem]:
-    return [Problem(key=f"{prefix}.{problem.key}", says=problem.says) for problem in found]
+    return [replace(problem, key=f"{prefix}.{problem.key}") for problem in found]
 
 
 def _of_times(experiment: Experiment) -> list[Problem]:
@@ -151,7 +152,7 @@ def _of_components(experiment: Experiment, base: Path) -> list[Problem]:
         if name != component.name:
             here.append(Problem(key="name", says=f"it is called '{component.name}' itself, but '{name}' here"))
         found += _prefixed(f"components.{name}", here)
-    return [Problem(key=problem.key.rstrip("."), says=problem.says) for problem in found]
+    return [replace(problem, key=problem.key.rstrip(".")) for problem in found]
 
 
 def _of_limits(component: Component, topology: Topology) -> list[Problem]:

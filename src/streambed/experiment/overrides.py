@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, get_args, get_origin
 
 from streambed.errors import Problem, suggestion
@@ -22,15 +23,20 @@ def override(key: str, value: Any) -> str:
     return f"{key}={value if plain else json.dumps(value, default=str, ensure_ascii=False)}"
 
 
+def option_of(override: str) -> str:
+    """The option of the command line that makes a change, as problems name it."""
+    return f"--set {override}"
+
+
 def apply(document: Document, override: str) -> list[Problem]:
     """Change the document as `key=value` says; the problems of the override itself."""
-    option = f"--set {override}"
+    option = option_of(override)
     key, equals, text = override.partition("=")
     if not equals or not key:
         return [Problem(key="", says="write a key, '=' and a value, such as duration=60s", option=option)]
     value = document_of(text)
     if value.problems:
-        return [Problem(key=key, says=problem.says, option=option) for problem in value.problems]
+        return [replace(problem, key=key, line=0, column=0, option=option) for problem in value.problems]
     try:
         container, path = _find(document.content, key)
     except _NoSuchKey as error:

@@ -27,7 +27,7 @@ def problems(experiment: Experiment) -> list[Problem]:
     """Why hosts stayed open, and rules that nobody follows; keys relative to the experiment."""
     placing = _Placing(experiment)
     placing.done()
-    found = [Problem(key=f"components.{name}.{key}", says=says) for name, (key, says) in placing.refused.items()]
+    found = [replace(problem, key=f"components.{name}.{problem.key}") for name, problem in placing.refused.items()]
     for name, component in experiment.components.items():
         key = _key(component)
         if key and not getattr(component, key) and not _rule(component, experiment):
@@ -59,7 +59,7 @@ class _Placing:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
-        self.refused: dict[str, tuple[str, str]] = {}
+        self.refused: dict[str, Problem] = {}
         self.chosen = {name: tuple(component.places.values()) for name, component in experiment.components.items()}
         self.load = Counter(node for nodes in self.chosen.values() for node in nodes if node)
         self.hosts = experiment.topology.host_names()
@@ -88,15 +88,18 @@ class _Placing:
 
     def _place(self, name: str, rule: Place) -> None:
         if stranger := next((host for host in rule.among if host not in self.hosts), ""):
-            self.refused[name] = ("place.among", f"there is no host '{stranger}'. {suggestion(stranger, self.hosts)}")
+            says = f"there is no host '{stranger}'. {suggestion(stranger, self.hosts)}"
+            self.refused[name] = Problem(key="place.among", says=says)
             return
         others = self.experiment.components
         if stranger := next((other for other in rule.to if other not in others), ""):
-            self.refused[name] = ("place.to", f"there is no component '{stranger}'. {suggestion(stranger, others)}")
+            says = f"there is no component '{stranger}'. {suggestion(stranger, others)}"
+            self.refused[name] = Problem(key="place.to", says=says, about=frozenset({stranger}))
             return
         hosts = list(rule.among) or self.hosts
         if rule.count > len(hosts):
-            self.refused[name] = ("place.count", f"{rule.count} hosts are asked for, but there are {len(hosts)} to choose from")
+            says = f"{rule.count} hosts are asked for, but there are {len(hosts)} to choose from"
+            self.refused[name] = Problem(key="place.count", says=says)
             return
         choose: dict[str, Callable[[], Sequence[str]]] = {
             "random": lambda: random.Random(f"{self.experiment.seed} {name}").sample(hosts, rule.count),

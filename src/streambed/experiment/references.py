@@ -72,11 +72,17 @@ def reference_problems(experiment: Experiment) -> list[Problem]:
         known = common | own_answers(component, common, somewhere)
         for key, text in component.texts.items():
             words = [word for _, word in _REFERENCE.findall(text) if word and word not in known]
-            found += [Problem(key=f"components.{name}.{key}", says=_unknown(word, known)) for word in words]
+            for word in words:
+                place, about = f"components.{name}.{key}", frozenset({_owner(word)})
+                found.append(Problem(key=place, says=_unknown(word, known), about=about))
     return found
 
 
+def _owner(word: str) -> str:
+    """The component or node that a reference is about."""
+    return word.rpartition(".")[0]
+
+
 def _unknown(word: str, known: Answers) -> str:
-    owner = word.rpartition(".")[0]
-    siblings = [name for name in known if name.rpartition(".")[0] == owner]
+    siblings = [name for name in known if _owner(name) == _owner(word)]
     return f"nothing answers to {{{word}}}. {suggestion(word, siblings or known)}"

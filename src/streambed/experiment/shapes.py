@@ -91,7 +91,8 @@ def change_problems(experiment: Experiment, samples: Samples) -> list[Problem]:
         for name, source, way, shape in _changed(experiment, fault, samples):
             for problem in shape_problems(way, shape):
                 key = f"faults.{at}.{problem.key}"
-                found.setdefault(key, Problem(key=key, says=f"{problem.says} (link {name}, packets from {source})"))
+                says = f"{problem.says} (link {name}, packets from {source})"
+                found.setdefault(key, replace(problem, key=key, says=says))
     return list(found.values())
 
 

@@ -53,11 +53,11 @@ def _reference(body: dict[str, Any]) -> str:
 def _put_sinks(draft: Draft, host: Form, key: str, store: str) -> None:
     """What Kafka Connect was to write: a table for each topic that its properties name."""
     properties = properties_of(draft, host, key)
-    ignored = ", ".join(name for name in properties if name not in ("topics", "topics.regex"))
+    ignored = [name for name in properties if name not in ("topics", "topics.regex")]
     if ignored:
-        draft.note(
-            f"{key} {host.text(key)}: {ignored} {'have' if ',' in ignored else 'has'} no effect: the store is the host's own", host.node
-        )
+        verb = "has" if len(ignored) == 1 else "have"
+        says = f"{key} {host.text(key)}: {', '.join(ignored)} {verb} no effect: the store is the host's own"
+        draft.note(says, host.node)
     topics = _topics(draft, host, key, properties)
     for number, topic in enumerate(topics, 1):
         table = re.sub(r"[^A-Za-z0-9_]", "_", topic)

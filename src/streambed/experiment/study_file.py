@@ -13,7 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 from streambed.errors import DeclarationError, Problem
 from streambed.experiment import overrides, reading
 from streambed.experiment.document import Document, document_at
-from streambed.experiment.keys import dotted
 from streambed.experiment.messages import complaints
 from streambed.experiment.model import Experiment
 from streambed.experiment.reading import Declared
@@ -64,9 +63,9 @@ def _understood(document: Document) -> Study | None:
         study = _STUDY.validate_python(document.content)
     except ValidationError as error:
         heard = complaints(error.errors(), document.content, Study)
-        document.problems += [document.problem(dotted(one.path), one.says, at_key=one.at_key) for one in heard]
+        document.problems += [document.locate(one.problem, at_key=one.at_key) for one in heard]
         return None
-    document.problems += [document.problem(problem.key, problem.says) for problem in study.problems()]
+    document.problems += [document.locate(problem) for problem in study.problems()]
     return study
 
 
@@ -79,7 +78,8 @@ def _points(study: Study, document: Document, path: Path) -> tuple[Declared, ...
         try:
             declared = reading.read(path.parent / study.experiment, list(places))
         except DeclarationError as error:
-            wrong = [_at_its_place(problem, places) for problem in error.problems]
+            options = {overrides.option_of(override): place for override, place in places.items()}
+            wrong = [_at_its_place(problem, options) for problem in error.problems]
             if inside := [problem for problem in wrong if problem.line or not problem.key]:
                 raise DeclarationError(inside, error.file) from None  # The experiment itself is wrong, whatever the study changes.
         else:
@@ -87,7 +87,7 @@ def _points(study: Study, document: Document, path: Path) -> tuple[Declared, ...
             found.append(declared)
         told |= {(problem.key, problem.says): problem for problem in wrong}
     if told:
-        raise DeclarationError([document.problem(key, says) for key, says in told], str(path))
+        raise DeclarationError([document.locate(problem) for problem in told.values()], str(path))
     return tuple(found)
 
 
@@ -97,10 +97,10 @@ def _places(vary: Any, point: Point) -> Iterator[str]:
         yield f"vary.{key}.{vary[key].index(value)}" if isinstance(vary, dict) else f"{point.at}.{key}"
 
 
-def _at_its_place(problem: Problem, places: dict[str, str]) -> Problem:
+def _at_its_place(problem: Problem, options: dict[str, str]) -> Problem:
     """A problem of an override belongs to the line of the study that made the override."""
-    place = places.get(problem.option.removeprefix("--set "))
-    return Problem(key=place, says=problem.says) if place else problem
+    place = options.get(problem.option)
+    return replace(problem, key=place, line=0, column=0, option="") if place else problem
 
 
 def _beside(study: Study, experiment: Experiment) -> Iterator[Problem]:
@@ -109,4 +109,4 @@ def _beside(study: Study, experiment: Experiment) -> Iterator[Problem]:
         yield Problem(key="warm_up", says=f"{study.warm_up} leaves nothing of a load that lasts {experiment.duration}")
     for name, measure in study.measures.items():
         for problem in measure.problems(experiment.components):
-            yield Problem(key=f"measures.{name}.{problem.key}", says=problem.says)
+            yield replace(problem, key=f"measures.{name}.{problem.key}")

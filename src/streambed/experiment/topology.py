@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from ipaddress import IPv4Address
 from operator import or_
@@ -19,6 +20,7 @@ from streambed.experiment.given_routes import route_problems
 from streambed.experiment.link import Link, NodeName
 from streambed.kinds.components.limits import MEMORY_LEAST
 from streambed.kinds.declaring import declared
+from streambed.kinds.faults.of_links import LinkEnds
 from streambed.units import Duration, Share, Size
 
 RESERVED_NODES = ("localhost", "run", "self")
@@ -80,21 +82,22 @@ class Topology:
         switches = set(self.switches)
         return [name for name in self.nodes() if name not in switches]
 
-    def ends_by_name(self) -> dict[str, tuple[str, str]]:
+    def ends_by_name(self) -> dict[str, LinkEnds]:
         """The ends of every link by a name of its own: the given one, or its ends, numbered where two nodes have several."""
-        found: dict[str, tuple[str, str]] = {}
+        found: dict[str, LinkEnds] = {}
         counts: Counter[frozenset[str]] = Counter()
         for link in self.links:
             counts[frozenset(link.ends)] += 1
             number = counts[frozenset(link.ends)]
-            found[link.name or " – ".join(link.ends) + (f" ({number})" if number > 1 else "")] = link.ends
+            by_ends = " – ".join(link.ends) + (f" ({number})" if number > 1 else "")
+            found[link.name or by_ends] = LinkEnds(ends=link.ends, named=bool(link.name))
         return found
 
     def problems(self) -> list[Problem]:
         """All that is wrong with it; keys relative to the topology."""
-        found = [
-            Problem(key=f"links.{at}.{problem.key}", says=problem.says) for at, link in enumerate(self.links) for problem in link.problems()
-        ]
+        found: list[Problem] = []
+        for at, link in enumerate(self.links):
+            found += [replace(problem, key=f"links.{at}.{problem.key}") for problem in link.problems()]
         found += (
             _named_twice(self.links) + _wrong_names(self.mentions()) + self._unlinked() + self._wrong_lists() + list(_apart(self.links))
         )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from streambed.errors import DeclarationError, Problem
+from streambed.errors import UNKNOWN_TOPIC, DeclarationError, Problem
 from streambed.experiment import overrides as command_line
 from streambed.experiment.document import Document, document_at
 from streambed.experiment.expansion import expanded
-from streambed.experiment.keys import dotted, entry, path_of
+from streambed.experiment.keys import entry, is_declared, keys_of, path_of, type_at
 from streambed.experiment.messages import complaints
 from streambed.experiment.model import Experiment, problems
 from streambed.experiment.placement import placed
@@ -58,8 +58,8 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
     found = [] if "version" in content else [Problem(key="version", says="is missing: write 'version: 1' at the top", line=1, column=1)]
     experiment, errors = _validated(content)
     heard = complaints([*errors, *_named_inside(content)], content)
-    found += [document.problem(dotted(one.path), one.says, at_key=one.at_key) for one in heard]
-    left_out: set[str] = set()
+    found += [document.locate(one.problem, at_key=one.at_key) for one in heard]
+    left_out = _LeftOut()
     if errors:
         rest, left_out = _without(content, errors)
         experiment, _ = _validated(rest)
@@ -70,19 +70,28 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
             return experiment, found + [_placed(document, replace(problem, key=f"topology.{problem.key}")) for problem in made.problems]
         experiment = placed(replace(experiment, topology=made.topology))
         told = {problem.key for problem in found}
-        crossed = [problem for problem in problems(experiment, base) if problem.key not in told and not _follows(problem, left_out)]
-        found += [document.problem(problem.key, problem.says) for problem in crossed]
+        for problem in problems(experiment, base):
+            if problem.key not in told and not left_out.explains(problem):
+                found.append(document.locate(problem))
     return experiment, found
 
 
 def _placed(document: Document, problem: Problem) -> Problem:
     """Where it stands in the declaration, unless it is in another file."""
-    return problem if problem.file else document.problem(problem.key, problem.says)
+    return problem if problem.file else document.locate(problem)
 
 
-def _follows(problem: Problem, left_out: set[str]) -> bool:
-    """Whether a problem is only there because a component was left out."""
-    return any(name in problem.says for name in left_out)
+@dataclass(frozen=True, kw_only=True)
+class _LeftOut:
+    """The components that had to be left out, and whether any of them may declare topics."""
+
+    names: frozenset[str] = frozenset()
+    topics: bool = False
+
+    def explains(self, problem: Problem) -> bool:
+        """Whether a problem is only there because a component was left out."""
+        lacks_topic = self.topics and problem.code == UNKNOWN_TOPIC
+        return lacks_topic or bool(problem.about & self.names)
 
 
 def _validated(content: Any) -> tuple[Experiment | None, list[ErrorDetails]]:
@@ -105,13 +114,13 @@ def _named_inside(content: dict[str, Any]) -> list[ErrorDetails]:
     ]
 
 
-def _without(content: Any, errors: list[ErrorDetails]) -> tuple[Any, set[str]]:
+def _without(content: Any, errors: list[ErrorDetails]) -> tuple[Any, _LeftOut]:
     """The content without what is wrong, so that the rest can be looked at, and the components that had to be left out whole.
 
     Nothing at all if too much may depend on what is wrong: the topology, or a component that declares topics.
     """
     rest = copy.deepcopy(content)
-    left_out: set[str] = set()
+    names: set[str] = set()
     for error in errors:
         *above, last = path_of(error["loc"]) or ("",)
         holder = rest
@@ -122,10 +131,18 @@ def _without(content: Any, errors: list[ErrorDetails]) -> tuple[Any, set[str]]:
         elif isinstance(holder, dict) and not isinstance(holder.get(last, {}), (dict, list)):
             del holder[last]
         elif above and above[0] == "components":
-            left_out.add(str([*above, last][1]))
+            names.add(str([*above, last][1]))
         else:
-            return None, set()
-    bodies = [rest["components"].pop(name, None) for name in left_out]
-    if left_out:  # Faults and checks may be about them.
+            return None, _LeftOut()
+    bodies = [rest["components"].pop(name, None) for name in names]
+    if names:  # Faults and checks may be about them.
         rest["faults"], rest["checks"] = [], []
-    return (None, set()) if any(isinstance(body, dict) and "topics" in body for body in bodies) else (rest, left_out)
+    if any(isinstance(body, dict) and "topics" in body for body in bodies):
+        return None, _LeftOut()
+    topics = any(_may_declare_topics(name, content) for name in names)
+    return rest, _LeftOut(names=frozenset(names), topics=topics)
+
+
+def _may_declare_topics(component: str, content: Any) -> bool:
+    kind = type_at(("components", component), content)
+    return is_declared(kind) and "topics" in keys_of(kind)

@@ -13,8 +13,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, With
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 Kind = TypeVar("Kind")
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$")]
-"""What a user may call a node, a component or a topic."""
+NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+"""What a user may call a component or a topic."""
+WORD_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,47}$"
+Word = Annotated[str, StringConstraints(pattern=WORD_PATTERN)]
+"""What a user may call a table or a column: a name that needs no quotes in any store."""
 Names = Annotated[
     tuple[Name, ...],
     BeforeValidator(lambda found: (found,) if isinstance(found, str) else found),

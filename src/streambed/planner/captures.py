@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from streambed.experiment.capture import Capture
 from streambed.kinds.components.component import Site
-from streambed.kinds.faults.of_links import meant
+from streambed.kinds.faults.of_links import LinkEnds, meant
 from streambed.plan import CAPTURE, PlannedLink, ProcessSpec
 
 
@@ -16,7 +16,7 @@ def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: S
     """The agents that write pcap files. A link is watched at its first end."""
     if capture is None:
         return
-    ends = {link.name: (link.ports[0].node, link.ports[1].node) for link in links}
+    ends = {link.name: LinkEnds(ends=(link.ports[0].node, link.ports[1].node)) for link in links}
     wanted = {name for target in capture.links for name in meant(target, ends)} if capture.links else set(ends)
     watched = [link for link in links if link.name in wanted]
     for node in dict.fromkeys(link.ports[0].node for link in watched):

@@ -81,7 +81,7 @@ def _routing(topology: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _link_row(link: PlannedLink) -> tuple[str, str, str]:
-    name = "" if " – " in link.name else f"{link.name}: "  # Those without a name go by their ends.
+    name = f"{link.name}: " if link.named else ""
     ends = name + " – ".join(f"{port.node}/{port.interface}" for port in link.ports)
     there, back = (_shape_text(shape) for shape in link.shapes)
     return ends, there if there == back else f"{there}; back {back}", "emulated" if link.emulated else ""

@@ -27,6 +27,7 @@ def links_of(experiment: Experiment, samples: Samples) -> Iterator[PlannedLink]:
         there, back = (shape_of(link, source, samples) for source in link.ends)
         yield PlannedLink(
             name=name,
+            named=bool(link.name),
             ports=(first, second),
             shapes=(there, back),
             emulated=there.emulated or back.emulated or name in cut,

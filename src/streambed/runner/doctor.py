@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streambed import artifacts
-from streambed.errors import StreambedError
+from streambed.errors import MissingError, StreambedError
+from streambed.kinds.tables import COMPONENTS, needs_of
 from streambed.net import machine, realtime
 from streambed.plan import Machine
 from streambed.planner.limits import DELEGATE
@@ -37,7 +38,7 @@ def examine() -> list[Finding]:
     """Look at everything that a run needs."""
     found = machine.examine()
     network = [*_network(found), *_delay_line(found), _size(found)]
-    return [*network, _disk(), _java(), *(_jars(kind) for kind in artifacts.LOCKS), *_caps(), _browser()]
+    return [*network, _disk(), _java(), *_artifacts(), *_caps(), _browser()]
 
 
 def _network(found: Machine) -> list[Finding]:
@@ -91,13 +92,36 @@ def _java() -> Finding:
     return Finding(what="java", good=True, says="; ".join([f"{java.version} at {java.path}", *java.notes]))
 
 
-def _jars(kind: str) -> Finding:
+def _artifacts() -> list[Finding]:
+    """What kinds of components need: jars, and artifacts of kinds from outside this package."""
+    found = []
+    for need in needs_of(COMPONENTS):
+        if not isinstance(need, str):
+            found.append(_artifact(need))
+        elif need in artifacts.LOCKS:
+            found.append(_jars(need))
+    return found
+
+
+def _jars(name: str) -> Finding:
     try:
-        count = len(artifacts.jars(kind))
-    except StreambedError as error:
-        says = str(error).partition(". Run:")[0]
-        return Finding(what=kind, good=False, says=says, mend=f"streambed fetch {kind}", optional=kind not in ALWAYS)
-    return Finding(what=kind, good=True, says=f"{count} jars in the cache, checksums right")
+        count = len(artifacts.jars(name))
+    except MissingError as error:
+        return _missing(name, error)
+    return Finding(what=name, good=True, says=f"{count} jars in the cache, checksums right")
+
+
+def _artifact(need: artifacts.Artifact) -> Finding:
+    try:
+        need.demand()
+    except MissingError as error:
+        return _missing(need.name, error)
+    return Finding(what=need.name, good=True, says="ready")
+
+
+def _missing(name: str, error: MissingError) -> Finding:
+    optional = name not in ALWAYS
+    return Finding(what=name, good=False, says=error.what, mend=error.command, optional=optional)
 
 
 def _caps() -> list[Finding]:

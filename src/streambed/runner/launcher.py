@@ -19,6 +19,7 @@ from pathlib import Path
 from streambed import artifacts, history, plan
 from streambed.errors import WorldError
 from streambed.experiment.model import Experiment
+from streambed.kinds.tables import needs_of
 from streambed.net import machine
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
@@ -63,8 +64,9 @@ def prepare(experiment: Experiment, *, base: Path, into: Path = RUNS, notes: tup
 
 def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None) -> Run:
     """Carry out a plan and wait for its end; `on_look` is called ten times a second meanwhile. Ctrl-C stops the run in order."""
-    for kind in sorted({component["kind"] for component in decided.declaration["components"].values()}):
-        artifacts.demand(kind)
+    kinds = {component["kind"] for component in decided.declaration["components"].values()}
+    for need in needs_of(sorted(kinds)):
+        artifacts.demand(need)
     directory = Path(decided.directory)
     with caps.applied(decided) as capped, listening(capped) as listened, _active(decided.name) as others:
         _make_folder(directory)

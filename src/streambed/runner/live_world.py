@@ -85,7 +85,7 @@ class LiveWorld:
 
     def wires_named(self, link: tuple[str, ...]) -> Sequence[Wire]:
         """Every wire between two nodes, or the one of that name."""
-        return [self.network.wires[name] for name in meant(link, {name: wire.ends for name, wire in self.network.wires.items()})]
+        return [self.network.wires[name] for name in meant(link, self.network.wires)]
 
     def wires_of(self, node: str) -> Sequence[Wire]:
         """Every wire that ends at a node."""

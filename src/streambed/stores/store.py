@@ -73,8 +73,7 @@ def connect(address: Address, *, read_only: bool = False) -> Store:
     try:
         module = importlib.import_module(f"streambed.stores.{address.engine}")  # Only the driver that is needed, which may be absent.
     except ModuleNotFoundError as error:
-        raise MissingError(
-            f"the client of {address.engine} is not installed ({error.name}). Run: pip install 'streambed[stores]'"
-        ) from None
+        what = f"the client of {address.engine} is not installed ({error.name})"
+        raise MissingError(what, command="pip install 'streambed[stores]'") from None
     opened: Store = module.connect(address, read_only)
     return opened

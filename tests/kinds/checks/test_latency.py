@@ -6,12 +6,12 @@ from histories import acked, batch, behind, event, heal, history_of, inject, ns,
 from pydantic import ValidationError
 
 from streambed import tables
-from streambed.record.calibration import LinkCalibration
 from streambed.history import History, empty
-from streambed.plan import WITNESS
-from streambed.kinds.checks.latency import Latency
 from streambed.kinds.cast import components_of
+from streambed.kinds.checks.latency import Latency
 from streambed.kinds.evidence.readers import engine_of
+from streambed.plan import WITNESS
+from streambed.record.calibration import LinkCalibration
 from streambed.units import shown
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}

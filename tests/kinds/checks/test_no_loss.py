@@ -5,6 +5,7 @@ from histories import acked, batch, behind, event, heal, history_of, inject, see
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streambed import Consumer, Kafka
 from streambed.history import History
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.checks.no_loss import NAMES_SHOWN, NoLoss

@@ -1,8 +1,13 @@
 from fakes import FakeWorld
 
 from streambed import Cut
+from streambed.kinds.faults.of_links import LinkEnds
 
-LINKS = {"edge – core": ("edge", "core"), "north": ("broker", "core"), "broker – core (2)": ("core", "broker")}
+LINKS = {
+    "edge – core": LinkEnds(ends=("edge", "core")),
+    "north": LinkEnds(ends=("broker", "core"), named=True),
+    "broker – core (2)": LinkEnds(ends=("core", "broker")),
+}
 
 
 def test_a_cut_link_carries_nothing_either_way_until_it_is_healed():
@@ -47,3 +52,17 @@ def test_a_name_that_no_link_has_is_a_problem_with_the_nearest_one():
     (problem,) = Cut(at="1s", lasts="2s", link="norht").problems([], LINKS, {})
 
     assert problem.says == "there is no link norht. Did you mean 'north'?"
+
+
+def test_only_links_with_a_name_are_suggested_for_one():
+    (problem,) = Cut(at="1s", lasts="2s", link="x").problems([], LINKS, {})
+
+    assert problem.says == "there is no link x. There is north."
+
+
+def test_where_no_link_has_a_name_the_ends_are_asked_for():
+    unnamed = {name: link for name, link in LINKS.items() if not link.named}
+
+    (problem,) = Cut(at="1s", lasts="2s", link="north").problems([], unnamed, {})
+
+    assert problem.says == "there is no link north. No link has a name: give its two ends"

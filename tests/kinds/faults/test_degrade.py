@@ -1,8 +1,13 @@
 from fakes import FakeWorld
 
 from streambed import Degrade
+from streambed.kinds.faults.of_links import LinkEnds
 
-LINKS = {"edge – core": ("edge", "core"), "north": ("broker", "core"), "broker – core (2)": ("core", "broker")}
+LINKS = {
+    "edge – core": LinkEnds(ends=("edge", "core")),
+    "north": LinkEnds(ends=("broker", "core"), named=True),
+    "broker – core (2)": LinkEnds(ends=("core", "broker")),
+}
 
 
 def degrade(**given: object) -> Degrade:

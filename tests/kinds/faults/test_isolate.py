@@ -3,15 +3,16 @@ from fakes import FakeWorld
 
 from streambed import Isolate, Kafka
 from streambed.errors import WorldError
+from streambed.kinds.faults.of_links import LinkEnds
 
-LINKS = {"-".join(ends): ends for ends in [("b1", "core"), ("b2", "core"), ("b2", "b1"), ("edge", "core")]}
+LINKS = {"-".join(ends): LinkEnds(ends=ends) for ends in [("b1", "core"), ("b2", "core"), ("b2", "b1"), ("edge", "core")]}
 COMPONENTS = {"kafka": Kafka(name="kafka", nodes=("b1", "b2"), topics={"lines": {}})}
 
 
 def world_of_links() -> FakeWorld:
     world = FakeWorld()
-    for ends in LINKS.values():
-        world.wire(ends)
+    for link in LINKS.values():
+        world.wire(link.ends)
     return world
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -87,7 +87,7 @@ def joined(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
 def way_problems(**ways: Way | None) -> list[Problem]:
     """What no link could do, by key."""
     return [
-        Problem(key=f"{key}.{problem.key}", says=problem.says)
+        replace(problem, key=f"{key}.{problem.key}")
         for key, way in ways.items()
         for problem in Link(ends=("a", "b"), **(way.given if way else {})).problems()
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -47,7 +48,7 @@ class GraphmlNetwork:
             zoo = self._zoo(base)
         except DeclarationError as error:  # It is not XML, or not GraphML.
             file = str(base / self.file)
-            return [Problem(key="file", says=found.says, line=found.line, column=found.column, file=file) for found in error.problems]
+            return [replace(problem, key="file", file=file) for problem in error.problems]
         if zoo.problems:
             return list(zoo.problems)
         wrong = place_problems(self.places, "places") + self._misplaced(zoo, base) + delay_problems(self.link)

@@ -39,6 +39,8 @@ class Tree:
         """Nodes are counted level by level, so hosts come after all switches."""
         switches, hosts = numbered("s", self._switches()), numbered("h", self.fanout**self.depth)
         names = (*switches, *hosts)
-        pairs = [(names[above], names[below]) for above, below in nx.balanced_tree(self.fanout, self.depth).edges]
-        trunk, leaves = (pair for pair in pairs if pair[1] in set(switches)), (pair for pair in pairs if pair[1] in set(hosts))
-        return Made(switches=switches, hosts=hosts, links=(*joined(trunk, self.link), *joined(leaves, self.access or self.link)))
+        edges = nx.balanced_tree(self.fanout, self.depth).edges
+        trunk = [(names[above], names[below]) for above, below in edges if below < len(switches)]
+        leaves = [(names[above], names[below]) for above, below in edges if below >= len(switches)]
+        links = (*joined(trunk, self.link), *joined(leaves, self.access or self.link))
+        return Made(switches=switches, hosts=hosts, links=links)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from streambed.errors import Problem, suggestion
+from streambed.errors import Problem, nearest, suggestion
 from streambed.experiment.earth import Place
 from streambed.experiment.generators.generator import Ends, Made
 from streambed.experiment.graphml_file import Graph, Item
@@ -92,10 +92,9 @@ def _look_at_attributes(zoo: Zoo, graph: Graph, file: str) -> None:
             if f"{tag} {name}" in strange or name in READ[tag] or name in OTHER[tag]:
                 continue
             strange[f"{tag} {name}"] = attribute.place.line
-            meant = suggestion(name, READ[tag])
-            if meant.startswith("Did"):
+            if near := nearest(name, READ[tag]):
                 place = attribute.place
-                says = f"unknown attribute '{name}' of a {tag}. {meant}"
+                says = f"unknown attribute '{name}' of a {tag}. Did you mean '{near}'?"
                 zoo.problems.append(Problem(key=tag, says=says, file=file, line=place.line, column=place.column))
     if strange:
         zoo.notes.append(

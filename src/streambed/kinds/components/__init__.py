@@ -2,6 +2,7 @@
 
 from streambed.kinds.components.cassandra import Cassandra
 from streambed.kinds.components.command import Command
+from streambed.kinds.components.component import Component
 from streambed.kinds.components.consumer import Consumer
 from streambed.kinds.components.embedded import Embedded
 from streambed.kinds.components.hdfs import Hdfs
@@ -16,7 +17,7 @@ from streambed.kinds.components.spark_cluster import SparkCluster
 from streambed.kinds.components.spark_job import SparkJob
 from streambed.kinds.components.traffic import Traffic
 
-COMPONENTS = {
+COMPONENTS: dict[str, type[Component]] = {
     "kafka": Kafka,
     "producer": Producer,
     "spark_job": SparkJob,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from streambed.errors import Problem, suggestion
+from streambed.errors import UNKNOWN_TOPIC, Problem, suggestion
 from streambed.kinds.declaring import Setting
 from streambed.plan import ProcessSpec
 from streambed.record.events import Event
@@ -108,7 +108,7 @@ def unknown_topics(topics: Iterable[str], others: Mapping[str, Any], key: str) -
     nouns = {others[name].kind for name in brokers_among(others)} or {"kafka"}
     noun = nouns.pop() if len(nouns) == 1 else "broker"
     return [
-        Problem(key=key, says=f"no {noun} component declares the topic '{topic}'. {suggestion(topic, known)}", code="unknown_topic")
+        Problem(key=key, says=f"no {noun} component declares the topic '{topic}'. {suggestion(topic, known)}", code=UNKNOWN_TOPIC)
         for topic in topics
         if topic not in known
     ]

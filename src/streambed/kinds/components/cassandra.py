@@ -11,7 +11,7 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem
-from streambed.kinds.components.component import ComponentBase, Site
+from streambed.kinds.components.component import ComponentBase, Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import Port, asked, server_answers, when_it_answers
@@ -63,6 +63,8 @@ LOGGING = """<configuration>
 class Cassandra(ComponentBase):
     """Cassandra 5.0, one server on each of `nodes`, with a keyspace `streambed`. Anybody may come in, without a password."""
 
+    needs: ClassVar[Needs] = ("cassandra",)
+
     kind: Literal["cassandra"] = "cassandra"
     name: Name
     nodes: Annotated[tuple[str, ...], Field(max_length=3)] = ()
@@ -81,8 +83,6 @@ class Cassandra(ComponentBase):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("cassandra",)
     host_keys: ClassVar[tuple[str, ...]] = ("nodes",)
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 
-from streambed.artifacts import Java
+from streambed.artifacts import Java, Need
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker
 from streambed.kinds.components.engine import Engine
@@ -18,6 +18,7 @@ from streambed.plan import Machine, ProcessSpec
 from streambed.stores.store import Address
 from streambed.world import Missing, World
 
+Needs = tuple[Need, ...]
 AutoPlace = Literal["spread", "round_robin", "nearest"]
 ExistingCluster = Literal["bootstrap", "spark_master"]
 """The options of the command line that name a cluster which exists already."""
@@ -101,6 +102,9 @@ class Component(Protocol):
     ComponentBase answers all of it that most kinds answer alike.
     """
 
+    needs: ClassVar[Needs]
+    """The artifacts that must have been fetched."""
+
     @property
     def name(self) -> str:
         """The name that the user gave."""
@@ -140,10 +144,6 @@ class Component(Protocol):
     @property
     def server(self) -> bool:
         """Whether others wait until it is ready."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The artifacts that must have been fetched."""
 
     @property
     def limits(self) -> Limits | None:
@@ -246,7 +246,7 @@ class ComponentBase:
 
     name: str
     kind: str
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[Needs] = ()
     host_keys: ClassVar[tuple[str, ...]] = ()
     auto_place: ClassVar[AutoPlace] = "nearest"
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ()

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import ComponentBase, Site
+from streambed.kinds.components.component import ComponentBase, Needs, Site
 from streambed.kinds.components.hdfs_files import PAGE_PORT, data_nodes_alive
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
@@ -39,6 +39,8 @@ SMALL: dict[str, Setting] = {
 class Hdfs(ComponentBase):
     """A distributed file system. Jobs name it with `checkpoint` and `event_log`; other programs find it by {hdfs.url}."""
 
+    needs: ClassVar[Needs] = ("hdfs",)
+
     kind: Literal["hdfs"] = "hdfs"
     name: Name
     name_node: str
@@ -54,8 +56,6 @@ class Hdfs(ComponentBase):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("hdfs",)
 
     @property
     def places(self) -> dict[str, str]:
@@ -149,8 +149,9 @@ def keeping_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
     """What keeps a job from leaving its checkpoint or event log where it says."""
     known = [name for name, other in others.items() if other.kind == "hdfs"]
     asked = {"checkpoint": job.checkpoint, "event_log": job.event_log}
-    return [
-        Problem(key=key, says=f"there is no hdfs '{name}'. {suggestion(name, known)}")
-        for key, name in asked.items()
-        if name and name not in known
-    ]
+    found = []
+    for key, name in asked.items():
+        if name and name not in known:
+            says = f"there is no hdfs '{name}'. {suggestion(name, known)}"
+            found.append(Problem(key=key, says=says, about=frozenset({name})))
+    return found

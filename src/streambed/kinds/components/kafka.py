@@ -14,7 +14,7 @@ from streambed import artifacts
 from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components import kafka_questions
 from streambed.kinds.components.broker import Ends, Watched
-from streambed.kinds.components.component import AutoPlace, ComponentBase, ExistingCluster, Site
+from streambed.kinds.components.component import AutoPlace, ComponentBase, ExistingCluster, Needs, Site
 from streambed.kinds.components.consumer import witness
 from streambed.kinds.components.existing_kafka import ExistingKafka
 from streambed.kinds.components.kafka_cluster import KafkaCluster
@@ -40,6 +40,8 @@ STOCK_FLAGS = ("-Xmx1g", "-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMil
 @declared
 class Kafka(ComponentBase):
     """A Kafka cluster: one broker on each of `nodes`, and a quorum of controllers among them or on hosts of their own."""
+
+    needs: ClassVar[Needs] = ("kafka",)
 
     kind: Literal["kafka"] = "kafka"
     name: Name
@@ -67,8 +69,6 @@ class Kafka(ComponentBase):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("kafka",)
     host_keys: ClassVar[tuple[str, ...]] = ("nodes",)
     auto_place: ClassVar[AutoPlace] = "spread"
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("bootstrap",)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import OnePort, Port, server_answers, with_setup
@@ -37,6 +37,7 @@ SMALL: dict[str, Setting] = {
 class MariaDB(OnePort):
     """MariaDB 11.4 on `node`. Anybody may come in as the user `streambed`, without a password."""
 
+    needs: ClassVar[Needs] = ("mariadb",)
     database: ClassVar[str] = USER
 
     kind: Literal["mariadb"] = "mariadb"
@@ -53,8 +54,6 @@ class MariaDB(OnePort):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("mariadb",)
 
     def answers(self, data: Path) -> dict[str, str]:
         """References to it."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import OnePort, Port, server_answers
@@ -20,6 +20,7 @@ from streambed.plan import OnExit, ProcessSpec
 class MongoDB(OnePort):
     """A `mongod` of the machine on `node`, without a password."""
 
+    needs: ClassVar[Needs] = ("mongodb",)
     database: ClassVar[str] = "streambed"
     kind: Literal["mongodb"] = "mongodb"
     name: Name
@@ -35,8 +36,6 @@ class MongoDB(OnePort):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("mongodb",)
 
     def answers(self, data: Path) -> dict[str, str]:
         """References to it."""

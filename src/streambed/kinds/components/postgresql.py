@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import OnePort, Port, server_answers, with_setup
@@ -33,6 +33,7 @@ SMALL: dict[str, Setting] = {
 class PostgreSQL(OnePort):
     """PostgreSQL 18 on `node`. Anybody may come in as the user `postgres`, without a password."""
 
+    needs: ClassVar[Needs] = ("postgresql",)
     database: ClassVar[str] = "postgres"
 
     kind: Literal["postgresql"] = "postgresql"
@@ -49,8 +50,6 @@ class PostgreSQL(OnePort):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("postgresql",)
 
     def answers(self, data: Path) -> dict[str, str]:
         """References to it."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.component import Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import OnePort, Port, server_answers
@@ -29,6 +29,8 @@ KEPT: dict[str, Setting] = {
 class Redis(OnePort):
     """Redis 6.2 on `node`, without a password; what it holds is kept in a file under the run."""
 
+    needs: ClassVar[Needs] = ("redis",)
+
     kind: Literal["redis"] = "redis"
     name: Name
     node: str = ""
@@ -43,8 +45,6 @@ class Redis(OnePort):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("redis",)
 
     def answers(self, data: Path) -> dict[str, str]:
         """References to it."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import client_problems
@@ -16,13 +16,10 @@ from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
 from streambed.kinds.components.topics import Topics
-from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.kinds.declaring import Name, Setting, Word, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.stores.store import COLUMNS
 from streambed.world import Missing, World
-
-Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,47}$")]
-"""What tables and columns may be called in every store."""
 
 
 @declared
@@ -83,7 +80,8 @@ class Sink(OnOneNode):
         stores = {name: other.as_store for name, other in others.items() if other.as_store}
         store = stores.get(self.store)
         if store is None:
-            return [Problem(key="store", says=f"there is no store '{self.store}'. {suggestion(self.store, stores)}")]
+            says = f"there is no store '{self.store}'. {suggestion(self.store, stores)}"
+            return [Problem(key="store", says=says, about=frozenset({self.store}))]
         if store.store_address(Path()).path and self.node and others[self.store].node != self.node:
             return [Problem(key="node", says=f"'{self.store}' is a file on '{others[self.store].node}': its sink must be there too")]
         return []

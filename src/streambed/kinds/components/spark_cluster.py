@@ -13,7 +13,7 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import ComponentBase, ExistingCluster, Site
+from streambed.kinds.components.component import ComponentBase, ExistingCluster, Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -42,6 +42,8 @@ FEW_COMPILED = tuple(
 class SparkCluster(ComponentBase):
     """A standalone Spark cluster. Jobs name it with `cluster`; their drivers stay on their own hosts."""
 
+    needs: ClassVar[Needs] = ("spark_job",)
+
     kind: Literal["spark_cluster"] = "spark_cluster"
     name: Name
     master: str
@@ -59,8 +61,6 @@ class SparkCluster(ComponentBase):
     limits: Limits | None = None
     """What each of its processes may use of the machine; a worker's executors count as part of it."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("spark_job",)
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("spark_master",)
     box_reason: ClassVar[str] = "a spark_cluster needs emulated hosts, and there is no box here: name one with --spark-master"
 
@@ -189,7 +189,8 @@ def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
     """What keeps a job from running on the cluster that it names: then it would wait for ever."""
     clusters = [name for name, other in others.items() if other.kind == "spark_cluster"]
     if job.cluster not in clusters:
-        return [Problem(key="cluster", says=f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}")]
+        says = f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}"
+        return [Problem(key="cluster", says=says, about=frozenset({job.cluster}))]
     lent = others[job.cluster].memory
     jobs = [other for other in others.values() if other.kind == "spark_job" and other.cluster == job.cluster]
     asked = Size(sum(other.executor_memory.bytes for other in jobs))

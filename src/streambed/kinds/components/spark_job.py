@@ -14,7 +14,7 @@ from pydantic import Field
 from streambed import artifacts
 from streambed.errors import Problem
 from streambed.kinds.components.broker import unknown_topics
-from streambed.kinds.components.component import ExistingCluster, OnOneNode, Site, missing_file, missing_folder, reference_texts
+from streambed.kinds.components.component import ExistingCluster, Needs, OnOneNode, Site, missing_file, missing_folder, reference_texts
 from streambed.kinds.components.hdfs import keeping_problems
 from streambed.kinds.components.hdfs_files import Copies
 from streambed.kinds.components.limits import Limits
@@ -43,6 +43,8 @@ DRIVER = Path(__file__).parents[2] / "agents" / "spark_driver.py"
 @declared
 class SparkJob(OnOneNode):
     """Runs the PySpark script `job` with `args`; the script need not know of streambed."""
+
+    needs: ClassVar[Needs] = ("spark_job",)
 
     kind: Literal["spark_job"] = "spark_job"
     name: Name
@@ -83,8 +85,6 @@ class SparkJob(OnOneNode):
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-
-    needs: ClassVar[tuple[str, ...]] = ("spark_job",)
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("spark_master",)
     may_write_more: ClassVar[bool] = True
     box_reason: ClassVar[str] = ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import ComponentBase, Site
+from streambed.kinds.components.component import ComponentBase, Needs, Site
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
@@ -28,6 +28,8 @@ PACKETS_PER_S_MAX = 50_000
 @declared
 class Traffic(ComponentBase):
     """Sends from each of `sources` to each of `to`, whatever becomes of it."""
+
+    needs: ClassVar[Needs] = ()
 
     kind: Literal["traffic"] = "traffic"
     name: Name

@@ -28,12 +28,13 @@ class Isolate(OnATarget):
 
     def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
         """The target must be a node or a role."""
-        return node_problems(self.target, {*hosts, *chain(*links.values())}, components)
+        ends = chain(*(link.ends for link in links.values()))
+        return node_problems(self.target, {*hosts, *ends}, components)
 
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """All links of all hosts that it may hit."""
         hit = candidates(self.target, components)
-        return [name for name, ends in links.items() if set(ends) & set(hit)]
+        return [name for name, link in links.items() if set(link.ends) & set(hit)]
 
     def inject(self, world: World) -> Injury:
         """Drop what any end of its links sends."""

@@ -54,7 +54,9 @@ def process_problems(target: str, components: Components, key: str = "target") -
     if target in places:
         says = f"'{target}' has several processes: name one, such as '{target}/{places[target][0]}'"
         return [Problem(key=key, says=says)]
-    return [Problem(key=key, says=f"there is no '{target}'. {suggestion(target, [*single, *parts])}")]
+    says = f"there is no '{target}'. {suggestion(target, [*single, *parts])}"
+    component = target.partition("/")[0]
+    return [Problem(key=key, says=says, about=frozenset({component}))]
 
 
 def node_problems(target: str, nodes: Collection[str], components: Components, key: str = "target", noun: str = "node") -> list[Problem]:
