@@ -44,7 +44,7 @@ def test_throughput_is_records_seen_in_a_second_of_the_load():
 
 def test_throughput_of_a_producer_is_what_was_acked_and_of_a_job_what_it_took_in():
     taken = batch("job", 1, 2, lines=(0, 5))
-    taken = replace(taken, fields={**taken.fields, "rows": 50})
+    taken = replace(taken, rows=50)
     components = {**READER, "job": {"kind": "spark_job", "reads": ["lines"]}}
     history = load(*(acked("lines", f"a={number}") for number in range(1, 6)), taken, components=components)
 
@@ -60,7 +60,9 @@ def test_lost_is_the_number_of_acked_records_that_a_reader_never_saw():
 
 
 def test_ready_is_the_time_until_the_load_or_until_a_component_answered():
-    history = History(events=(event(0, "phase", phase="build"), event(2, "ready", component="kafka"), event(3, "phase", phase="load")))
+    history = History(
+        events=(event(0, "phase", phase="build"), event(2, "ready", component="kafka", seconds=2), event(3, "phase", phase="load"))
+    )
 
     assert Measure(ready="all").take(history) == 3.0
     assert Measure(ready="kafka").take(history) == 2.0

@@ -17,7 +17,7 @@ from streambed.kinds.cast import components_of
 from streambed.plan import Machine, Plan, PlannedLink, PlannedNode, Port, ProcessSpec, Shape
 from streambed.record import codec
 from streambed.record.event_log import line_of
-from streambed.record.events import EVENTS, Event
+from streambed.record.events import EVENTS, Batch, Event
 
 SECOND = 1_000_000_000
 BEGAN = 5_000 * SECOND
@@ -174,7 +174,7 @@ def _events(load_s: int) -> list[Event]:
     return sorted(found, key=lambda one: one.time)  # Stable: the first phase stays the first event.
 
 
-def _batch(number: int, start: float) -> Event:
+def _batch(number: int, start: float) -> Batch:
     took = 0.4 + 0.2 * math.sin(number) + (2.5 if 18 <= start < 25 else 0)
     fields = {
         "component": "counter",
@@ -233,7 +233,7 @@ def _levels(chance: random.Random, second: int, loaded: bool, cut: bool) -> dict
 def _write_counts(table: tables.Table, load_s: int) -> None:
     """What Spark wrote just before each batch ended, as the reader saw it."""
     for number in range(load_s * 2 // 3 - 1):
-        ended = _batch(number, 11.5 + 1.5 * number).fields["end"]
+        ended = _batch(number, 11.5 + 1.5 * number).end
         written_ms = (WALL + ended - BEGAN) // 1_000_000 - 20
         table.append("reader", "readers", "counts", 0, number, None, None, ended + SECOND // 20, written_ms)
 

@@ -3,11 +3,12 @@
 import polars as pl
 
 from streambed import tables
-from streambed.history import Event, History, Ledger, empty
+from streambed.history import History, Ledger, empty
 from streambed.kinds.evidence.readers import Reader
+from streambed.record.events import Drained, Phase
 from streambed.reports import delivery, page, timeline
 from streambed.reports.figure import Absent, Figure
-from tests.histories import acked, event, heal, history_of, inject, seen, sent, undrained, witnessed
+from tests.histories import acked, behind, event, heal, history_of, inject, seen, sent, undrained, witnessed
 
 READER = {"reader": {"kind": "consumer", "reads": ["lines"]}}
 
@@ -44,7 +45,7 @@ def test_what_a_late_reader_need_not_see_is_not_lost():
 
 
 def test_what_a_reader_was_still_to_read_is_undecided():
-    history = history_of(acked("lines", "a=1"), undrained("reader is 1 records behind"), components=READER)
+    history = history_of(acked("lines", "a=1"), undrained(behind("reader")), components=READER)
 
     assert states(history, Reader(name="reader", components=("reader",))) == {1: "undecided"}
 
@@ -131,7 +132,7 @@ def test_a_million_sightings_become_a_few_rectangles():
         sent=records.select(empty(tables.SENT).columns).cast(dict(empty(tables.SENT).schema)),
         seen=views.select(empty(tables.SEEN).columns).cast(dict(empty(tables.SEEN).schema)),
     )
-    ends = (Event(0, "phase", {"phase": "load"}), Event(10**11, "phase", {"phase": "drain"}), Event(10**11, "drained", {}))
+    ends = (Phase(time=0, phase="load"), Phase(time=10**11, phase="drain"), Drained(time=10**11))
 
     figure = delivery.heat_map(History(events=ends, ledger=ledger))
 

@@ -95,7 +95,7 @@ def test_without_a_delay_line_the_reason_is_said():
 
 def test_a_plot_shades_each_fault_from_inject_to_heal():
     samples = ((1.0, "lag_records", "a", 1.0), (9.0, "delay_line_late_max_ns", "delay line", 1.0))
-    history = history_of(event(2, "inject", fault=0, kind="cut", target="edge"), event(5, "heal", fault=0), samples=samples)
+    history = history_of(event(2, "inject", fault=0, kind="cut", target="edge"), event(5, "heal", fault=0, kind="cut"), samples=samples)
 
     figure = fidelity.lateness(history)
 

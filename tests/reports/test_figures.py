@@ -4,7 +4,7 @@ from streambed.history import History
 from streambed.plan import Shape
 from streambed.reports import processes, records, series, spark, timeline, topology
 from streambed.reports.figure import Absent, Figure
-from tests.reports.synthetic import event, history_of, plan_of
+from tests.reports.synthetic import at, event, history_of, plan_of
 
 
 def test_record_rates_come_from_totals():
@@ -40,7 +40,7 @@ def test_cores_are_processor_seconds_in_a_second():
 
 def test_each_start_of_a_process_is_a_life_of_its_own():
     started = {"process": "b", "component": "kafka", "node": "n"}
-    died = event(2, "process_ended", process="b", status=-9, expected=False, last_lines=["x", "y"])
+    died = event(2, "process_ended", process="b", component="b", status=-9, expected=False, last_lines=["x", "y"])
     history = history_of(event(1, "process_started", **started), died, event(3, "process_started", **started))
 
     lives = processes.lives(history).select("process", "start_s", "end_s", "status", "last_lines").rows()
@@ -49,7 +49,9 @@ def test_each_start_of_a_process_is_a_life_of_its_own():
 
 
 def test_batches_are_shown_at_their_end_with_what_the_trigger_took():
-    history = history_of(event(2, "batch", component="counter", batch=4, rows=10, durations_ms={"triggerExecution": 750}))
+    history = history_of(
+        event(2, "batch", component="counter", batch=4, start=at(1), end=at(2), rows=10, durations_ms={"triggerExecution": 750})
+    )
 
     figure = spark.durations(history)
 
@@ -74,7 +76,7 @@ def test_a_change_of_routes_is_a_mark_on_the_timeline():
 
 
 def test_a_death_that_was_asked_for_is_no_mark_on_the_timeline():
-    history = history_of(event(1, "process_ended", process="b", status=0, expected=True))
+    history = history_of(event(1, "process_ended", process="b", component="b", status=0, expected=True))
 
     assert timeline.moments(history).is_empty()
 

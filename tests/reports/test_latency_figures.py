@@ -48,7 +48,7 @@ def test_percentiles_never_flatter():
 
 
 def test_latency_through_spark_is_shown_beside_that_of_consumers():
-    job = {"counter": {"kind": "spark_job", "reads": ["lines"], "writes": ["counts"]}}
+    job = {"counter": {"kind": "spark_job", "job": "job.py", "reads": ["lines"], "writes": ["counts"]}}
     batch = event(3, "batch", component="counter", query="q", batch=0, start=at(2), end=at(3), offsets={"lines": {"0": [0, 5]}})
     output = ("reader", "readers", "counts", 0, 0, None, None, at(3.5), 2_900)
     history = history_of(event(0, "clock", wall_ns=0), batch, sent=(sent(1, due=1.0),), seen=(output,), components=job)

@@ -11,7 +11,7 @@ import pytest
 from streambed import artifacts
 from streambed.artifacts import Need
 from streambed.errors import MissingError
-from streambed.kinds.components import COMPONENTS
+from streambed.kinds.tables import COMPONENTS
 from streambed.plan import Plan
 from streambed.runner import doctor, launcher
 

@@ -5,6 +5,7 @@ from fakes import FakeWorld
 from streambed import Cut, Isolate, Kill, Pause
 from streambed.errors import WorldError
 from streambed.record import now_ns, wait_for_an_end
+from streambed.record.events import Heal, HealFailed, Inject, InjectFailed
 from streambed.runner.timeline import Moment, moments, timeline
 
 FAULTS = [Kill(at="0s", lasts="0s", target="poet"), Cut(at="0s", lasts="9s", link=("edge", "core"))]
@@ -41,7 +42,7 @@ def test_faults_are_healed_on_every_way_out():
         pass
 
     assert not world.wire(("edge", "core")).cut_off
-    assert [event for event, _ in world.events] == ["inject", "inject", "heal", "heal"]
+    assert [type(event) for event in world.events] == [Inject, Inject, Heal, Heal]
 
 
 def test_a_heal_that_fails_is_recorded_and_the_others_are_healed():
@@ -54,7 +55,7 @@ def test_a_heal_that_fails_is_recorded_and_the_others_are_healed():
     with timeline(FAULTS, world) as faults:
         faults.follow(now_ns(), now_ns())
 
-    assert ("heal_failed", {"fault": 0, "kind": "kill", "target": "poet", "reason": "it will not start"}) in world.events
+    assert HealFailed(fault=0, kind="kill", target="poet", reason="it will not start") in world.events
     assert not world.wire(("edge", "core")).cut_off
 
 
@@ -64,9 +65,9 @@ def test_a_role_that_nobody_holds_is_recorded_and_the_run_goes_on():
     with timeline([Isolate(at="0s", lasts="1s", target="leader of lines/0"), *FAULTS], world) as faults:
         faults.follow(now_ns(), now_ns())
 
-    said = {"fault": 0, "kind": "isolate", "target": "leader of lines/0", "reason": "nobody is leader of lines/0 at this moment"}
-    assert world.events[0] == ("inject_failed", said)
-    assert [event for event, _ in world.events] == ["inject_failed", "inject", "inject", "heal", "heal"]
+    reason = "nobody is leader of lines/0 at this moment"
+    assert world.events[0] == InjectFailed(fault=0, kind="isolate", target="leader of lines/0", reason=reason)
+    assert [type(event) for event in world.events[1:]] == [Inject, Inject, Heal, Heal]
 
 
 def test_healing_hits_whoever_was_hit_although_the_role_moved():
@@ -78,9 +79,9 @@ def test_healing_hits_whoever_was_hit_although_the_role_moved():
         world.roles["controller"] = "kafka/b2"
 
     assert world.find("kafka/b1").alive
-    assert [(event, said["target"]) for event, said in world.events] == [
-        ("inject", "kafka/b1 (controller)"),
-        ("heal", "kafka/b1 (controller)"),
+    assert [(type(event), event.target) for event in world.events] == [
+        (Inject, "kafka/b1 (controller)"),
+        (Heal, "kafka/b1 (controller)"),
     ]
 
 
@@ -90,7 +91,7 @@ def test_lateness_counts_from_the_declared_time():
     with timeline(FAULTS[:1], world) as faults:
         faults.follow(start, start)
 
-    assert all(3_000_000 <= said["late_ns"] < 500_000_000 for _, said in world.events)
+    assert all(3_000_000 <= event.late_ns < 500_000_000 for event in world.events)
 
 
 def test_half_of_the_faults_come_within_ten_milliseconds():
@@ -101,5 +102,5 @@ def test_half_of_the_faults_come_within_ten_milliseconds():
     with timeline(pauses, world) as faults:
         faults.follow(now_ns(), now_ns() + 200_000_000)
 
-    late_ns = [said["late_ns"] for event, said in world.events]
+    late_ns = [event.late_ns for event in world.events]
     assert len(late_ns) == 18 and median(late_ns) <= 10_000_000

@@ -62,7 +62,7 @@ def _row(way: LinkCalibration) -> dict[str, object]:
         "packets": f"{way.arrived} of {way.probes}",
         "declared_bps": way.declared_bps if way.measured_bps is not None else None,
         "measured_bps": way.measured_bps,
-        "wrong": way.wrong,
+        "wrong": way.text,
     }
 
 

@@ -55,9 +55,10 @@ def test_another_consumer_does_not_make_it_faster():
 
 
 def test_each_group_of_a_consumer_on_many_hosts_counts():
+    everywhere = {"reader": {"kind": "consumer", "nodes": ["h1", "h2"], "share": False, "reads": ["lines"]}}
     lines = [acked("lines", "a=1"), seen("lines", "a=1", at=1.2, by="reader/h1"), seen("lines", "a=1", at=1.9, by="reader/h2")]
 
-    assert verdict_of(*lines, max="1s").says.startswith("reader p50 900 ms, p99 900 ms, max 900 ms over 2 records")
+    assert verdict_of(*lines, components=everywhere, max="1s").says.startswith("reader p50 900 ms, p99 900 ms, max 900 ms over 2 records")
 
 
 def test_a_broken_limit_says_when_and_during_which_fault():
@@ -142,8 +143,19 @@ def test_what_is_older_than_the_first_record_of_a_reader_that_starts_at_the_late
     assert verdict_of(*lines, components=latest, max="1s").holds
 
 
-def test_nothing_seen_is_unknown():
-    verdict = verdict_of(acked("lines", "a=1"), max="1s")
+def test_a_group_on_one_host_that_saw_nothing_is_not_hidden_by_another():
+    everywhere = {"reader": {"kind": "consumer", "nodes": ["h1", "h2"], "share": False, "reads": ["lines"]}}
+
+    verdict = verdict_of(acked("lines", "a=1"), seen("lines", "a=1", at=1.2, by="reader/h1"), components=everywhere, max="1s")
+
+    assert verdict.fails
+    assert verdict.evidence["lost"] == 1
+
+
+def test_nothing_seen_fails_if_the_reader_had_caught_up_and_is_unknown_otherwise():
+    assert verdict_of(acked("lines", "a=1"), max="1s").fails
+
+    verdict = verdict_of(acked("lines", "a=1"), undrained(behind("reader")), max="1s")
 
     assert (verdict.answer, verdict.says) == ("unknown", "reader: nobody saw what became of 1 record")
 

@@ -84,7 +84,10 @@ def test_new_parts_of_a_file_are_added_to_its_copy(tmp_path: Path, monkeypatch: 
 
 
 def test_the_report_tells_what_did_not_pass_the_network() -> None:
-    jobs = {"one": {"kind": "spark_job", "checkpoint": "hdfs", "event_log": ""}, "two": {"kind": "spark_job"}}
+    jobs = {
+        "one": {"kind": "spark_job", "job": "job.py", "checkpoint": "hdfs", "event_log": ""},
+        "two": {"kind": "spark_job", "job": "job.py"},
+    }
 
     assert (
         kept(planned(jobs).plan)

@@ -53,21 +53,21 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: bytes) -> None:
 def test_a_broker_that_was_cut_off_and_names_the_leader_of_old_is_not_believed(monkeypatch):
     answering(monkeypatch, metadata(leader=1, epoch=3), metadata(leader=2, epoch=5), metadata(leader=1, epoch=3))
 
-    assert KAFKA.holder(LEADER, FakeWorld()) == "kafka/b2"
+    assert KAFKA.role_holder(LEADER, FakeWorld()) == "kafka/b2"
 
 
 def test_a_partition_without_a_leader_is_led_by_nobody(monkeypatch):
     answering(monkeypatch, metadata(leader=1, epoch=3), metadata(leader=-1, epoch=4))
 
     with pytest.raises(WorldError, match="no broker of kafka is leader of lines/1 at this moment"):
-        KAFKA.holder(LEADER, FakeWorld())
+        KAFKA.role_holder(LEADER, FakeWorld())
 
 
 def test_where_no_broker_answers_nobody_holds_a_role(monkeypatch):
     answering(monkeypatch)
 
     with pytest.raises(WorldError, match="no broker of kafka tells who is controller at this moment"):
-        KAFKA.holder(Role(kind="controller"), FakeWorld())
+        KAFKA.role_holder(Role(kind="controller"), FakeWorld())
 
 
 def placed(brokers, **topics):

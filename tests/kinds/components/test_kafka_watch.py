@@ -1,5 +1,6 @@
 from streambed.kinds.components.kafka_questions import Partition
 from streambed.kinds.components.kafka_watch import KafkaWatch, newest
+from streambed.record.events import ControllerChanged, InSyncChanged, LeaderChanged
 
 
 def part(leader, epoch, *in_sync):
@@ -19,13 +20,16 @@ def test_the_newest_epoch_counts_and_at_one_epoch_the_smaller_set_in_sync():
 
 def test_a_new_leader_and_a_smaller_set_in_sync_are_told_once():
     seen = watch()
-    assert [event for event, _ in seen.changes([{"lines": {0: part(1, 3, 1, 2, 3)}}], "b3")] == ["controller_changed", "leader_changed"]
+    assert list(seen.changes([{"lines": {0: part(1, 3, 1, 2, 3)}}], "b3")) == [
+        ControllerChanged(component="kafka", was="", now="b3"),
+        LeaderChanged(component="kafka", topic="lines", partition=0, was="", now="b1", epoch=3),
+    ]
 
     changes = list(seen.changes([{"lines": {0: part(2, 4, 2, 3)}}], "b3"))
 
-    assert [(event, fields["was"], fields["is"]) for event, fields in changes] == [
-        ("leader_changed", "b1", "b2"),
-        ("in_sync_changed", ["b1", "b2", "b3"], ["b2", "b3"]),
+    assert changes == [
+        LeaderChanged(component="kafka", topic="lines", partition=0, was="b1", now="b2", epoch=4),
+        InSyncChanged(component="kafka", topic="lines", partition=0, was=("b1", "b2", "b3"), now=("b2", "b3")),
     ]
     assert list(seen.changes([{"lines": {0: part(2, 4, 2, 3)}}], "b3")) == []
 
@@ -41,7 +45,7 @@ def test_samples_count_leaders_and_what_lacks_replicas():
     seen = watch()
     list(seen.changes([{"lines": {0: part(1, 3, 1, 2, 3), 1: part(-1, 3, 2), 2: part(1, 3, 1)}}], "b1"))
 
-    found = {(metric, of): value for metric, of, value in seen.samples()}
+    found = {(sample.metric, sample.of): sample.value for sample in seen.samples()}
 
     assert found["leads_partitions", "kafka/b1"] == 2
     assert found["in_sync_partitions", "kafka/b2"] == 2

@@ -59,7 +59,7 @@ def test_producers_of_many_hosts_share_a_few_processes_each_with_whole_hosts() -
 
     assert many.groups == {"load/h1": ("h1", "h2"), "load/h3": ("h3", "h4", "h5")}
     assert many.places == {f"nodes.{at}": host for at, host in enumerate(hosts)}
-    assert many.answers() == {"topic": "lines,words"}
+    assert many.answers(Path("data")) == {"topic": "lines,words"}
     assert producer().groups == {"poet": ("a",)}
 
 

@@ -1,6 +1,6 @@
 import json
 
-from streambed.kinds.components.spark_log import SparkLog
+from streambed.kinds.components.spark_log import SparkLog, batch_of
 
 LISTENER = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 STARTED = {"Event": f"{LISTENER}QueryStartedEvent", "id": "q", "runId": "r", "name": None}
@@ -23,7 +23,7 @@ PROGRESS = {
 def log_of(folder, *events, name="app.inprogress", end="\n"):
     lines = [json.dumps(event, separators=(",", ":")) for event in ({"Event": "SparkListenerLogStart"}, *events)]
     (folder / name).write_text("\n".join(lines) + end)
-    return SparkLog(folder)
+    return SparkLog("job", folder)
 
 
 def test_a_job_without_a_query_is_not_ready(tmp_path):
@@ -47,13 +47,18 @@ def test_a_query_whose_first_batch_runs_is_ready(tmp_path):
 def test_a_batch_has_its_times_rows_and_offset_ranges(tmp_path):
     (batch,) = log_of(tmp_path, STARTED, PROGRESS).take_batches()
 
-    assert (batch["start_wall"], batch["end_wall"]) == (1_500_000_000, 1_750_000_000)
-    assert (batch["batch"], batch["rows"], batch["output_rows"]) == (3, 4, 2)
-    assert batch["offsets"] == {"lines": {"0": [2, 5], "1": [0, 1]}}
+    assert (batch.component, batch.batch, batch.rows, batch.output_rows) == ("job", 3, 4, 2)
+    assert batch.offsets == {"lines": {0: (2, 5), 1: (0, 1)}}
+
+
+def test_the_wall_clock_of_spark_becomes_monotonic_time():
+    batch = batch_of(PROGRESS["progress"], "job", wall_minus_monotonic_ns=1_000_000_000)
+
+    assert (batch.start, batch.end) == (500_000_000, 750_000_000)
 
 
 def test_positions_are_the_ends_of_finished_batches(tmp_path):
-    assert log_of(tmp_path, PROGRESS).positions() == {"lines": {"0": 5, "1": 1}}
+    assert log_of(tmp_path, PROGRESS).positions() == {"lines": {0: 5, 1: 1}}
 
 
 def test_half_a_line_is_read_when_it_is_whole(tmp_path):
@@ -80,4 +85,4 @@ def test_of_several_queries_that_read_one_topic_the_slowest_counts(tmp_path):
 
     log = log_of(tmp_path, PROGRESS, {**PROGRESS, "progress": ahead})
 
-    assert log.positions() == {"lines": {"0": 5, "1": 1}}
+    assert log.positions() == {"lines": {0: 5, 1: 1}}
