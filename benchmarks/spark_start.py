@@ -1,11 +1,12 @@
 """How soon a Spark cluster with two workers ends its first batch, against the same programs started one after the other as they come.
 
-    scripts/bench spark_start [ROUNDS]
+    scripts/bench spark_start [--quick] [ROUNDS]
 
 Each round: master, two workers and a streaming job under streambed on an emulated network; then the same by Spark's own launcher
 (bin/spark-class, bin/spark-submit by way of PySpark) on the loopback interface, each part once the one before it answers, without class
 archives. The job reads Spark's own rate source, so that no Kafka is in it. Both get two executors of one core and 512 MiB.
 The last line is one JSON object of medians, in seconds: `ready_s` is the whole, `cluster_s` the part until every worker is registered.
+`--quick`: one round.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+
+from _arguments import parser
 
 from streambed import Run, artifacts
 
@@ -140,4 +143,7 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    words = parser(__doc__, quick="one round")
+    words.add_argument("rounds", nargs="?", type=int)
+    asked = words.parse_args()
+    main(asked.rounds or (1 if asked.quick else 3))

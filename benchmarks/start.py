@@ -1,11 +1,12 @@
 """How soon the first record is through a Spark job, against the same programs started one after the other as they come.
 
-    scripts/bench start [ROUNDS]
+    scripts/bench start [--quick] [ROUNDS]
 
 Each round runs the word-count star (one broker, one job, 500 records/s, linger 5 ms) under streambed, then Kafka and then the same job
 with stock flags on the loopback interface. Both are told local[2] and two shuffle partitions. What differs is how they are started, and
 what streambed sets by default: the light compiler, class archives, an event log, no web page of Spark's.
 Formatting Kafka's disk is not counted for either. The last line is one JSON object of medians.
+`--quick`: one round.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from _arguments import parser
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -205,4 +207,7 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    words = parser(__doc__, quick="one round")
+    words.add_argument("rounds", nargs="?", type=int)
+    asked = words.parse_args()
+    main(asked.rounds or (1 if asked.quick else 3))

@@ -91,13 +91,16 @@ class Verdict:
         return self.answer == "fails"
 
 
-EXIT_STATUS: dict[Answer, int] = {"holds": 0, "fails": 1, "unknown": 2}
+EXIT_STATUS: dict[Answer | None, int] = {"holds": 0, "fails": 1, "unknown": 2, None: 0}
+"""The exit status for an answer; None if nothing was checked."""
+NOTHING_CHECKED = "nothing was checked: the experiment declares no checks"
+WORST_FIRST: tuple[Answer, ...] = ("fails", "unknown", "holds")
 
 
-def worst(verdicts: Iterable[Verdict]) -> Answer:
-    """The answer for all checks together: one that fails outweighs one that is unknown."""
+def worst(verdicts: Iterable[Verdict]) -> Answer | None:
+    """The answer for all checks together: one that fails outweighs one that is unknown. None without verdicts."""
     answers = {verdict.answer for verdict in verdicts}
-    return "fails" if "fails" in answers else "unknown" if "unknown" in answers else "holds"
+    return next((answer for answer in WORST_FIRST if answer in answers), None)
 
 
 def empty(schema: pa.Schema) -> pl.DataFrame:

@@ -100,7 +100,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _told(run: Run) -> str:
     """The verdicts of a run and where its report is."""
+    from streambed.history import NOTHING_CHECKED
+
     verdicts = [f"{verdict.check} {verdict.answer.upper()}: {verdict.says}" for verdict in run.verdicts()]
+    if run.state == "finished" and not verdicts:
+        verdicts = [NOTHING_CHECKED]
     try:
         from streambed.reports import page
 
