@@ -52,6 +52,8 @@ START_MS = 1_704_067_200_000
 BATCH = 1_000_000
 HEAP = units.Size(3 << 30)
 CHUNK_S = 0.01
+BATCHES_MIN = 3
+"""A slope and its interval need so many."""
 CALM_SHARE = 0.05
 """Measured again if the hypervisor took more than that of the processors away."""
 Found = TypeVar("Found")
@@ -78,7 +80,7 @@ class Span(NamedTuple):
 
 
 WHOLE = Size(records=5_000_000, rate=60_000, warm_s=30, steady_s=120, half_s=40, tries=2)
-QUICK = Size(records=20_000, rate=1_000, warm_s=2, steady_s=3, half_s=2, tries=1)
+QUICK = Size(records=20_000, rate=1_000, warm_s=2, steady_s=4, half_s=2, tries=1)
 
 
 def main(size: Size, *, quick: bool) -> None:
@@ -88,20 +90,21 @@ def main(size: Size, *, quick: bool) -> None:
         make_topics(broker.bootstrap, [TOPIC], partitions=2, replicas=1, within_s=30.0)
         produce(broker.bootstrap, TOPIC, size.records)
         calm = Calm(folder, broker.bootstrap, size)
-        found: dict[str, float] = {"plain_per_s": round(calm(plain, "plain"))}
-        found["drain_per_s"] = round(calm(drained, "once"))
-        found["vs_plain"] = round(found["drain_per_s"] / found["plain_per_s"], 3)
+        plain_per_s = round(calm(plain, "plain"))
+        drain_per_s = round(calm(drained, "once"))
+        found: dict[str, float | None] = {"plain_per_s": plain_per_s, "drain_per_s": drain_per_s}
+        found["vs_plain"] = round(drain_per_s / plain_per_s, 3)
         found |= calm(steady, "steady")
         found |= {} if quick else variants(calm, folder)
         found |= calm(latencies, "half")
     print(json.dumps({"bench": "pipeline", "records": size.records, **found, "stolen_share": calm.stolen_share}))
 
 
-def variants(calm: Calm, folder: Path) -> dict[str, float]:
+def variants(calm: Calm, folder: Path) -> dict[str, float | None]:
     """The job without looking for duplicates, and into Cassandra."""
     from lone_cassandra import lone_cassandra
 
-    found: dict[str, float] = {"drain_with_duplicates_per_s": round(calm(drained, "twice", "--duplicates"))}
+    found: dict[str, float | None] = {"drain_with_duplicates_per_s": round(calm(drained, "twice", "--duplicates"))}
     with lone_cassandra(folder / "cassandra") as server:
         found["cassandra_per_s"] = round(calm(drained, "ring", store=f"cassandra://{server.address}"))
     double = calm(steady, "double", "--duplicates")
@@ -189,17 +192,20 @@ def drained(folder: Path, bootstrap: str, size: Size, *options: str, store: str 
     return rate
 
 
-def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str, float]:
-    """The lag's slope, in records a second, at a steady rate."""
+def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str, float | None]:
+    """The lag's slope, in records a second, at a steady rate; None if there were too few batches to tell."""
     spans, begin = flowing(folder, bootstrap, size.rate, size.warm_s + size.steady_s, *options)
     done = np.cumsum([span.records for span in spans])
     ends = np.array([span.end for span in spans]) - begin
     lags = size.rate * ends - done
     chosen = (ends > size.warm_s) & (ends < size.warm_s + size.steady_s)
+    batches_seen = int(chosen.sum())
+    if batches_seen < BATCHES_MIN:
+        return {"steady_per_s": 0, "lag_slope": None, "lag_slope_95": None, "lag_records": None, "steady_batches": batches_seen}
     slope, margin = slope_of(ends[chosen], lags[chosen])
     holds = slope - margin <= 0
     figures = {"steady_per_s": size.rate if holds else 0, "lag_slope": round(slope), "lag_slope_95": round(margin)}
-    return figures | {"lag_records": round(float(np.median(lags[chosen]))), "steady_batches": int(chosen.sum())}
+    return figures | {"lag_records": round(float(np.median(lags[chosen]))), "steady_batches": batches_seen}
 
 
 def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float]:

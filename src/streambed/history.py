@@ -5,7 +5,6 @@ Checks and reports read it; nothing here runs anything. All times are monotonic 
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import Any, Literal
 import polars as pl
 import pyarrow as pa
 
-from streambed import record, tables
+from streambed import parquet_files, record, tables
+from streambed.record import events as happenings
+from streambed.status import state_of
 
 Answer = Literal["holds", "fails", "unknown"]
 WITNESS = "witness"
@@ -135,19 +136,49 @@ def read_table(directory: Path, name: str) -> pl.DataFrame:
 def _table(folder: Path, name: str, schema: pa.Schema) -> pl.DataFrame:
     kept = folder / f"{name}.parquet"
     if kept.exists():
-        return pl.read_parquet(kept)
-    parts = [tables.read_table(path, schema) for path in sorted(folder.glob(f"{name}*.arrow"))]
-    return frame(pa.concat_tables([schema.empty_table(), *parts]))
+        return frame(parquet_files.read(kept, schema))
+    parts = _parts(folder, name, schema)
+    finished = state_of(folder.parent)[0] == "finished"
+    for path, part in parts.items():
+        # A run that did not finish says so itself, whatever its tables lack.
+        if finished and part.end.state == "corrupt":
+            raise tables.damaged(path, part.end.reason)
+    return frame(_joined(parts, schema))
 
 
-def keep_as_parquet(directory: Path) -> None:
-    """Turn the tables of a finished run into Parquet; the Arrow files they came from go."""
-    folder = directory / "history"
+def _parts(folder: Path, name: str, schema: pa.Schema) -> dict[Path, tables.TablePart]:
+    return {path: tables.read_part(path, schema) for path in sorted(folder.glob(f"{name}*.arrow"))}
+
+
+def _joined(parts: dict[Path, tables.TablePart], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables([schema.empty_table(), *(part.table for part in parts.values())])
+
+
+def keep_as_parquet(directory: Path) -> list[happenings.Event]:
+    """Turn the tables of a run that is over into Parquet; what should be recorded about it.
+
+    The Arrow files of a table go once its Parquet file is there. A table with a corrupt file keeps them all.
+    """
+    recorded: list[happenings.Event] = []
     for name, schema in TABLES.items():
-        parts = list(folder.glob(f"{name}*.arrow"))
-        if parts:
-            whole = io.BytesIO()
-            _table(folder, name, schema).write_parquet(whole)
-            record.write_whole(folder / f"{name}.parquet", whole.getvalue())
-            for path in parts:
-                path.unlink()
+        try:
+            recorded += _keep(directory / "history", name, schema)
+        except OSError as error:
+            says = f"the table {name} could not be kept as Parquet: {error}. Its Arrow files stay, and can be read as well"
+            recorded.append(happenings.Note(says=says))
+    return recorded
+
+
+def _keep(folder: Path, name: str, schema: pa.Schema) -> list[happenings.TableDamaged]:
+    parts = _parts(folder, name, schema)
+    corrupt = [
+        happenings.TableDamaged(file=f"{folder.name}/{path.name}", reason=part.end.reason)
+        for path, part in parts.items()
+        if part.end.state == "corrupt"
+    ]
+    if corrupt or not parts:
+        return corrupt
+    parquet_files.write(folder / f"{name}.parquet", _joined(parts, schema))
+    for path in parts:
+        path.unlink()
+    return []

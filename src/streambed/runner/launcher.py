@@ -22,7 +22,9 @@ from streambed.experiment.model import Experiment
 from streambed.net import machine
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
-from streambed.record import FOLDERS, wait_until
+from streambed.record import EVENTS, FOLDERS, now_ns, wait_until, write_whole
+from streambed.record.codec import encode, fields_of
+from streambed.record.events import Event, event_name
 from streambed.runner import caps, hierarchies
 from streambed.runner.exposure import listening
 from streambed.runs import RUNS, Run
@@ -81,9 +83,23 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
             _end(box, directory)
             on_look(run)
     if run.state != "running":
-        with contextlib.suppress(OSError):  # A full disk: the Arrow files stay and are just as readable.
-            history.keep_as_parquet(directory)
+        _keep_tables(directory)
     return run
+
+
+def _keep_tables(directory: Path) -> None:
+    recorded = history.keep_as_parquet(directory)
+    with contextlib.suppress(OSError):  # A full disk, on which nothing can be recorded: the state of the run tells it.
+        for event in recorded:
+            _append(directory / "history" / EVENTS, event)
+
+
+def _append(path: Path, event: Event) -> None:
+    """Record an event of a run that is over. It takes the place of half a line, which a killed run may have left."""
+    before = path.read_bytes() if path.exists() else b""
+    whole_lines = before[: before.rfind(b"\n") + 1]
+    line = encode({**fields_of(event), "time": now_ns(), "event": event_name(event)})
+    write_whole(path, whole_lines + line + b"\n")
 
 
 def _make_folder(directory: Path) -> None:
