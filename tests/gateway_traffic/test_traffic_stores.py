@@ -150,6 +150,6 @@ def test_a_reader_of_cassandra_hears_what_is_missing(cassandra):
     store._session.execute("create table days (era int, day int, primary key (era, day))")
     store.close()
     reader = open_store(address, read_only=True)
-    with pytest.raises(UsageError, match="cannot be used: .*Undefined column name tx"):
+    with pytest.raises(UsageError, match=r"cannot be used: .*Undefined column name tx"):
         reader.days()
     reader.close()
