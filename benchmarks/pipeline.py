@@ -34,6 +34,7 @@ from _arguments import parser
 from _calm import calmest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from gateway_traffic.errors import NoStoreError
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import DAY_MS
 from gateway_traffic.stores.opening import open_store
@@ -222,7 +223,7 @@ def flowing(folder: Path, bootstrap: str, rate: int, lasts_s: int, *options: str
     make_topics(bootstrap, [topic], partitions=2, replicas=1, within_s=30.0)
     with job(folder, bootstrap, f"{folder}/traffic.db", "--topic", topic, "--trigger", "200 milliseconds", *options) as process:
         produce(bootstrap, topic, COPIES)
-        until(lambda: process.poll() is not None or ((folder / "traffic.db").exists() and stored(f"{folder}/traffic.db") > 0))
+        until(lambda: process.poll() is not None or stored(f"{folder}/traffic.db") > 0)
         begin = produce(bootstrap, topic, rate * lasts_s, rate=rate)
         until(lambda: process.poll() is not None or stored(f"{folder}/traffic.db") >= rate * lasts_s * (1 - 1 / COPIES), within_s=120)
         assert process.poll() is None, (folder / "log").read_text()[-2000:]
@@ -268,8 +269,11 @@ def batches(folder: Path) -> list[Span]:
 
 
 def stored(address: str) -> int:
-    """How many records a store has."""
-    store = open_store(address, read_only=True)
+    """How many records a store has; none before the job has made it."""
+    try:
+        store = open_store(address, read_only=True)
+    except NoStoreError:
+        return 0
     try:
         return sum(day.records for day in store.days())
     finally:
