@@ -6,12 +6,11 @@ First 10 brokers and 100 topics of three replicas, once with streambed's setting
 until every partition is in sync, `memory_ratio` the memory of all brokers then (PSS, what they share counted once), ours divided by
 stock. Then 40 brokers for five minutes under Raptor's load, 600 kB/s in all: `out_of_sync` partitions at the end, `leader_changes`
 meanwhile, `stop_s` from the end of the load until no broker is left. If they cannot be held, fewer are tried, and `ended_by` says what
-more of them met. `--quick`: 10 brokers for 30 s. Every part is a run of `streambed run` on a star of links of 1 Gbit/s.
+more of them met. `--quick`: 3 brokers with 5 topics for 2 s. Every part is a run of `streambed run` on a star of links of 1 Gbit/s.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -19,22 +18,39 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from _arguments import parser
 
 from streambed import Run
 
-TOPICS, REPLICAS = 100, 3
-FEW, MANY = 10, 40
+REPLICAS = 3
 STEP = 5
 """So many fewer are tried after a number that could not be held."""
 RECORD_BYTES, BYTES_PER_S = 10_000, 600_000
 READY_S = 300
 LOOK_S = 0.1
 CORES_FULL = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """How much is measured."""
+
+    topics: int
+    few: int
+    """Brokers in the comparison with stock settings."""
+    many: int
+    """Brokers under load."""
+    seconds: int
+    """How long the load lasts."""
+
+
+WHOLE = Extent(topics=100, few=10, many=40, seconds=300)
+QUICK = Extent(topics=5, few=3, many=3, seconds=2)
 
 
 @dataclass
@@ -64,21 +80,21 @@ class Outcome:
         return (self.gone_ns - self.began["heal"]) / 1e9
 
 
-def experiment(brokers: int, *, seconds: int, stock: bool = False, load: bool = False) -> str:
+def experiment(brokers: int, *, topics: int, seconds: int, stock: bool = False, load: bool = False) -> str:
     """The declaration of one part."""
     hosts = [f"h{number}" for number in range(1, brokers + 1)]
-    topics = {f"t{number}": {"replicas": REPLICAS} for number in range(TOPICS)}
+    declared_topics = {f"t{number}": {"replicas": REPLICAS} for number in range(topics)}
     producer = {
         "kind": "producer",
         "nodes": hosts,
-        "writes": list(topics),
+        "writes": list(declared_topics),
         "order": "random",
         "size": f"{RECORD_BYTES}B",
         "rate": f"{BYTES_PER_S / RECORD_BYTES / brokers}/s",
         "acks": 1,
         "linger": "100ms",
     }
-    kafka = {"kind": "kafka", "nodes": hosts, "stock": stock, "topics": topics}
+    kafka = {"kind": "kafka", "nodes": hosts, "stock": stock, "topics": declared_topics}
     declared = {
         "version": 1,
         "name": f"brokers{brokers}-stock" if stock else f"brokers{brokers}",
@@ -140,15 +156,16 @@ def pss(pid: int) -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 
-def against_stock() -> dict[str, float]:
+def against_stock(extent: Extent) -> dict[str, float]:
     """Few brokers, with our settings and with Kafka's own."""
     measured = {}
     for name, stock in (("ours", False), ("stock", True)):
         with tempfile.TemporaryDirectory() as folder:
-            outcome = carried_out(Path(folder), experiment(FEW, seconds=2, stock=stock))
+            outcome = carried_out(Path(folder), experiment(extent.few, topics=extent.topics, seconds=2, stock=stock))
             assert outcome.finished, outcome.says
             measured[name] = outcome.in_sync_s, outcome.pss_bytes
-            print(f"{FEW} brokers, {name}: in sync after {outcome.in_sync_s:.1f} s, {outcome.pss_bytes >> 20} MiB", file=sys.stderr)
+            found = f"in sync after {outcome.in_sync_s:.1f} s, {outcome.pss_bytes >> 20} MiB"
+            print(f"{extent.few} brokers, {name}: {found}", file=sys.stderr)
     (our_s, our_bytes), (stock_s, stock_bytes) = measured["ours"], measured["stock"]
     return {
         "time_ratio": round(our_s / stock_s, 3),
@@ -160,12 +177,12 @@ def against_stock() -> dict[str, float]:
     }
 
 
-def under_load(brokers: int, seconds: int) -> dict[str, Any]:
+def under_load(extent: Extent) -> dict[str, Any]:
     """So many brokers under load, or the largest smaller number that can be held."""
-    ended_by = ""
+    brokers, seconds, ended_by = extent.many, extent.seconds, ""
     while True:
         with tempfile.TemporaryDirectory() as folder:
-            outcome = carried_out(Path(folder), experiment(brokers, seconds=seconds, load=True))
+            outcome = carried_out(Path(folder), experiment(brokers, topics=extent.topics, seconds=seconds, load=True))
             found = how_it_went(outcome, brokers, seconds) if outcome.finished else {"brokers": brokers, "says": outcome.says[-2000:]}
         print(f"{brokers} brokers under load: {found}", file=sys.stderr)
         if found.get("out_of_sync") == 0:
@@ -220,14 +237,15 @@ def resource(found: dict[str, Any]) -> str:
 
 def main() -> None:
     """Both parts, one after the other."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--quick", action="store_true", help="10 brokers for 30 s in the second part")
+    asked = parser(__doc__, quick="3 brokers with 5 topics for 2 s")
     asked.add_argument("--brokers", type=int, help="another number in the second part")
     asked.add_argument("--seconds", type=int, help="another duration of the second part")
     asked.add_argument("--only-load", action="store_true", help="leave out the comparison with stock settings")
     words = asked.parse_args()
-    compared = {} if words.only_load else against_stock()
-    held = under_load(words.brokers or (FEW if words.quick else MANY), words.seconds or (30 if words.quick else 300))
+    extent = QUICK if words.quick else WHOLE
+    extent = replace(extent, many=words.brokers or extent.many, seconds=words.seconds or extent.seconds)
+    compared = {} if words.only_load else against_stock(extent)
+    held = under_load(extent)
     print(json.dumps({"bench": "brokers", **compared, **held}))
 
 

@@ -1,6 +1,6 @@
 """How long it takes until a network is ready, and until the kernel has freed it again; beside Mininet with the same tree.
 
-    scripts/bench build [ROUNDS [SIZES]]     SIZES: numbers of hosts, such as 1000,2000
+    scripts/bench build [--quick] [ROUNDS [SIZES]]     SIZES: numbers of hosts, such as 1000,2000
 
 Timed is what a run does between reading its plan and starting programs: namespaces, links, addresses, neighbours, routes, token
 buckets, packet rules, delay line. `seconds_100` is the median for 100 hosts and 100 switches, `seconds_1000` for 1,000 and 1,000,
@@ -8,6 +8,7 @@ every link with a delay and a rate. A host's thread and mounts come when its fir
 deciding the plan took. `teardown_s` ends when the kernel has no network namespace of the box any more, which is found by asking for one
 more than a limit of one allows. Mininet builds the same tree from Linux bridges, without delays and rates; it needs root and is installed
 if it is missing; it runs in a network namespace of its own, so that nothing of it can stay. The last line is one JSON object.
+`--quick`: one round of 10 hosts and 10 switches (`seconds_10`), without Mininet: nothing is installed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from _arguments import parser
 
 from streambed.net import box_entry, syscalls
 
@@ -162,22 +165,40 @@ def main(rounds: int, sizes: list[int]) -> None:
     small = [ours(100) for _ in range(rounds)]
     theirs = mininet(100)
     small += [ours(100) for _ in range(rounds)]
-    middle = {key: round(statistics.median(one[key] for one in small), 3) for key in small[0]}
-    seconds = middle["seconds"]
-    measured: dict[str, Any] = {"bench": "build", "rounds": len(small), "seconds_100": seconds}
-    measured |= {"slowest_100": round(max(one["seconds"] for one in small), 3), "plan_s_100": middle["plan_s"]}
-    measured |= {"teardown_s": middle["teardown_s"], "close_s": middle["close_s"]}
-    measured |= {"mininet_s": round(theirs["seconds"], 2) if "seconds" in theirs else None, "mininet_lacks": theirs.get("lacks")}
-    measured["ratio_mininet"] = round(seconds / theirs["seconds"], 4) if "seconds" in theirs else None
-    measured["mininet_teardown_s"] = round(theirs["teardown_s"], 2) if "seconds" in theirs else None
+    measured = figures(100, small, theirs)
     for size in sizes:
         found = ours(size)
         measured |= {f"{key}_{size}": round(found[key], 2) for key in ("seconds", "plan_s", "teardown_s")}
     print(json.dumps(measured))
 
 
+def figures(size: int, small: list[dict[str, float]], theirs: dict[str, Any]) -> dict[str, Any]:
+    """What the rounds of one size come to, beside Mininet."""
+    middle = {key: round(statistics.median(one[key] for one in small), 3) for key in small[0]}
+    seconds = middle["seconds"]
+    measured: dict[str, Any] = {"bench": "build", "rounds": len(small), f"seconds_{size}": seconds}
+    measured |= {f"slowest_{size}": round(max(one["seconds"] for one in small), 3), f"plan_s_{size}": middle["plan_s"]}
+    measured |= {"teardown_s": middle["teardown_s"], "close_s": middle["close_s"]}
+    measured |= {"mininet_s": round(theirs["seconds"], 2) if "seconds" in theirs else None, "mininet_lacks": theirs.get("lacks")}
+    measured["ratio_mininet"] = round(seconds / theirs["seconds"], 4) if "seconds" in theirs else None
+    measured["mininet_teardown_s"] = round(theirs["teardown_s"], 2) if "seconds" in theirs else None
+    return measured
+
+
+def quick() -> None:
+    """The smallest form: one small tree, and nothing is installed."""
+    print(json.dumps(figures(10, [ours(10)], {"lacks": "left out"})))
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["inside"]:
         inside(*sys.argv[2:])
     else:
-        main(int((sys.argv[1:] or ["3"])[0]), [int(size) for size in (sys.argv[2:] or ["1000"])[0].split(",")])
+        words = parser(__doc__, quick="10 hosts and 10 switches once, without Mininet")
+        words.add_argument("rounds", nargs="?", type=int, default=3)
+        words.add_argument("sizes", nargs="?", default="1000")
+        asked = words.parse_args()
+        if asked.quick:
+            quick()
+        else:
+            main(asked.rounds, [int(size) for size in asked.sizes.split(",")])

@@ -1,10 +1,10 @@
 """How many bytes a record takes in Kafka's log, in Avro and in JSON.
 
-    scripts/bench bytes [RECORDS]
+    scripts/bench bytes [--quick] [RECORDS]
 
 The same records go through an ingest server, by WebSocket, into a topic for each serialisation and version; the sizes are those of the
 log segments on the broker's disk, with keys, headers and batches, uncompressed. The last line is one JSON object; `avro_to_json` is the
-ratio over all versions.
+ratio over all versions. `--quick`: 1,000 records.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from _arguments import parser
 from ingest import COMMAND, sent_as, server
 
 from streambed.lone_broker import lone_broker
@@ -34,6 +35,7 @@ def main(records: int) -> None:
                 for version in VERSIONS:
                     sent_as(trace, running.url, "websocket", records, "--serialisation", serialisation, "--version", version)
                     found[f"{serialisation}_{version}"] = round(log_bytes(broker.folder / "log", f"{serialisation}-{version}") / records, 1)
+                    print(f"{serialisation} {version}: {found[f'{serialisation}_{version}']} bytes a record", file=sys.stderr)
     means = {each: sum(found[f"{each}_{version}"] for version in VERSIONS) / len(VERSIONS) for each in ("json", "avro")}
     print(json.dumps({"bench": "bytes", "records": records, **found, "avro_to_json": round(means["avro"] / means["json"], 3)}))
 
@@ -44,4 +46,7 @@ def log_bytes(log: Path, topic: str) -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000)
+    words = parser(__doc__, quick="1,000 records")
+    words.add_argument("records", nargs="?", type=int)
+    asked = words.parse_args()
+    main(asked.records or (1_000 if asked.quick else 50_000))

@@ -1,10 +1,10 @@
 """What an idle network costs: 100 hosts and 100 switches, counters of every port each second, nobody sends anything.
 
-    scripts/bench idle [SECONDS]
+    scripts/bench idle [--quick] [SECONDS]
 
 Runs it as a user would and reads the CPU time of the conductor, the delay line and process 1 over a while in which nothing happens.
 `cpu_share` is theirs together, as a part of one core; what the launcher outside the box takes stands beside it. The last line is
-one JSON object.
+one JSON object. `--quick`: 10 hosts and 10 switches for three seconds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from _arguments import parser
 from build import tree
 
 ROOT = Path(__file__).parents[1]
@@ -62,15 +63,16 @@ def wait_for_load(folder: Path) -> None:
         time.sleep(0.1)
 
 
-def main(seconds: float) -> None:
+def main(seconds: float, size: int) -> None:
     """One run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        experiment = tree(hosts=100, switches=100, duration=f"{seconds + 2 * SETTLE_S:g}s")
+        experiment = tree(hosts=size, switches=size, duration=f"{seconds + 2 * SETTLE_S:g}s")
         (folder / "idle.yaml").write_text(json.dumps({"version": 1, **experiment.declaration()}))
         command = [str(ROOT / ".venv" / "bin" / "streambed"), "run", "idle.yaml", "--no-report"]
         launcher = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
         wait_for_load(folder)
+        print(f"{size} hosts and {size} switches are ready; measuring for {seconds:g} s", file=sys.stderr)
         time.sleep(SETTLE_S)
         pids = roles(launcher.pid)
         began, before = time.monotonic(), {role: cpu_s(pid) for role, pid in pids.items()}
@@ -81,8 +83,13 @@ def main(seconds: float) -> None:
             raise SystemExit(f"the run ended with status {launcher.returncode}")
     of_box = sum(value for role, value in share.items() if role != "launcher")
     parts = {f"{role}_share": round(value, 5) for role, value in share.items()}
-    print(json.dumps({"bench": "idle", "hosts": 100, "switches": 100, "seconds": round(took_s, 1), "cpu_share": round(of_box, 5), **parts}))
+    print(
+        json.dumps({"bench": "idle", "hosts": size, "switches": size, "seconds": round(took_s, 1), "cpu_share": round(of_box, 5), **parts})
+    )
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 30.0)
+    words = parser(__doc__, quick="10 hosts and 10 switches for three seconds")
+    words.add_argument("seconds", nargs="?", type=float)
+    asked = words.parse_args()
+    main(asked.seconds or (3.0 if asked.quick else 30.0), 10 if asked.quick else 100)

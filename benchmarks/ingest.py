@@ -1,13 +1,13 @@
 """How many records a second one ingest server takes in, each acknowledged to its client after Kafka acknowledged it.
 
-    scripts/bench ingest [ROUNDS]
+    scripts/bench ingest [--quick] [ROUNDS]
 
 One broker, one server and one client (256 gateways) share this machine. Each round sends as fast as acknowledgements come, by
 WebSocket, over kept connections and with a connection for each record, and by WebSocket to the same server without Kafka, in turn.
 Then each protocol is offered half of its median rate, open loop, and latency is taken from when a record was due to its acknowledgement.
 The last line is one JSON object. `websocket_ratio` is the rate with Kafka divided by the rate without. Measurements
 during which other programs used the machine, or its hypervisor took it away, are taken again, within reason; `calm_rounds` says how many
-were undisturbed at least.
+were undisturbed at least. `--quick`: one round of 1,000 records for each protocol, however busy the machine is.
 """
 
 from __future__ import annotations
@@ -25,36 +25,50 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from _arguments import parser
 from _calm import spent
 
 from streambed.lone_broker import lone_broker
 
 COMMAND = [sys.executable, "-m", "gateway_traffic"]
 GATEWAYS = 256
-PROTOCOLS = {"websocket": 120_000, "keep-alive": 40_000, "per-connection": 20_000}
-"""How many records each protocol sends in a round."""
+PROTOCOLS = ("websocket", "keep-alive", "per-connection")
 WAITING = 4096
-HALF_RATE_S = 6
 CALM_CORES = 0.05
 """A measurement during which others used more than this is not counted, as long as there are better ones."""
-TRIES = 3
-"""So many times the rounds that were asked for, if the machine is not calm."""
 
 
-def main(rounds: int) -> None:
+class Extent(NamedTuple):
+    """How much is measured."""
+
+    rounds: int
+    tries: int
+    """So many times the rounds that were asked for, if the machine is not calm."""
+    records: dict[str, int]
+    """How many records each protocol sends in a round."""
+    half_rate_s: float
+
+
+WHOLE = Extent(rounds=3, tries=3, records=dict(zip(PROTOCOLS, (120_000, 40_000, 20_000), strict=True)), half_rate_s=6)
+QUICK = Extent(rounds=1, tries=1, records=dict.fromkeys(PROTOCOLS, 1_000), half_rate_s=1)
+
+
+def main(extent: Extent) -> None:
     """Alternate, so that what else the machine does falls on all."""
+    rounds = extent.rounds
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka") as broker:
         trace = Path(name) / "trace.parquet"
         subprocess.run([*COMMAND, "trace", trace, "--gateways", str(GATEWAYS), "--days", "0.5"], check=True, stdout=sys.stderr)
         subprocess.run([*COMMAND, "topics", "--bootstrap", broker.bootstrap], check=True, stdout=sys.stderr)
         with server(broker.bootstrap) as real, server("") as bare:
-            sent(trace, real.url, "websocket", PROTOCOLS["websocket"])  # Java's compiler warms up.
-            measure = Measure(trace, {"bare": bare.url} | dict.fromkeys(PROTOCOLS, real.url), [broker.pid, real.pid, bare.pid])
-            for _ in range(rounds * TRIES):
+            sent(trace, real.url, "websocket", extent.records["websocket"])  # Java's compiler warms up.
+            urls = {"bare": bare.url} | dict.fromkeys(PROTOCOLS, real.url)
+            measure = Measure(trace, urls, [broker.pid, real.pid, bare.pid], extent.records)
+            for _ in range(rounds * extent.tries):
                 if not all(measure.calm(name) >= rounds for name in measure.urls):
                     print(measure.round(), file=sys.stderr)
             medians = {name: measure.median(name) for name in measure.urls}
-            counts = {name: int(medians[name] / 2 * HALF_RATE_S) for name in PROTOCOLS}
+            counts = {name: int(medians[name] / 2 * extent.half_rate_s) for name in PROTOCOLS}
             halves = {name: sent(trace, real.url, name, counts[name], rate=medians[name] / 2) for name in PROTOCOLS}
             calm = min(measure.calm(name) for name in measure.urls)
     print(json.dumps({"bench": "ingest", "calm_rounds": calm, **figures(medians, halves), "others_cores": measure.others()}))
@@ -76,8 +90,9 @@ def figures(medians: dict[str, float], halves: dict[str, dict[str, Any]]) -> dic
 class Measure:
     """Rates, each with how many cores others had meanwhile: programs that have no part in this, and other machines."""
 
-    def __init__(self, trace: Path, urls: dict[str, str], ours: list[int]) -> None:
+    def __init__(self, trace: Path, urls: dict[str, str], ours: list[int], records: dict[str, int]) -> None:
         self.urls = urls
+        self._records = records
         self._trace = trace
         self._ours = ours
         self._found: dict[str, list[tuple[float, float]]] = {name: [] for name in urls}
@@ -87,7 +102,7 @@ class Measure:
         for name, url in self.urls.items():
             protocol = name if name in PROTOCOLS else "websocket"
             began, others_s = time.monotonic(), self._others_s()
-            rate = sent(self._trace, url, protocol, PROTOCOLS[protocol])["acked_per_s"]
+            rate = sent(self._trace, url, protocol, self._records[protocol])["acked_per_s"]
             self._found[name].append(((self._others_s() - others_s) / (time.monotonic() - began), rate))
         return {name: f"{each[-1][1]:,.0f}/s, others {each[-1][0]:.2f} cores" for name, each in self._found.items()}
 
@@ -149,4 +164,8 @@ def sent_as(trace: Path, url: str, protocol: str, count: int, *options: str) -> 
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    words = parser(__doc__, quick="one round of 1,000 records for each protocol")
+    words.add_argument("rounds", nargs="?", type=int)
+    asked = words.parse_args()
+    extent = QUICK if asked.quick else WHOLE
+    main(extent._replace(rounds=asked.rounds or extent.rounds))

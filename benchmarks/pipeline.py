@@ -2,15 +2,15 @@
 
     scripts/bench pipeline [--quick]
 
-Five million records of 200 gateways wait in two partitions, in JSON, one in 200 of them twice (with --quick 400 thousand). The job drains
+Five million records of 200 gateways wait in two partitions, in JSON, one in 200 of them twice. The job drains
 them into the embedded store with duplicates removed, then without looking for them, then into Cassandra with duplicates removed, and a
 plain loop of confluent-kafka in one process of Python does the same sums. Rates are of the job's own time, from its first batch's start
 to its last batch's end, without Spark's start. Then records come at a steady rate for two minutes after half a minute of warming up:
 `steady_per_s` is that rate if the lag does not grow, by the 95 % interval of its slope, otherwise 0; then the same without looking for
 duplicates. At half of that rate a record's time from its creation to the end of the batch that has it in the store is taken. One broker,
 the job, and what produces share this machine. What is measured while its hypervisor takes processors away is measured once
-more; `stolen_share` is the most that it took from what counts. The last line is one JSON object. It takes about nine minutes, with
---quick two; longer on a machine that is not calm.
+more; `stolen_share` is the most that it took from what counts. The last line is one JSON object. It takes about nine minutes;
+longer on a machine that is not calm. `--quick`: 20 thousand records drained into the embedded store, then two seconds at a low rate.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
+from _arguments import parser
 from _calm import calmest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from gateway_traffic.errors import NoStoreError
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import DAY_MS
 from gateway_traffic.stores.opening import open_store
@@ -50,8 +52,10 @@ START_MS = 1_704_067_200_000
 BATCH = 1_000_000
 HEAP = units.Size(3 << 30)
 CHUNK_S = 0.01
-CALM_SHARE, TRIES = 0.05, 2
-"""Measured again if the hypervisor took more than that of the processors away, but not more often."""
+BATCHES_MIN = 3
+"""A slope and its interval need so many."""
+CALM_SHARE = 0.05
+"""Measured again if the hypervisor took more than that of the processors away."""
 Found = TypeVar("Found")
 
 
@@ -63,6 +67,8 @@ class Size(NamedTuple):
     warm_s: int
     steady_s: int
     half_s: int
+    tries: int
+    """Measured so often at most, if the hypervisor takes processors away."""
 
 
 class Span(NamedTuple):
@@ -73,30 +79,35 @@ class Span(NamedTuple):
     records: int
 
 
-WHOLE = Size(records=5_000_000, rate=60_000, warm_s=30, steady_s=120, half_s=40)
-QUICK = Size(records=400_000, rate=10_000, warm_s=10, steady_s=20, half_s=10)
+WHOLE = Size(records=5_000_000, rate=60_000, warm_s=30, steady_s=120, half_s=40, tries=2)
+QUICK = Size(records=20_000, rate=1_000, warm_s=1, steady_s=0, half_s=2, tries=1)
 
 
-def main(size: Size) -> None:
-    """Everything once."""
-    from lone_cassandra import lone_cassandra
-
+def main(size: Size, *, quick: bool) -> None:
+    """Everything once; the quick form leaves out what takes minutes, or differs only by its store or by an option."""
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker:
         folder = Path(name)
         make_topics(broker.bootstrap, [TOPIC], partitions=2, replicas=1, within_s=30.0)
         produce(broker.bootstrap, TOPIC, size.records)
         calm = Calm(folder, broker.bootstrap, size)
-        found: dict[str, float] = {"plain_per_s": round(calm(plain, "plain"))}
-        found["drain_per_s"] = round(calm(drained, "once"))
-        found["drain_with_duplicates_per_s"] = round(calm(drained, "twice", "--duplicates"))
-        found["vs_plain"] = round(found["drain_per_s"] / found["plain_per_s"], 3)
-        with lone_cassandra(folder / "cassandra") as server:
-            found["cassandra_per_s"] = round(calm(drained, "ring", store=f"cassandra://{server.address}"))
-        found |= calm(steady, "steady")
-        double = calm(steady, "double", "--duplicates")
-        found |= {"steady_with_duplicates_per_s": double["steady_per_s"], "lag_records_with_duplicates": double["lag_records"]}
+        plain_per_s = round(calm(plain, "plain"))
+        drain_per_s = round(calm(drained, "once"))
+        found: dict[str, float | None] = {"plain_per_s": plain_per_s, "drain_per_s": drain_per_s}
+        found["vs_plain"] = round(drain_per_s / plain_per_s, 3)
+        found |= {} if quick else calm(steady, "steady") | variants(calm, folder)
         found |= calm(latencies, "half")
     print(json.dumps({"bench": "pipeline", "records": size.records, **found, "stolen_share": calm.stolen_share}))
+
+
+def variants(calm: Calm, folder: Path) -> dict[str, float | None]:
+    """The job without looking for duplicates, and into Cassandra."""
+    from lone_cassandra import lone_cassandra
+
+    found: dict[str, float | None] = {"drain_with_duplicates_per_s": round(calm(drained, "twice", "--duplicates"))}
+    with lone_cassandra(folder / "cassandra") as server:
+        found["cassandra_per_s"] = round(calm(drained, "ring", store=f"cassandra://{server.address}"))
+    double = calm(steady, "double", "--duplicates")
+    return found | {"steady_with_duplicates_per_s": double["steady_per_s"], "lag_records_with_duplicates": double["lag_records"]}
 
 
 class Calm:
@@ -112,7 +123,7 @@ class Calm:
         def once(number: int) -> Found:
             return measure(self._folder / f"{name}{number}", self._bootstrap, self._size, *options, **more)
 
-        tried = calmest(once, enough=CALM_SHARE, tries=TRIES)
+        tried = calmest(once, enough=CALM_SHARE, tries=self._size.tries)
         self.stolen_share = max(self.stolen_share, tried.stolen_share)
         return tried.found
 
@@ -180,17 +191,20 @@ def drained(folder: Path, bootstrap: str, size: Size, *options: str, store: str 
     return rate
 
 
-def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str, float]:
-    """The lag's slope, in records a second, at a steady rate."""
+def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str, float | None]:
+    """The lag's slope, in records a second, at a steady rate; None if there were too few batches to tell."""
     spans, begin = flowing(folder, bootstrap, size.rate, size.warm_s + size.steady_s, *options)
     done = np.cumsum([span.records for span in spans])
     ends = np.array([span.end for span in spans]) - begin
     lags = size.rate * ends - done
     chosen = (ends > size.warm_s) & (ends < size.warm_s + size.steady_s)
+    batches_seen = int(chosen.sum())
+    if batches_seen < BATCHES_MIN:
+        return {"steady_per_s": 0, "lag_slope": None, "lag_slope_95": None, "lag_records": None, "steady_batches": batches_seen}
     slope, margin = slope_of(ends[chosen], lags[chosen])
     holds = slope - margin <= 0
     figures = {"steady_per_s": size.rate if holds else 0, "lag_slope": round(slope), "lag_slope_95": round(margin)}
-    return figures | {"lag_records": round(float(np.median(lags[chosen]))), "steady_batches": int(chosen.sum())}
+    return figures | {"lag_records": round(float(np.median(lags[chosen]))), "steady_batches": batches_seen}
 
 
 def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float]:
@@ -209,7 +223,7 @@ def flowing(folder: Path, bootstrap: str, rate: int, lasts_s: int, *options: str
     make_topics(bootstrap, [topic], partitions=2, replicas=1, within_s=30.0)
     with job(folder, bootstrap, f"{folder}/traffic.db", "--topic", topic, "--trigger", "200 milliseconds", *options) as process:
         produce(bootstrap, topic, COPIES)
-        until(lambda: process.poll() is not None or ((folder / "traffic.db").exists() and stored(f"{folder}/traffic.db") > 0))
+        until(lambda: process.poll() is not None or stored(f"{folder}/traffic.db") > 0)
         begin = produce(bootstrap, topic, rate * lasts_s, rate=rate)
         until(lambda: process.poll() is not None or stored(f"{folder}/traffic.db") >= rate * lasts_s * (1 - 1 / COPIES), within_s=120)
         assert process.poll() is None, (folder / "log").read_text()[-2000:]
@@ -255,8 +269,11 @@ def batches(folder: Path) -> list[Span]:
 
 
 def stored(address: str) -> int:
-    """How many records a store has."""
-    store = open_store(address, read_only=True)
+    """How many records a store has; none before the job has made it."""
+    try:
+        store = open_store(address, read_only=True)
+    except NoStoreError:
+        return 0
     try:
         return sum(day.records for day in store.days())
     finally:
@@ -279,4 +296,5 @@ def until(condition: Any, *, within_s: float = 60.0) -> None:
 
 
 if __name__ == "__main__":
-    main(QUICK if "--quick" in sys.argv[1:] else WHOLE)
+    asked = parser(__doc__, quick="20 thousand records, and two seconds at a low rate").parse_args()
+    main(QUICK if asked.quick else WHOLE, quick=asked.quick)

@@ -1,11 +1,12 @@
 """How many records a second the built-in producer and consumer carry, beside Kafka's own programs for measuring that.
 
-    scripts/bench produce [ROUNDS]
+    scripts/bench produce [--quick] [ROUNDS]
 
 One broker on loopback, one topic with one partition, records of 200 bytes, acks=all. Each round sends the same number of records with
 Kafka's ProducerPerformance, with our producer without a ledger and with one, then reads them with ConsumerPerformance and with our
 consumer, in turn. The last line is one JSON object with medians; `produce_ratio` and `consume_ratio` are ours without a ledger divided by
 Kafka's, `ledger_ratio` is our producer with the ledger divided by the one without.
+`--quick`: one round of 20,000 records, with programs that Java has not compiled yet.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from _arguments import parser
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from streambed import artifacts
 from streambed.lone_broker import lone_broker
 from streambed.record import now_ns, read_json, wait_until, write_whole
 
-RECORDS = 1_000_000
+RECORDS, FEW_RECORDS = 1_000_000, 20_000
 SIZE_BYTES = 200
 LIMIT_S = 90
 BATCH_BYTES, LINGER_MS, BUFFER_BYTES = 1_000_000, 5, 256 << 20
@@ -49,7 +51,6 @@ ORDER: dict[str, Any] = {
     "rate": None,
     "profile": None,
     "arrivals": "constant",
-    "count": RECORDS,
     "rounds": None,
     "transaction": 0,
     "after_ns": 0,
@@ -57,14 +58,14 @@ ORDER: dict[str, Any] = {
 }
 
 
-def main(rounds: int) -> None:
-    """Alternate, so that what else the machine does falls on all."""
+def main(rounds: int, records: int, warm_up: int = 1) -> None:
+    """Alternate, so that what else the machine does falls on all. The first rounds, for Java's compiler, are not counted."""
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker:
         rates: dict[str, list[float]] = {}
-        for number in range(rounds + 1):  # The first is for Java's compiler.
-            taken = one_round(Path(name), broker.bootstrap, number)
+        for number in range(warm_up + rounds):
+            taken = one_round(Path(name), broker.bootstrap, number, records)
             print({key: round(rate) for key, rate in taken.items()}, file=sys.stderr)
-            for key, rate in taken.items() if number else ():
+            for key, rate in taken.items() if number >= warm_up else ():
                 rates.setdefault(key, []).append(rate)
     medians = {f"{key}_per_s": round(statistics.median(each)) for key, each in rates.items()}
     ratios = {
@@ -73,15 +74,15 @@ def main(rounds: int) -> None:
         "consume_ratio": medians["our_consumer_per_s"] / medians["kafka_consumer_per_s"],
     }
     rounded = {key: round(ratio, 3) for key, ratio in ratios.items()}
-    print(json.dumps({"bench": "produce", "rounds": rounds, "records": RECORDS, **rounded, **medians}))
+    print(json.dumps({"bench": "produce", "rounds": rounds, "records": records, **rounded, **medians}))
 
 
-def one_round(folder: Path, bootstrap: str, number: int) -> dict[str, float]:
+def one_round(folder: Path, bootstrap: str, number: int, records: int) -> dict[str, float]:
     """Every program once, each producer on a fresh topic."""
     ways: dict[str, Callable[[str], float]] = {
-        "kafka": lambda topic: kafka_producer(bootstrap, topic),
-        "ours": lambda topic: our_producer(folder / topic, bootstrap, topic, ledger=False),
-        "ours_with_ledger": lambda topic: our_producer(folder / topic, bootstrap, topic, ledger=True),
+        "kafka": lambda topic: kafka_producer(bootstrap, topic, records),
+        "ours": lambda topic: our_producer(folder / topic, bootstrap, topic, records, ledger=False),
+        "ours_with_ledger": lambda topic: our_producer(folder / topic, bootstrap, topic, records, ledger=True),
     }
     rates = {}
     client = AdminClient({"bootstrap.servers": bootstrap})
@@ -89,8 +90,8 @@ def one_round(folder: Path, bootstrap: str, number: int) -> dict[str, float]:
         topic = f"{key}-{number}"
         client.create_topics([NewTopic(topic, 1, 1)])[topic].result()
         rates[key] = send(topic)
-    rates["kafka_consumer"] = kafka_consumer(bootstrap, f"kafka-{number}")
-    rates["our_consumer"] = our_consumer(folder / f"reading-{number}", bootstrap, f"kafka-{number}")
+    rates["kafka_consumer"] = kafka_consumer(bootstrap, f"kafka-{number}", records)
+    rates["our_consumer"] = our_consumer(folder / f"reading-{number}", bootstrap, f"kafka-{number}", records)
     for key in ways:
         client.delete_topics([f"{key}-{number}"])[f"{key}-{number}"].result()
     return rates
@@ -102,7 +103,7 @@ def kafka_tool(*words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
 
 
-def kafka_producer(bootstrap: str, topic: str) -> float:
+def kafka_producer(bootstrap: str, topic: str, records: int) -> float:
     """Records a second, by its own word, from its first record on."""
     settings = {
         "bootstrap.servers": bootstrap,
@@ -112,34 +113,34 @@ def kafka_producer(bootstrap: str, topic: str) -> float:
         "buffer.memory": BUFFER_BYTES,
     }
     properties = [f"{key}={value}" for key, value in settings.items()]
-    counts = ["--num-records", str(RECORDS), "--record-size", str(SIZE_BYTES), "--throughput", "-1"]
+    counts = ["--num-records", str(records), "--record-size", str(SIZE_BYTES), "--throughput", "-1"]
     said = kafka_tool("org.apache.kafka.tools.ProducerPerformance", "--topic", topic, *counts, "--producer-props", *properties)
     return float(said.strip().splitlines()[-1].split(" records/sec")[0].split()[-1])
 
 
-def kafka_consumer(bootstrap: str, topic: str) -> float:
+def kafka_consumer(bootstrap: str, topic: str, records: int) -> float:
     """Records a second, by its own word, without the time that it takes to join its group."""
-    words = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(RECORDS), "--timeout", "20000"]
+    words = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records), "--timeout", "20000"]
     said = kafka_tool("org.apache.kafka.tools.ConsumerPerformance", *words)
     names, values = (line.split(", ") for line in said.strip().splitlines()[-2:])
     return float(dict(zip(names, values, strict=True))["fetch.nMsg.sec"])
 
 
-def our_producer(folder: Path, bootstrap: str, topic: str, *, ledger: bool) -> float:
+def our_producer(folder: Path, bootstrap: str, topic: str, records: int, *, ledger: bool) -> float:
     """Records a second, from when the load begins until the last one is acknowledged."""
     client = {"bootstrap.servers": bootstrap, "acks": "all", "batch.size": BATCH_BYTES, "linger.ms": LINGER_MS}
     buffer = {"queue.buffering.max.messages": BUFFER_BYTES // SIZE_BYTES, "queue.buffering.max.kbytes": BUFFER_BYTES >> 10}
-    agent = begun(folder, "producer", {**ORDER, "topics": [topic], "ledger": ledger, "client": {**client, **buffer}})
+    agent = begun(folder, "producer", {**ORDER, "count": records, "topics": [topic], "ledger": ledger, "client": {**client, **buffer}})
     start_ns = now_ns()
     write_whole(folder / "gates" / "load", json.dumps({"start_ns": start_ns}))
     wait_until(lambda: bool(gauge(folder).get("done")), limit_s=LIMIT_S, step_s=0.005)
     taken_s = (now_ns() - start_ns) / 1e9
     agent.wait()
-    assert gauge(folder)["acked"] == RECORDS, gauge(folder)
-    return RECORDS / taken_s
+    assert gauge(folder)["acked"] == records, gauge(folder)
+    return records / taken_s
 
 
-def our_consumer(folder: Path, bootstrap: str, topic: str) -> float:
+def our_consumer(folder: Path, bootstrap: str, topic: str, records: int) -> float:
     """Records a second between the first and the last gauge that shows some."""
     client = {"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest"}
     consumers = [{"name": "agent", "group": topic, "host": "", "client": {"group.id": topic}}]
@@ -147,7 +148,7 @@ def our_consumer(folder: Path, bootstrap: str, topic: str) -> float:
     agent = begun(folder, "consumer", order)
     seen: dict[int, float] = {}
     end = time.monotonic() + LIMIT_S
-    while RECORDS not in seen and time.monotonic() < end:
+    while records not in seen and time.monotonic() < end:
         seen.setdefault(gauge(folder).get("seen", 0), time.monotonic())
         time.sleep(0.005)
     agent.terminate()
@@ -174,4 +175,10 @@ def gauge(folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    words = parser(__doc__, quick="one round of 20,000 records")
+    words.add_argument("rounds", nargs="?", type=int)
+    asked = words.parse_args()
+    if asked.quick:
+        main(asked.rounds or 1, FEW_RECORDS, warm_up=0)
+    else:
+        main(asked.rounds or 3, RECORDS)

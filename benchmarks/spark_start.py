@@ -1,11 +1,12 @@
 """How soon a Spark cluster with two workers ends its first batch, against the same programs started one after the other as they come.
 
-    scripts/bench spark_start [ROUNDS]
+    scripts/bench spark_start [--quick] [ROUNDS]
 
 Each round: master, two workers and a streaming job under streambed on an emulated network; then the same by Spark's own launcher
 (bin/spark-class, bin/spark-submit by way of PySpark) on the loopback interface, each part once the one before it answers, without class
 archives. The job reads Spark's own rate source, so that no Kafka is in it. Both get two executors of one core and 512 MiB.
 The last line is one JSON object of medians, in seconds: `ready_s` is the whole, `cluster_s` the part until every worker is registered.
+`--quick`: one round with a shorter load.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from _arguments import parser
+
 from streambed import Run, artifacts
 
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 180
+LOAD_S, SHORT_LOAD_S = 15, 8
 MASTER, PAGE, WORKERS = 17077, 18080, (17078, 17079)
 JOB = """
 import sys
@@ -49,7 +53,6 @@ rows.writeStream.option("checkpointLocation", checkpoint).foreachBatch(take).sta
 EXPERIMENT = """
 version: 1
 name: spark-start
-duration: 15s
 topology:
   switches: [core]
   links: [{ends: [m, core]}, {ends: [w1, core], delay: 1ms}, {ends: [w2, core], delay: 1ms}, {ends: [engine, core]}]
@@ -59,9 +62,9 @@ components:
 """
 
 
-def under_streambed(folder: Path) -> dict[str, float]:
+def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
     """One run: when its first batch was through, and when the cluster was there."""
-    (folder / "experiment.yaml").write_text(EXPERIMENT)
+    (folder / "experiment.yaml").write_text(f"{EXPERIMENT}duration: {load_s}s\n")
     command = [sys.executable, "-m", "streambed.cli", "run", "experiment.yaml", "--json", "--no-report"]
     began, began_ns = time.time(), time.monotonic_ns()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=True)
@@ -123,7 +126,7 @@ def await_(done: Callable[[], bool], log: Path) -> None:
         time.sleep(0.05)
 
 
-def main(rounds: int) -> None:
+def main(rounds: int, load_s: int) -> None:
     """Alternate, so that what else the machine does falls on both."""
     signal.signal(signal.SIGTERM, lambda *told: sys.exit("told to end"))  # So that what was started ends too.
     for note in artifacts.fetch(["spark_job"], lambda step: None):  # Set-up makes the class archive, once; it is not measured.
@@ -133,11 +136,14 @@ def main(rounds: int) -> None:
         with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
             for folder in (ours, theirs):
                 (Path(folder) / "job.py").write_text(JOB)
-            measured.append({**under_streambed(Path(ours)), **stock(Path(theirs))})
+            measured.append({**under_streambed(Path(ours), load_s), **stock(Path(theirs))})
         print(f"round {number + 1}: {measured[-1]}", file=sys.stderr)
     medians = {key: round(statistics.median(each[key] for each in measured), 3) for key in measured[0]}
     print(json.dumps({"bench": "spark_start", "rounds": rounds, **medians, "ratio": round(medians["ready_s"] / medians["stock_s"], 3)}))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    words = parser(__doc__, quick="one round with a shorter load")
+    words.add_argument("rounds", nargs="?", type=int)
+    asked = words.parse_args()
+    main(asked.rounds or (1 if asked.quick else 3), SHORT_LOAD_S if asked.quick else LOAD_S)

@@ -1,11 +1,12 @@
 """How soon the first record is through a Spark job, against the same programs started one after the other as they come.
 
-    scripts/bench start [ROUNDS]
+    scripts/bench start [--quick] [ROUNDS]
 
 Each round runs the word-count star (one broker, one job, 500 records/s, linger 5 ms) under streambed, then Kafka and then the same job
 with stock flags on the loopback interface. Both are told local[2] and two shuffle partitions. What differs is how they are started, and
 what streambed sets by default: the light compiler, class archives, an event log, no web page of Spark's.
 Formatting Kafka's disk is not counted for either. The last line is one JSON object of medians.
+`--quick`: one round with a shorter load.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from _arguments import parser
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -31,12 +33,11 @@ from streambed import Run, artifacts
 
 ROOT = Path(__file__).parents[1]
 JOBS = ROOT / "examples" / "word_count"
-LOAD_S = 20
+LOAD_S, SHORT_LOAD_S = 20, 8
 LIMIT_S = 180
 EXPERIMENT = f"""
 version: 1
 name: start
-duration: {LOAD_S}s
 topology:
   switches: [core]
   links:
@@ -66,9 +67,9 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def under_streambed(folder: Path) -> dict[str, float]:
+def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
     """One run: when the first output was seen, and what streambed itself used while the load lasted."""
-    (folder / "start.yaml").write_text(EXPERIMENT)
+    (folder / "start.yaml").write_text(f"{EXPERIMENT}duration: {load_s}s\n")
     command = [str(ROOT / ".venv" / "bin" / "streambed"), "run", "start.yaml", "--json", "--no-report"]
     began_ns = time.monotonic_ns()
     launcher = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
@@ -83,7 +84,7 @@ def under_streambed(folder: Path) -> dict[str, float]:
     load_ns = run.history().load_ns
     assert load_ns
     seen = run.ledger().seen.filter(pl.col("topic") == "frequencies")["seen"].min()
-    own = own_cpu_share(run.samples(), used, load_ns, load_ns + LOAD_S * 10**9)
+    own = own_cpu_share(run.samples(), used, load_ns, load_ns + load_s * 10**9)
     return {"ready_s": (int(seen) - began_ns) / 1e9, "load_s": (load_ns - began_ns) / 1e9, **own}
 
 
@@ -193,16 +194,19 @@ def await_output(folder: Path) -> None:
     raise SystemExit(f"no output within {LIMIT_S} s:\n{(folder / 'spark.log').read_text()[-3000:]}")
 
 
-def main(rounds: int) -> None:
+def main(rounds: int, load_s: int) -> None:
     """Alternate, so that what else the machine does falls on both."""
     measured: list[dict[str, Any]] = []
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
-            measured.append({**under_streambed(Path(ours)), "stock_s": stock(Path(theirs))})
+            measured.append({**under_streambed(Path(ours), load_s), "stock_s": stock(Path(theirs))})
         print(f"round {number + 1}: {measured[-1]}", file=sys.stderr)
     medians = {key: round(statistics.median(each[key] for each in measured), 3) for key in measured[0]}
     print(json.dumps({"bench": "start", "rounds": rounds, **medians, "ratio": round(medians["ready_s"] / medians["stock_s"], 3)}))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    words = parser(__doc__, quick="one round with a shorter load")
+    words.add_argument("rounds", nargs="?", type=int)
+    asked = words.parse_args()
+    main(asked.rounds or (1 if asked.quick else 3), SHORT_LOAD_S if asked.quick else LOAD_S)

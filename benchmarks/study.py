@@ -1,9 +1,10 @@
 """What a trial of a study costs beside its load, against the fixed sleeps of the ancestor.
 
-    scripts/bench study [TRIALS]
+    scripts/bench study [--quick] [TRIALS]
 
 Runs trials of the delay sweep as a user would (`streambed study`); everything but the load counts: start, readiness, drain, stop,
 judging, results. The ancestor sleeps 65 s in each run before its load starts, whatever the machine. The last line is one JSON object.
+`--quick`: one trial with a load of three seconds.
 """
 
 from __future__ import annotations
@@ -15,27 +16,33 @@ import tempfile
 import time
 from pathlib import Path
 
+from _arguments import parser
+
 from streambed.experiment import reading
 
 ROOT = Path(__file__).parents[1]
 SWEEP = ROOT / "studies" / "delay_sweep"
 ANCESTOR_SLEEPS_S = 65.0
+SHORT_LOAD_S = 3.0
 
 
-def main(trials: int) -> None:
+def main(trials: int, *, quick: bool) -> None:
     """One study of so many trials."""
-    load_s = reading.read(SWEEP / "experiment.yaml").experiment.duration.s
+    load_s = SHORT_LOAD_S if quick else reading.read(SWEEP / "experiment.yaml").experiment.duration.s
+    changes = f"{{duration: {load_s:g}s, components.second.after: 1s}}" if quick else "{}"
     delays = ", ".join(f"{10 + 10 * number}ms" for number in range(trials))
     study = f"""
 version: 1
 name: bench-study
 experiment: {SWEEP}/experiment.yaml
+set: {changes}
 vary: {{topology.links.1.delay: [{delays}]}}
 measures: {{end_to_end: {{latency: reader, statistic: mean}}}}
 """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "study.yaml").write_text(study)
+        print(f"{trials} trials with a load of {load_s:g} s each", file=sys.stderr)
         began = time.monotonic()
         command = [str(ROOT / ".venv" / "bin" / "streambed"), "study", "study.yaml", "--into", "runs", "--json"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -48,4 +55,7 @@ measures: {{end_to_end: {{latency: reader, statistic: mean}}}}
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4)
+    words = parser(__doc__, quick="one trial with a short load")
+    words.add_argument("trials", nargs="?", type=int)
+    asked = words.parse_args()
+    main(asked.trials or (1 if asked.quick else 4), quick=asked.quick)

@@ -112,3 +112,14 @@ def test_a_project_that_does_not_use_it_loads_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def test_a_failure_without_checks_says_that_nothing_was_checked(pytester, project, monkeypatch):
+    install(monkeypatch)
+    (project / "small.yaml").write_text(SMALL)
+    (project / "test_small.py").write_text("def test_small(streambed):\n    assert not streambed('small.yaml')\n")
+
+    result = run_pytest(pytester)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["nothing was checked: the experiment declares no checks"])

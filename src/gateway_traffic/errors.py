@@ -1,7 +1,8 @@
 """What can go wrong.
 
 GatewayTrafficError
-├── UsageError      what was asked for cannot be: a wrong option, a file that is no trace
+├── UsageError      what was asked for cannot be: a wrong option, a file that is no trace, a store with other tables
+│   └── NoStoreError    no job has made the store; one may still do
 ├── RecordError     a record that is not as its format says; `flaw` is the short name under which it is counted
 └── ServiceError    the world failed: a port is taken, Kafka does not answer, topics are missing
 """
@@ -15,6 +16,10 @@ class GatewayTrafficError(Exception):
 
 class UsageError(GatewayTrafficError):
     """What was asked for cannot be."""
+
+
+class NoStoreError(UsageError):
+    """There is no such store, or its tables are not there: a job makes them."""
 
 
 class RecordError(GatewayTrafficError):

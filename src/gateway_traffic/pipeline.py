@@ -20,7 +20,7 @@ from pathlib import Path
 import polars as pl
 
 from gateway_traffic import auditing, traces
-from gateway_traffic.errors import GatewayTrafficError, ServiceError, UsageError
+from gateway_traffic.errors import NoStoreError, ServiceError, UsageError
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version, topic_of
 from gateway_traffic.stores.opening import open_store
@@ -28,6 +28,8 @@ from gateway_traffic.stores.opening import open_store
 COMMAND = (sys.executable, "-m", "gateway_traffic")
 STEP_S = 0.25
 STOP_S = 20.0
+BATCH_DONE = "batch "
+"""How the job's line for each batch that it has written begins."""
 Say = Callable[[str], None]
 
 
@@ -81,23 +83,46 @@ def carry_out(pipeline: Pipeline, say: Say) -> auditing.Audit:
         _until(lambda: client.ended, [server, job], within_s=len(trace) / pipeline.rate + pipeline.drain_s, what="the client to end")
         ledger = auditing.read_ledgers([pipeline.ledger])
         say(f"{ledger['acked'].count():,} acknowledged; waiting for the job to catch up")
-        return _audited(pipeline, trace, ledger, [server, job])
+        acked = ledger.filter(pl.col("acked").is_not_null()).unique(["gateway_id", "date"]).height
+        store = StoreWatch(pipeline.store, written=lambda: job.has_said(BATCH_DONE))
+        what = f"the store to hold {acked:,} records"
+        _until(lambda: store.holds(acked), [server, job], within_s=pipeline.drain_s, what=what, why=lambda: store.trouble)
+        return _audited(pipeline, trace, ledger)
 
 
-def _audited(pipeline: Pipeline, trace: pl.DataFrame, ledger: pl.DataFrame, living: Sequence[Piece]) -> auditing.Audit:
-    acked = ledger.filter(pl.col("acked").is_not_null()).unique(["gateway_id", "date"]).height
-    _until(lambda: _held(pipeline.store) >= acked, living, within_s=pipeline.drain_s, what=f"the store to hold {acked:,} records")
+def _audited(pipeline: Pipeline, trace: pl.DataFrame, ledger: pl.DataFrame) -> auditing.Audit:
     with closing(open_store(pipeline.store, read_only=True)) as store:
         return auditing.audit(trace, ledger, store, pipeline.version)
 
 
-def _held(address: str) -> int:
-    """How many records the store holds; none before the job has made it."""
-    try:
-        with closing(open_store(address, read_only=True)) as store:
-            return sum(day.records for day in store.days())
-    except GatewayTrafficError:
-        return 0
+class StoreWatch:
+    """Looks how many records a store holds, and remembers why there are too few.
+
+    A store that does not answer, or that the job has not made yet, may be there the next time. What no waiting heals is raised:
+    a wrong address, tables that are not a job's, and a store that is not there although the job has written a batch.
+    """
+
+    def __init__(self, address: str, *, written: Callable[[], bool]) -> None:
+        self._address = address
+        self._written = written
+        self.trouble = ""
+
+    def holds(self, records: int) -> bool:
+        """Whether it holds as many records at least."""
+        written = self._written()
+        try:
+            with closing(open_store(self._address, read_only=True)) as store:
+                held = sum(day.records for day in store.days())
+        except NoStoreError as error:
+            if written:
+                raise
+            self.trouble = str(error)
+            return False
+        except ServiceError as error:
+            self.trouble = str(error)
+            return False
+        self.trouble = f"it holds {held:,}"
+        return held >= records
 
 
 def _server(pipeline: Pipeline) -> list[str]:
@@ -140,9 +165,13 @@ class Piece:
             raise ServiceError(f"the {self.name} ended with status {status}. Its last lines (all in {self._log}):{last}")
         return status == 0
 
+    def has_said(self, begins: str) -> bool:
+        """Whether a line of its output begins so."""
+        return bool(self._lines(begins))
+
     def answer(self, begins: str, *, within_s: float) -> str:
         """The rest of the first line that begins so."""
-        _until(lambda: bool(self._lines(begins)), [self], within_s=within_s, what=f"the {self.name} to be ready")
+        _until(lambda: self.has_said(begins), [self], within_s=within_s, what=f"the {self.name} to be ready")
         return self._lines(begins)[0].removeprefix(begins).strip()
 
     def _lines(self, begins: str) -> list[str]:
@@ -166,12 +195,20 @@ def piece(name: str, folder: Path, words: Sequence[str]) -> Iterator[Piece]:
             process.wait()
 
 
-def _until(done: Callable[[], bool], living: Sequence[Piece], *, within_s: float, what: str) -> None:
-    """Wait for a condition while nobody may end who is needed."""
+def _until(
+    done: Callable[[], bool],
+    living: Sequence[Piece],
+    *,
+    within_s: float,
+    what: str,
+    why: Callable[[], str] = lambda: "",
+) -> None:
+    """Wait for a condition while nobody may end who is needed. `why` tells what is still wrong when the time is up."""
     end, pause = time.monotonic() + within_s, threading.Event()
     while not done():
         if gone := [each.name for each in living if each.ended]:
             raise ServiceError(f"the {gone[0]} ended too early, while waiting for {what}")
         if time.monotonic() > end:
-            raise ServiceError(f"waited {within_s:.0f} s for {what}")
+            cause = why()
+            raise ServiceError(f"waited {within_s:.0f} s for {what}" + (f": {cause}" if cause else ""))
         pause.wait(STEP_S)

@@ -5,7 +5,6 @@ Checks and reports read it; nothing here runs anything. All times are monotonic 
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import polars as pl
 import pyarrow as pa
 
-from streambed import record, tables
+from streambed import parquet_files, record, tables
 from streambed.record.event_log import read_events
-from streambed.record.events import Event, Phase
+from streambed.record.events import Event, Note, Phase, TableDamaged
+from streambed.status import state_of
 
 if TYPE_CHECKING:
     from streambed.kinds.components.component import Component
@@ -85,13 +85,16 @@ class Verdict:
         return self.answer == "fails"
 
 
-EXIT_STATUS: dict[Answer, int] = {"holds": 0, "fails": 1, "unknown": 2}
+EXIT_STATUS: dict[Answer | None, int] = {"holds": 0, "fails": 1, "unknown": 2, None: 0}
+"""The exit status for an answer; None if nothing was checked."""
+NOTHING_CHECKED = "nothing was checked: the experiment declares no checks"
+WORST_FIRST: tuple[Answer, ...] = ("fails", "unknown", "holds")
 
 
-def worst(verdicts: Iterable[Verdict]) -> Answer:
-    """The answer for all checks together: one that fails outweighs one that is unknown."""
+def worst(verdicts: Iterable[Verdict]) -> Answer | None:
+    """The answer for all checks together: one that fails outweighs one that is unknown. None without verdicts."""
     answers = {verdict.answer for verdict in verdicts}
-    return "fails" if "fails" in answers else "unknown" if "unknown" in answers else "holds"
+    return next((answer for answer in WORST_FIRST if answer in answers), None)
 
 
 def empty(schema: pa.Schema) -> pl.DataFrame:
@@ -125,19 +128,49 @@ def read_table(directory: Path, name: str) -> pl.DataFrame:
 def _table(folder: Path, name: str, schema: pa.Schema) -> pl.DataFrame:
     kept = folder / f"{name}.parquet"
     if kept.exists():
-        return pl.read_parquet(kept)
-    parts = [tables.read_table(path, schema) for path in sorted(folder.glob(f"{name}*.arrow"))]
-    return frame(pa.concat_tables([schema.empty_table(), *parts]))
+        return frame(parquet_files.read(kept, schema))
+    parts = _parts(folder, name, schema)
+    finished = state_of(folder.parent)[0] == "finished"
+    for path, part in parts.items():
+        # A run that did not finish says so itself, whatever its tables lack.
+        if finished and part.end.state == "corrupt":
+            raise tables.damaged(path, part.end.reason)
+    return frame(_joined(parts, schema))
 
 
-def keep_as_parquet(directory: Path) -> None:
-    """Turn the tables of a finished run into Parquet; the Arrow files they came from go."""
-    folder = directory / "history"
+def _parts(folder: Path, name: str, schema: pa.Schema) -> dict[Path, tables.TablePart]:
+    return {path: tables.read_part(path, schema) for path in sorted(folder.glob(f"{name}*.arrow"))}
+
+
+def _joined(parts: dict[Path, tables.TablePart], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables([schema.empty_table(), *(part.table for part in parts.values())])
+
+
+def keep_as_parquet(directory: Path) -> list[Event]:
+    """Turn the tables of a run that is over into Parquet; what should be recorded about it.
+
+    The Arrow files of a table go once its Parquet file is there. A table with a corrupt file keeps them all.
+    """
+    recorded: list[Event] = []
     for name, schema in TABLES.items():
-        parts = list(folder.glob(f"{name}*.arrow"))
-        if parts:
-            whole = io.BytesIO()
-            _table(folder, name, schema).write_parquet(whole)
-            record.write_whole(folder / f"{name}.parquet", whole.getvalue())
-            for path in parts:
-                path.unlink()
+        try:
+            recorded += _keep(directory / "history", name, schema)
+        except OSError as error:
+            says = f"the table {name} could not be kept as Parquet: {error}. Its Arrow files stay, and can be read as well"
+            recorded.append(Note(says=says))
+    return recorded
+
+
+def _keep(folder: Path, name: str, schema: pa.Schema) -> list[TableDamaged]:
+    parts = _parts(folder, name, schema)
+    corrupt = [
+        TableDamaged(file=f"{folder.name}/{path.name}", reason=part.end.reason)
+        for path, part in parts.items()
+        if part.end.state == "corrupt"
+    ]
+    if corrupt or not parts:
+        return corrupt
+    parquet_files.write(folder / f"{name}.parquet", _joined(parts, schema))
+    for path in parts:
+        path.unlink()
+    return []

@@ -45,7 +45,10 @@ class Bed:
             raise KeyboardInterrupt  # The launcher has used it up to stop the run in order; pytest should stop too.
         if run.state != "finished":
             self._refuse(f"the run {run.directory} is {run.state}: {run.reason}")
-        found = run.named_verdicts()
+        try:
+            found = run.named_verdicts()
+        except StreambedError as error:  # A table is damaged, so that nothing can be judged.
+            self._refuse(str(error))
         kinds = Counter(verdict.check for verdict in found.values())
         for name, verdict in found.items():
             short = verdict.check if kinds[verdict.check] == 1 else name
@@ -100,7 +103,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _told(run: Run) -> str:
     """The verdicts of a run and where its report is."""
+    from streambed.history import NOTHING_CHECKED
+
     verdicts = [f"{verdict.check} {verdict.answer.upper()}: {verdict.says}" for verdict in run.verdicts()]
+    if run.state == "finished" and not verdicts:
+        verdicts = [NOTHING_CHECKED]
     try:
         from streambed.reports import page
 

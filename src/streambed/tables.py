@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 
+from streambed.errors import FormatError
 from streambed.record import now_ns
 
 FLUSH_NS = 1_000_000_000
+MESSAGE_MARK = b"\xff\xff\xff\xff"
+"""Every message of an Arrow stream begins with it."""
+ALIGNMENT = 8
+"""Messages begin at multiples of so many bytes."""
+END_MARK = MESSAGE_MARK + bytes(4)
+"""What closing an Arrow stream writes."""
 
 SAMPLES = pa.schema({"time": pa.int64(), "metric": pa.string(), "of": pa.string(), "value": pa.float64()})
 SENT = pa.schema(
@@ -100,15 +108,124 @@ def column(words: Sequence[str]) -> pa.Array:
     return pa.array(words, pa.string())
 
 
-def batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The whole batches of an Arrow stream; a file that was cut off in the middle ends with its last whole one."""
-    with path.open("rb") as file:
-        try:
-            yield from pa.ipc.open_stream(file)
-        except (pa.ArrowInvalid, OSError):
-            return
+@dataclass(frozen=True, kw_only=True)
+class TableEnd:
+    """How the Arrow file of a table ends.
+
+    complete  its writer closed it
+    cut_off   the last bytes are missing: its writer still writes, or was killed; every whole batch can be read
+    corrupt   bytes before the end are wrong, or cannot be read: batches are missing that were once written
+    """
+
+    state: Literal["complete", "cut_off", "corrupt"]
+    reason: str = ""
+    """What is wrong with it, if it is corrupt."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePart:
+    """What one Arrow file holds: its whole batches as one table, and how it ends."""
+
+    table: pa.Table
+    end: TableEnd
+
+
+def read_part(path: Path, schema: pa.Schema) -> TablePart:
+    """All that can be read of one Arrow file, up to the first batch that is not whole."""
+    batches: list[pa.RecordBatch] = []
+    end = _read_batches(path, schema, batches)
+    return TablePart(table=pa.Table.from_batches(batches, schema=schema), end=end)
 
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    """All that was flushed into one Arrow file."""
-    return pa.Table.from_batches(list(batches(path)), schema=schema)
+    """All that was flushed into one Arrow file; FormatError if it is corrupt."""
+    part = read_part(path, schema)
+    if part.end.state == "corrupt":
+        raise damaged(path, part.end.reason)
+    return part.table
+
+
+def damaged(path: Path, reason: str) -> FormatError:
+    """The error for a table that does not hold all that was once written into it."""
+    return FormatError(
+        f"{path} is damaged: {reason}. What it still holds may look like loss, so it is not used. "
+        "Restore the file from a copy of the run, or run the experiment again"
+    )
+
+
+def _read_batches(path: Path, schema: pa.Schema, batches: list[pa.RecordBatch]) -> TableEnd:
+    """Append the whole batches to a list; how the file ends."""
+    with pa.OSFile(str(path)) as file:
+        size, start = file.size(), 0
+        try:
+            for place, message in enumerate(pa.ipc.MessageReader.open_stream(file)):
+                _take(message, place, schema, batches)
+                start = file.tell()
+        except (pa.ArrowException, OSError) as error:
+            return _failure(error, start, _rest(file, start, size))
+        return _end_of(start, _rest(file, start, size))
+
+
+def _rest(file: pa.NativeFile, start: int, size: int) -> bytes:
+    """What follows the last whole batch. What a writer has added meanwhile is left out: it would look like something wrong."""
+    seen = max(size, file.tell())
+    file.seek(start)
+    rest: bytes = file.read(seen - start)
+    return rest
+
+
+def _take(message: Any, place: int, schema: pa.Schema, batches: list[pa.RecordBatch]) -> None:
+    """The first message is the schema, each of the others a batch."""
+    if place == 0:
+        if not pa.ipc.read_schema(message).equals(schema):
+            raise pa.ArrowInvalid("its columns are those of another table")
+        return
+    batch = pa.ipc.read_record_batch(message, schema)
+    batch.validate(full=True)
+    batches.append(batch)
+
+
+def _end_of(start: int, rest: bytes) -> TableEnd:
+    """A stream that was closed ends with a mark, and nothing follows."""
+    if not rest:
+        return TableEnd(state="cut_off")
+    if rest == END_MARK:
+        return TableEnd(state="complete")
+    return TableEnd(state="corrupt", reason=f"{len(rest)} bytes from byte {start} on are no batch")
+
+
+def _failure(error: Exception, start: int, rest: bytes) -> TableEnd:
+    """Half a batch is all that a writer which was killed leaves; if more follows, the bytes in between are wrong."""
+    disk_failed = isinstance(error, OSError) and error.errno
+    if not disk_failed and _is_half_a_message(rest):
+        return TableEnd(state="cut_off")
+    return TableEnd(state="corrupt", reason=f"the batch at byte {start} cannot be read ({error})")
+
+
+def _is_half_a_message(rest: bytes) -> bool:
+    """Whether these bytes are the beginning of one message and nothing more."""
+    if not MESSAGE_MARK.startswith(rest[: len(MESSAGE_MARK)]):
+        return False
+    if len(rest) % ALIGNMENT == 0 and rest.endswith(END_MARK):
+        return False  # Its writer closed the stream: nothing was cut off.
+    return not any(_is_whole_message(rest, place) for place in _marked_places(rest))
+
+
+def _marked_places(rest: bytes) -> Iterator[int]:
+    """Where a message may begin. Content may look like the mark, too."""
+    place = rest.find(MESSAGE_MARK)
+    while place >= 0:
+        if place % ALIGNMENT == 0:
+            yield place
+        place = rest.find(MESSAGE_MARK, place + 1)
+
+
+def _is_whole_message(rest: bytes, place: int) -> bool:
+    length = int.from_bytes(rest[place + 4 : place + 8], "little", signed=True)
+    if length <= 0 or place + 8 + length > len(rest):
+        return False
+    try:
+        pa.ipc.read_message(pa.BufferReader(memoryview(rest)[place:]))
+    except (pa.ArrowException, OSError, EOFError):
+        return False
+    return True

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lone_cassandra import lone_cassandra
 
-from gateway_traffic.errors import GatewayTrafficError, ServiceError, UsageError
+from gateway_traffic.errors import GatewayTrafficError, NoStoreError, ServiceError, UsageError
 from gateway_traffic.stores.opening import open_store
 from gateway_traffic.stores.store import NO_BATCH, Anomaly, Part, TrafficStore
 
@@ -132,3 +132,24 @@ def test_a_store_that_cannot_be_is_refused(tmp_path: Path, address, read_only, s
 def test_an_address_is_wrong_usage():
     with pytest.raises(UsageError):
         open_store("redis://here")
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore")
+def test_a_reader_of_cassandra_hears_what_is_missing(cassandra):
+    keyspace = f"test_{uuid.uuid4().hex[:8]}"
+    address = f"cassandra://{cassandra}/{keyspace}"
+    with pytest.raises(NoStoreError, match=f"there is no keyspace {keyspace}"):
+        open_store(address, read_only=True)
+
+    store = open_store(address)
+    store._session.execute("drop table days")
+    with pytest.raises(NoStoreError, match="there is no table days"):
+        open_store(address, read_only=True)
+
+    store._session.execute("create table days (era int, day int, primary key (era, day))")
+    store.close()
+    reader = open_store(address, read_only=True)
+    with pytest.raises(UsageError, match=r"cannot be used: .*Undefined column name tx"):
+        reader.days()
+    reader.close()

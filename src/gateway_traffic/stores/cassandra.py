@@ -22,13 +22,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any
 
-from cassandra import DriverException, RequestExecutionException
+from cassandra import DriverException, InvalidRequest, RequestExecutionException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from cassandra.query import BatchStatement, BatchType, tuple_factory
 
-from gateway_traffic.errors import ServiceError
+from gateway_traffic.errors import NoStoreError, ServiceError, UsageError
 from gateway_traffic.stores.store import NO_BATCH, Anomaly, DayTotal, Mean, Part, Top, Total, top_of
 
 REQUEST_S = 10.0
@@ -46,6 +46,7 @@ TABLES = (
     f"create table if not exists days (era int, day int, {SUMS}, primary key (era, day))",
     "create table if not exists batches (query text primary key, number int)",
 )
+TABLE_NAMES = ("traffic_by_day", "traffic_by_gateway", "top_by_day", "mean_by_day", "anomalies_by_day", "days", "batches")
 ERA = 0
 """The days are few: they share one partition."""
 DAYS_REMEMBERED = 8
@@ -57,6 +58,7 @@ class CassandraStore:
 
     def __init__(self, hosts: Sequence[str], port: int, keyspace: str, *, replicas: int = 1, read_only: bool = False) -> None:
         profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=REQUEST_S, row_factory=tuple_factory)
+        self._read_only = read_only
         self._place = f"cassandra://{','.join(hosts)}:{port}/{keyspace}"
         with self._said():  # A name that nobody knows is refused here already.
             self._cluster = Cluster(
@@ -129,13 +131,23 @@ class CassandraStore:
 
     def _open(self, keyspace: str, replicas: int, read_only: bool) -> Session:
         session = self._cluster.connect()
-        if not read_only:
+        if read_only:
+            self._demand_tables(keyspace)
+        else:
             strategy = f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
             session.execute(f'create keyspace if not exists "{keyspace}" with replication = {strategy}')
         session.set_keyspace(keyspace)
         for text in () if read_only else TABLES:
             session.execute(text)
         return session
+
+    def _demand_tables(self, keyspace: str) -> None:
+        """What the cluster told when we connected: who opens the store again hears what was made since."""
+        known = self._cluster.metadata.keyspaces.get(keyspace)
+        if known is None:
+            raise NoStoreError(f"there is no keyspace {keyspace} in the store {self._place}: a job makes it")
+        if lacking := [table for table in TABLE_NAMES if table not in known.tables]:
+            raise NoStoreError(f"there is no table {lacking[0]} in the store {self._place}: a job makes it")
 
     def _write_partitions(self, text: str, rows: list[Any], key: Callable[[Any], Any]) -> None:
         with self._said():
@@ -186,6 +198,10 @@ class CassandraStore:
     def _said(self) -> Iterator[None]:
         try:
             yield
+        except InvalidRequest as error:
+            # Who reads made none of the tables: they are somebody else's, and no waiting heals that.
+            kind = UsageError if self._read_only else ServiceError
+            raise kind(f"the store {self._place} cannot be used: {error}") from error
         except (NoHostAvailable, RequestExecutionException, DriverException) as error:
             raise ServiceError(f"the store {self._place} cannot be used: {error}") from error
 

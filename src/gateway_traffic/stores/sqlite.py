@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway_traffic.errors import ServiceError, UsageError
+from gateway_traffic.errors import NoStoreError, ServiceError, UsageError
 from gateway_traffic.stores.store import NO_BATCH, TOP, Anomaly, DayTotal, Mean, Part, Top, Total
 
 WAIT_S = 10.0
@@ -28,6 +28,7 @@ create table if not exists anomalies (
 create table if not exists batches (query text primary key, batch integer not null) without rowid;
 """
 SUMS = "sum(tx) as tx, sum(rx) as rx, sum(records) as records"
+COLUMNS = {"day", "gateway_id", "part", "tx", "rx", "records"}
 UPSERT = "insert or replace into traffic (gateway_id, day, part, tx, rx, records) values (?, ?, ?, ?, ?, ?)"
 
 UPSERT_ANOMALY = "insert or replace into anomalies (gateway_id, day, part, score) values (?, ?, ?, ?)"
@@ -38,16 +39,22 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         if read_only and not path.exists():
-            raise UsageError(f"there is no store {path}: a job makes it")
+            raise NoStoreError(f"there is no store {path}: a job makes it")
         self._path = path
         with self._said():
             address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
             # Spark calls from threads of its own, one after the other.
             self._connection = sqlite3.connect(address, uri=True, timeout=WAIT_S, check_same_thread=False)
             self._connection.isolation_level = None  # Transactions begin where the code says so.
-            if not read_only:
-                self._connection.execute("pragma journal_mode=wal")
-                self._connection.executescript(TABLES)
+        try:
+            with self._said():
+                if read_only:
+                    self._demand_tables()
+                else:
+                    self._make_tables()
+        except BaseException:
+            self._connection.close()
+            raise
 
     def last_batch(self, query: str) -> int:
         """The number of the last batch that is there."""
@@ -104,6 +111,18 @@ class SqliteStore:
         """Close the file."""
         self._connection.close()
 
+    def _make_tables(self) -> None:
+        self._connection.execute("pragma journal_mode=wal")
+        self._connection.executescript(TABLES)
+
+    def _demand_tables(self) -> None:
+        """A file may be there before its tables are; a file of somebody else has others."""
+        columns = {name for _, name, *_ in self._connection.execute("pragma table_info(traffic)")}
+        if not columns:
+            raise NoStoreError(f"there are no tables in the store {self._path}: a job makes them")
+        if lacking := COLUMNS - columns:
+            raise UsageError(f"the store {self._path} is not one of a job: its table traffic has no column {min(lacking)}")
+
     def _ask(self, text: str, *values: str | int) -> list[Any]:
         with self._said():
             return self._connection.execute(text, values).fetchall()
@@ -123,4 +142,6 @@ class SqliteStore:
         try:
             yield
         except sqlite3.Error as error:
-            raise ServiceError(f"the store {self._path} cannot be used: {error}") from error
+            wrong_file = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB
+            kind = UsageError if wrong_file else ServiceError
+            raise kind(f"the store {self._path} cannot be used: {error}") from error

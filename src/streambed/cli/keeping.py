@@ -31,7 +31,7 @@ def list_runs(into: IntoOption = RUNS) -> None:
     """List the runs that are kept, oldest first."""
     found = runs.every(into)
     for kept in found:
-        answer = worst(kept.verdicts()) if kept.verdicts() else ""
+        answer = worst(kept.verdicts()) or ""
         out.print(
             f"{kept.name}/{kept.directory.name}  {kept.state:<11} {answer:<8} {escape(kept.reason.splitlines()[0] if kept.reason else '')}"
         )

@@ -45,7 +45,7 @@ def run(
 ) -> None:
     """Run an experiment, judge it, and write its report.
 
-    Exit status: 0 every check holds, 1 one fails, 2 one is unknown, 3 the run could not be made, 64 wrong usage.
+    Exit status: 0 every check holds or none is declared, 1 one fails, 2 one is unknown, 3 the run could not be made, 64 wrong usage.
     """
     declared = reading.read(file, changes, seed)
     experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from streambed.history import EXIT_STATUS, Verdict, worst
+from streambed.history import EXIT_STATUS, NOTHING_CHECKED, Verdict, worst
 from streambed.runs import Run
 
 out = Console(highlight=False, soft_wrap=True)
@@ -46,6 +46,8 @@ def show_end(done: Run, verdicts: list[Verdict], page: Path | None) -> None:
     for verdict in verdicts:
         out.print(f"{verdict.check:<10} [{COLOURS[verdict.answer]}]{verdict.answer.upper():<7}[/] {escape(verdict.says)}")
     if done.state == "finished":
+        if not verdicts:
+            out.print(NOTHING_CHECKED)
         found = done.fidelity()
         said = "[green]BELIEVED[/]" if found.believable else "[yellow]DOUBTFUL[/]"
         out.print(f"{'fidelity':<9} {said} {escape(found.says)}")

@@ -17,7 +17,7 @@ from streambed import comparison, runs
 from streambed.cli.screen import COLOURS, IntoOption, err, out, short
 from streambed.comparison import Compared, shown
 from streambed.experiment import study_file
-from streambed.history import EXIT_STATUS, worst
+from streambed.history import EXIT_STATUS, NOTHING_CHECKED, worst
 from streambed.runner import study as trials
 from streambed.runner.study import OnProgress, Progress
 from streambed.runs import RUNS, Run
@@ -123,9 +123,10 @@ def _show(result: StudyResult, page: Path | None, file: Path) -> None:
         interval = "" if row["low"] is None else f"{shown(row['low'], row['unit'])} to {shown(row['high'], row['unit'])}"
         table.append((*(row[key] or "" for key in keys), row["measure"], mean, interval, f"{row['n']} of {row['trials']}"))
     _print_aligned((*keys, "measure", "mean", "95 % interval", "trials"), table, texts=len(keys) + 1)
-    verdicts = result.verdicts()
-    if verdicts:
-        answer = worst(verdicts)
+    answer = worst(result.verdicts())
+    if result.finished and answer is None:
+        out.print(NOTHING_CHECKED)
+    elif answer:
         out.print(f"checks of {len(result.finished)} trials: [{COLOURS[answer]}]{answer.upper()}[/]")
     if result.interrupted:
         err.print(f"interrupted after {len(result.finished)} of {len(result.declared.trials)} trials. Go on with: streambed study {file}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streambed.record import EVENTS, codec, now_ns
+from streambed.record import EVENTS, codec, now_ns, write_whole
 from streambed.record.events import EVENTS as KINDS
 from streambed.record.events import Event, OtherEvent, event_name
 from streambed.record.old_form import in_new_form
@@ -29,6 +29,14 @@ class EventLog:
     def close(self) -> None:
         """No more events."""
         self._file.close()
+
+
+def append_event(directory: Path, event: Event) -> None:
+    """Record an event of a run that is over. It takes the place of half a line, which a killed run may have left."""
+    path = directory / "history" / EVENTS
+    before = path.read_bytes() if path.exists() else b""
+    whole_lines = before[: before.rfind(b"\n") + 1]
+    write_whole(path, whole_lines + line_of(replace(event, time=now_ns())))
 
 
 def line_of(event: Event) -> bytes:

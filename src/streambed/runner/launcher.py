@@ -24,6 +24,7 @@ from streambed.net import machine
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
 from streambed.record import FOLDERS, wait_until
+from streambed.record.event_log import append_event
 from streambed.runner import caps, hierarchies
 from streambed.runner.exposure import listening
 from streambed.runs import RUNS, Run
@@ -83,9 +84,15 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
             _end(box, directory)
             on_look(run)
     if run.state != "running":
-        with contextlib.suppress(OSError):  # A full disk: the Arrow files stay and are just as readable.
-            history.keep_as_parquet(directory)
+        _keep_tables(directory)
     return run
+
+
+def _keep_tables(directory: Path) -> None:
+    recorded = history.keep_as_parquet(directory)
+    with contextlib.suppress(OSError):  # A full disk, on which nothing can be recorded: the state of the run tells it.
+        for event in recorded:
+            append_event(directory, event)
 
 
 def _make_folder(directory: Path) -> None:
