@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from confluent_kafka import TopicPartition
+
 from streambed.agents.agent import Agent
-from streambed.agents.consumer import Reading, report
+from streambed.agents.consumer import Reading, finish, report
 from streambed.record import read_json
 
 
@@ -33,13 +35,26 @@ class Record:
     def timestamp(self) -> tuple[int, int]:
         return 1, 1_000
 
+    def headers(self) -> None:
+        return None
+
+    def key(self) -> None:
+        return None
+
+    def value(self) -> bytes:
+        return b"line"
+
+    def leader_epoch(self) -> int:
+        return 4
+
 
 class Client:
     """Gives these records, and remembers how long it was told to wait for each lot."""
 
-    def __init__(self, *offsets: int) -> None:
+    def __init__(self, *offsets: int, calls: list[Any] | None = None) -> None:
         self.records = [Record(offset) for offset in offsets]
         self.waits: list[float] = []
+        self.calls: list[Any] = [] if calls is None else calls
 
     def poll(self, wait_s: float) -> Record | None:
         self.waits.append(wait_s)
@@ -56,6 +71,33 @@ class Client:
     def position(self, parts: list[Any]) -> list[Any]:
         return parts
 
+    def store_offsets(self, offsets: list[TopicPartition]) -> None:
+        self.calls.append(("store", [(part.partition, part.offset, part.leader_epoch) for part in offsets]))
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
+        self.calls.append(("commit", [(part.partition, part.offset) for part in offsets]))
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+class Ledger:
+    """A table that remembers when it was flushed."""
+
+    def __init__(self, name: str, calls: list[Any]) -> None:
+        self.name = name
+        self.calls = calls
+        self.rows: list[tuple[Any, ...]] = []
+
+    def append(self, *row: Any) -> None:
+        self.rows.append(row)
+
+    def flush(self) -> None:
+        self.calls.append(f"flush {self.name}")
+
+    def close(self) -> None:
+        self.calls.append(f"close {self.name}")
+
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
@@ -65,8 +107,9 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
     return Agent()
 
 
-def reading(agent: Agent, client: Client) -> Reading:
-    order = {"consumer": "reader", "group": "reader", "topics": ["lines"], "keep": False, "ledger": False, "client": {"group.id": "reader"}}
+def reading(agent: Agent, client: Client, **settings: str) -> Reading:
+    client_settings = {"group.id": "reader", **settings}
+    order = {"consumer": "reader", "group": "reader", "topics": ["lines"], "keep": False, "ledger": False, "client": client_settings}
     found = Reading(agent, order)
     found.client.close()
     found.client, found.ready = client, True  # type: ignore[assignment]
@@ -94,3 +137,56 @@ def test_the_gauge_of_many_tells_of_the_slowest(agent: Agent, tmp_path: Path) ->
     gauge = read_json(tmp_path / "gauges" / "reader.json")
     assert gauge["positions"] == {"lines": {"0": 3}}
     assert (gauge["seen"], gauge["lag"], gauge["ready"]) == (3, 7 + 2, True)
+
+
+def noting(agent: Agent, *offsets: int, **settings: str) -> tuple[Reading, list[Any]]:
+    """A consumer with both tables, and all that it asks of them and of its client."""
+    calls: list[Any] = []
+    one = reading(agent, Client(*offsets, calls=calls), **settings)
+    one.table, one.kept = Ledger("seen", calls), Ledger("kept", calls)  # type: ignore[assignment]
+    return one, calls
+
+
+def test_offsets_are_stored_once_their_rows_are_flushed(agent: Agent) -> None:
+    one, calls = noting(agent, 3, 4)
+    one.take(0)
+    assert calls == [], "nothing may be committed that is not in the ledger"
+
+    one.flush()
+    one.flush()
+
+    flushed = ["flush seen", "flush kept"]
+    assert calls == [*flushed, ("store", [(0, 5, 4)]), *flushed]
+
+
+def test_a_partition_that_is_revoked_is_flushed_and_stored_first(agent: Agent) -> None:
+    one, calls = noting(agent, 3)
+    one.take(0)
+
+    one.revoked(one.client, [TopicPartition("lines", 0)])
+
+    assert calls == ["flush seen", "flush kept", ("store", [(0, 4, 4)])]
+    assert one.next == {}
+
+
+def test_a_consumer_that_leaves_flushes_stores_and_then_closes(agent: Agent) -> None:
+    one, calls = noting(agent, 3)
+    one.take(0)
+
+    finish(agent, [one])
+
+    assert calls == ["flush seen", "flush kept", ("store", [(0, 4, 4)]), "close seen", "close kept", "close"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "flush_ms"),
+    [
+        ({}, 1000),
+        ({"auto.commit.interval.ms": "200"}, 200),
+        ({"auto.commit.interval.ms": "60000"}, 1000),
+        ({"auto.commit.interval.ms": "0"}, 1000),
+        ({"auto.commit.interval.ms": "200", "enable.auto.commit": "false"}, 1000),
+    ],
+)
+def test_rows_are_flushed_as_often_as_offsets_are_committed(agent: Agent, settings: dict[str, str], flush_ms: int) -> None:
+    assert reading(agent, Client(), **settings).flush_ns == flush_ms * 1_000_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
@@ -17,13 +17,15 @@ from streambed.agents import host_network
 from streambed.agents.agent import Agent
 from streambed.agents.sender import IDENTITY
 from streambed.record import now_ns
-from streambed.tables import KEPT, SEEN, Table
+from streambed.tables import FLUSH_NS, KEPT, SEEN, Table
 
 ASK_S = 10
 BATCH = 10_000
 POLL_S = 0.1
 POLL_S_OF_MANY = 0.005
 """Of many clients only one can be waited for: what came for the others is looked for so often."""
+NEVER_STORED = {"enable.auto.offset.store": False}
+"""An offset may be committed once it is stored: that must not happen before its row is flushed."""
 
 
 def identity(message: Message) -> tuple[str | None, int | None]:
@@ -43,6 +45,20 @@ def where(message: Message) -> tuple[str, int, int]:
     return topic, partition, offset
 
 
+def flush_ns_of(client: Mapping[str, str]) -> int:
+    """How often rows must be flushed, so that commits are not older than the client's settings ask for."""
+    interval_ms = int(client.get("auto.commit.interval.ms", 0))
+    commits = client.get("enable.auto.commit", "true") not in ("false", "f", "0") and interval_ms > 0
+    return min(FLUSH_NS, interval_ms * 1_000_000) if commits else FLUSH_NS
+
+
+def _after(message: Message) -> TopicPartition:
+    """The position behind a record."""
+    topic, partition, offset = where(message)
+    epoch = message.leader_epoch()
+    return TopicPartition(topic, partition, offset + 1, leader_epoch=-1 if epoch is None else epoch)
+
+
 def _sound_parts(parts: list[TopicPartition]) -> list[TopicPartition]:
     """Partitions that were asked about; KafkaException if the answer for one of them is an error."""
     for part in parts:
@@ -57,7 +73,7 @@ class Reading:
     def __init__(self, agent: Agent, order: dict[str, Any]) -> None:
         self.agent = agent
         self.order = order
-        self.client = Consumer({**order["client"], "log_level": 4})
+        self.client = Consumer({**order["client"], **NEVER_STORED, "log_level": 4})
         self.table = agent.table("seen", SEEN, of=order["consumer"]) if order["ledger"] else None
         self.kept = agent.table("kept", KEPT, of=order["consumer"]) if order["keep"] else None
         self.seen = 0
@@ -67,6 +83,10 @@ class Reading:
         self.ready = False
         self.idle = False
         """Whether nothing had come at the last look."""
+        self.flush_ns = flush_ns_of(order["client"])
+        self._flushed_ns = now_ns()
+        self._unstored: dict[tuple[str, int], TopicPartition] = {}
+        """The positions that were reached since the last flush."""
 
     def assigned(self, client: Consumer, parts: list[TopicPartition]) -> None:
         """Asked until it is answered where to start: just after a host was cut off, its old connections are deaf for a while."""
@@ -89,7 +109,9 @@ class Reading:
         return [TopicPartition(part.topic, part.partition, part.offset) for part in found]
 
     def revoked(self, client: Consumer, parts: list[TopicPartition]) -> None:
-        """Partitions that moved to another member are no longer ours to count."""
+        """Partitions that move to another member are flushed and stored first: the client commits what is stored."""
+        if self._unstored:
+            self.flush()
         for part in parts:
             self.next.pop((part.topic, part.partition), None)
 
@@ -133,12 +155,31 @@ class Reading:
                 left.discard((topic, partition))
                 self.next[topic, partition] = offset + 1
                 self.written_ms[topic, partition] = message.timestamp()[1]
+                self._unstored[topic, partition] = _after(message)
             if not left:
                 return
 
     def tables(self) -> list[Table]:
         """Its files in the history."""
         return [table for table in (self.table, self.kept) if table]
+
+    def flush_if_due(self) -> None:
+        """Flush if the last time is long ago."""
+        if now_ns() - self._flushed_ns >= self.flush_ns:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows, and only then let the client commit the offsets that they cover."""
+        self._flushed_ns = now_ns()
+        for table in self.tables():
+            table.flush()
+        stored, self._unstored = list(self._unstored.values()), {}
+        if not stored:
+            return
+        try:
+            self.client.store_offsets(offsets=stored)
+        except KafkaException as error:
+            print(f"store offsets: {error}", file=sys.stderr)  # They are read again after a restart.
 
     def gauge(self) -> dict[str, Any]:
         """What was seen, how far each partition was read, how much is left."""
@@ -199,8 +240,7 @@ def report(agent: Agent, readings: Sequence[Reading], done: bool = False) -> Non
 def tend(agent: Agent, readings: Sequence[Reading]) -> None:
     """Serve the ledger and the gauge."""
     for reading in readings:
-        for table in reading.tables():
-            table.flush_if_due()
+        reading.flush_if_due()
     if agent.report_is_due():
         report(agent, readings)
 
@@ -221,6 +261,7 @@ def follow(agent: Agent, readings: Sequence[Reading], wait_s: float = POLL_S) ->
 def finish(agent: Agent, readings: Sequence[Reading]) -> None:
     """Keep what was noted and leave the group."""
     for reading in readings:
+        reading.flush()
         for table in reading.tables():
             table.close()
     report(agent, readings, done=True)

@@ -82,12 +82,13 @@ class Sinking(Reading):
         self.store: Store | None = None
 
     def take(self, wait_s: float) -> None:
-        """Read what comes in a while, write it, and then note it and commit."""
+        """Read what comes in a while, write it, note it, flush the ledger, and only then commit."""
         messages = self.sound(self.client.consume(BATCH, wait_s))
         self.idle = not messages
         rows = [row_of(message, self.order["format"], self.taken) for message in messages]
         if not rows or self.persist(rows):
             self.note(messages)
+            self.flush()
             self.commit(messages)
 
     def persist(self, rows: list[Row]) -> bool:

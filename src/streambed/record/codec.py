@@ -1,6 +1,7 @@
 """The one codec for what passes between programs: frozen dataclasses as JSON.
 
-Events, gauges and orders are written and read here and nowhere else. The files are plain JSON, so that a program without streambed can read them.
+Events, gauges and orders are written and read here and nowhere else. The files are plain JSON, so that a program without
+streambed can read them.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from streambed.errors import Problem
 from streambed.kinds.components.component import Site, unknown_topics
+from streambed.kinds.components.kafka_clients import offset_store_problems
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.place import Placed
@@ -69,8 +70,9 @@ class Consumer(OnManyHosts):
         return (self.group or self.name,) if self.share else tuple(map(self._called, self.hosts))
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topics must be declared, its hosts differ."""
-        return [*unknown_topics(self.reads, others, "reads"), *self.named_twice()]
+        """Its topics must be declared, its hosts differ, its offsets follow the ledger."""
+        found = [*unknown_topics(self.reads, others, "reads"), *self.named_twice()]
+        return found + offset_store_problems(self.settings)
 
     def answers(self) -> dict[str, str]:
         """References to it."""

@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import OnOneNode, Site, unknown_topics, when_gauge_is_ready
+from streambed.kinds.components.kafka_clients import offset_store_problems
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.store import Store
@@ -56,8 +57,9 @@ class Sink(OnOneNode):
         return self.name
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topics and its store must be declared."""
-        return [*unknown_topics(self.reads, others, "reads"), *self._of_store(others), *self._of_columns()]
+        """Its topics and its store must be declared, its offsets follow the ledger."""
+        found = [*unknown_topics(self.reads, others, "reads"), *self._of_store(others), *self._of_columns()]
+        return found + offset_store_problems(self.settings)
 
     def _of_store(self, others: Mapping[str, Any]) -> list[Problem]:
         stores = {name: other for name, other in others.items() if isinstance(other, Store)}
