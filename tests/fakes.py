@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from streambed.errors import WorldError
+from streambed.plan import ProcessSpec
+from streambed.record import codec
+from streambed.record.gauges import Gauge
+
+Order = TypeVar("Order")
 
 
 class FakeProcess:
@@ -55,7 +60,7 @@ class FakeWorld:
         self.wires: dict[frozenset[str], FakeWire] = {}
         self.roles: dict[str, str] = {}
         self.separated: list[Sequence[Sequence[str]]] = []
-        self.gauges: dict[str, dict[str, Any]] = {}
+        self.gauges: dict[str, Gauge] = {}
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.kept: dict[str, Any] = {}
 
@@ -83,8 +88,8 @@ class FakeWorld:
     def call(self, node: str, function: Callable[[], Any]) -> Any:
         return function()
 
-    def gauge(self, component: str) -> dict[str, Any]:
-        return self.gauges.get(component, {})
+    def gauge(self, process: str) -> Gauge | None:
+        return self.gauges.get(process)
 
     def keep(self, key: str, make: Callable[[], Any]) -> Any:
         return self.kept.setdefault(key, make()) if key not in self.kept else self.kept[key]
@@ -104,3 +109,9 @@ class FakeWorld:
 
     def rest_until(self, time_ns: int) -> None:
         """Time flies here."""
+
+
+def order_of(spec: ProcessSpec, kind: type[Order]) -> Order:
+    """The order of an agent, which its command names and its files hold."""
+    (text,) = [file.text for file in spec.files if file.path == spec.argv[-1]]
+    return codec.decode(kind, text)

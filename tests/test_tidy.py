@@ -43,7 +43,7 @@ HOMES = {
     "vl_convert": ("reports/",),
 }
 NETLINK_HOMES = ("net/", "agents/delay_line/")
-SLEEPERS = ("record.py", "agents/")
+SLEEPERS = ("record/__init__.py", "agents/")
 SPEAKERS = ("cli/", "agents/", "gateway_traffic/cli/")
 # Joined here, so that this file does not itself hold what it looks for.
 HOSTS = ["pypi" + ".org", "python" + "hosted.org", "maven" + ".org", "maven" + ".apache.org", "nexus" + "."]

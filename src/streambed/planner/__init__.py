@@ -15,6 +15,7 @@ from streambed.experiment.shapes import read_samples, with_mean_delays
 from streambed.kinds.components.component import Site
 from streambed.kinds.components.consumer import reader
 from streambed.kinds.components.kafka import Kafka
+from streambed.kinds.components.kafka_clients import READER, client_settings
 from streambed.kinds.components.store import Store
 from streambed.kinds.faults.degrade import Degrade
 from streambed.plan import Exposure, Machine, Plan, ProcessSpec
@@ -24,6 +25,7 @@ from streambed.planner.limits import limited, refuse_limits
 from streambed.planner.links import links_of
 from streambed.planner.nodes import nodes_of, open_nodes
 from streambed.planner.refusals import refuse_too_much_memory, refuse_what_cannot_be
+from streambed.record.orders import ConsumerMember, ConsumerOrder
 from streambed.stores.store import Address
 
 __all__ = ["describe", "plan_for"]
@@ -112,6 +114,11 @@ def _witnesses(experiment: Experiment, declaration: dict[str, Any], site: Site) 
     clusters = [kafka for kafka in _clusters(experiment) if any(site.topics.get(topic) == kafka.name for topic in wanted)]
     for kafka in clusters:
         topics = tuple(topic for topic in wanted if site.topics.get(topic) == kafka.name)
-        member = {"name": WITNESS, "group": "", "host": "", "client": {"group.id": WITNESS}}
-        witness = reader(site, [member], kafka.nodes[:1], topics, settings={"auto.offset.reset": "earliest"}, on_exit="record")
-        yield witness if len(clusters) == 1 else replace(witness, name=f"{WITNESS}/{kafka.name}")
+        name = WITNESS if len(clusters) == 1 else f"{WITNESS}/{kafka.name}"
+        order = ConsumerOrder(
+            reader=READER,
+            members=(ConsumerMember(name=WITNESS, client={"group.id": WITNESS}),),
+            topics=topics,
+            client=client_settings(site.bootstrap_for(topics), {"auto.offset.reset": "earliest"}),
+        )
+        yield reader(site, name, order, kafka.nodes[:1], component=WITNESS, on_exit="record")

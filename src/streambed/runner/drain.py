@@ -8,23 +8,25 @@ from streambed.errors import ProcessError
 from streambed.kinds.components import Command, Consumer, Kafka, Producer, Sink, SparkJob
 from streambed.kinds.components.component import Component
 from streambed.record import now_ns
+from streambed.record.gauges import Positions, ProducerGauge, ReaderGauge
 from streambed.runner.live_world import LiveWorld
 
 SETTLE_NS = 1_000_000_000
-Positions = Mapping[str, Mapping[str, int]]
 
 
 def behind(name: str, topics: Iterable[str], positions: Positions, ends: Mapping[str, Mapping[int, int]]) -> str:
     """How far a reader is behind the ends of its topics; empty if it is not."""
-    lag = sum(max(0, end - positions.get(topic, {}).get(str(part), 0)) for topic in topics for part, end in ends.get(topic, {}).items())
+    lag = sum(max(0, end - positions.get(topic, {}).get(part, 0)) for topic in topics for part, end in ends.get(topic, {}).items())
     return f"{name} is {lag} records behind" if lag else ""
 
 
-def group_positions(world: LiveWorld, members: Iterable[str]) -> dict[str, dict[str, int]]:
+def group_positions(world: LiveWorld, members: Iterable[str]) -> Positions:
     """How far a consumer group has come: the farthest of its members in each partition."""
-    farthest: dict[str, dict[str, int]] = {}
+    farthest: Positions = {}
     for member in members:
-        for topic, parts in world.gauge(member).get("positions", {}).items():
+        gauge = world.gauge(member)
+        positions = gauge.positions if isinstance(gauge, ReaderGauge) else {}
+        for topic, parts in positions.items():
             mine = farthest.setdefault(topic, {})
             mine.update({part: max(offset, mine.get(part, 0)) for part, offset in parts.items()})
     return farthest
@@ -65,9 +67,10 @@ class Drain:
 
     def _undecided(self, producer: str) -> str:
         gauge = self._world.gauge(producer)
-        if gauge.get("done") or not self._world.find(producer).alive:
+        if (gauge and gauge.done) or not self._world.find(producer).alive:
             return ""
-        return f"{producer} has {gauge.get('open', 0)} records under way"
+        undecided = gauge.open if isinstance(gauge, ProducerGauge) else 0
+        return f"{producer} has {undecided} records under way"
 
     def _not_ended(self) -> list[str]:
         waited = [component for component in self._components if isinstance(component, Command) and component.ends == "ended"]

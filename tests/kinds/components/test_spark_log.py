@@ -53,7 +53,7 @@ def test_a_batch_has_its_times_rows_and_offset_ranges(tmp_path):
 
 
 def test_positions_are_the_ends_of_finished_batches(tmp_path):
-    assert log_of(tmp_path, PROGRESS).positions() == {"lines": {"0": 5, "1": 1}}
+    assert log_of(tmp_path, PROGRESS).positions() == {"lines": {0: 5, 1: 1}}
 
 
 def test_half_a_line_is_read_when_it_is_whole(tmp_path):
@@ -80,4 +80,4 @@ def test_of_several_queries_that_read_one_topic_the_slowest_counts(tmp_path):
 
     log = log_of(tmp_path, PROGRESS, {**PROGRESS, "progress": ahead})
 
-    assert log.positions() == {"lines": {"0": 5, "1": 1}}
+    assert log.positions() == {"lines": {0: 5, 1: 1}}

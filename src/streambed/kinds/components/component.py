@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from streambed.artifacts import Java
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.limits import Limits
-from streambed.plan import Machine, ProcessSpec
+from streambed.plan import Machine, PlannedFile, ProcessSpec
+from streambed.record import codec, file_name, orders
 from streambed.stores.store import Address
 from streambed.world import Missing, World
 
@@ -44,6 +45,11 @@ class Site:
     def data(self, component: str) -> Path:
         """Where a component keeps what must last as long as the run."""
         return self.directory / "data" / component
+
+    def order(self, process: str, order: object) -> PlannedFile:
+        """The file that holds the order to an agent (see record/orders.py); its command line names the path."""
+        path = self.directory / orders.FOLDER / f"{file_name(process)}.json"
+        return PlannedFile(path=str(path), text=codec.encode(order).decode())
 
     @property
     def java(self) -> Java:
@@ -170,4 +176,10 @@ def missing_folder(path: str, base: Path, key: str) -> list[Problem]:
 
 def when_gauge_is_ready(world: World, component: str) -> Missing:
     """Ready when the agent says so in its gauge."""
-    return lambda: "" if world.gauge(component).get("ready") else "its agent has not reported yet"
+    return lambda: "" if gauge_is_ready(world, component) else "its agent has not reported yet"
+
+
+def gauge_is_ready(world: World, process: str) -> bool:
+    """Whether an agent says that it is ready."""
+    gauge = world.gauge(process)
+    return gauge is not None and gauge.ready

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streambed.errors import Problem
-from streambed.kinds.declaring import Setting
+from streambed.kinds.declaring import Setting, setting_text
 
+SENDER = "streambed.agents.kafka_senders:make_sender"
+"""The factory of Kafka's senders, for producers."""
+READER = "streambed.agents.kafka_reader:KafkaReader"
+"""The factory of Kafka's readers, for consumers, sinks and the witness."""
 OFFSET_STORE = "enable.auto.offset.store"
+
+
+def client_settings(bootstrap: str, settings: Mapping[str, Setting]) -> dict[str, str]:
+    """What a client of Kafka is told."""
+    return {"bootstrap.servers": bootstrap, **{key: setting_text(setting) for key, setting in settings.items()}}
 
 
 def offset_store_problems(settings: Mapping[str, Setting]) -> list[Problem]:

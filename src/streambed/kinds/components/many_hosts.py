@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode
+from streambed.kinds.components.component import OnOneNode, gauge_is_ready
 from streambed.world import Missing, World
 
 
@@ -44,7 +44,7 @@ class OnManyHosts(OnOneNode):
         """Ready when all of its agents say so."""
 
         def missing() -> str:
-            silent = [name for name in self.groups if not world.gauge(name).get("ready")]
+            silent = [name for name in self.groups if not gauge_is_ready(world, name)]
             return f"its agents have not reported yet: {', '.join(silent)}" if silent else ""
 
         return missing

@@ -65,8 +65,9 @@ class MariaDB(OnePort):
         settings: dict[str, Setting] = {**SMALL, **self.settings, "port": self.port, "init_file": f"{home}/doors.sql"}
         options = [f"--{key.replace('_', '-')}={setting_text(setting)}" for key, setting in settings.items()]
         initialise = [f"{programs}/scripts/mariadb-install-db", "--no-defaults", *places, "--skip-test-db"]
-        start = with_setup(
+        start, order = with_setup(
             site,
+            self.name,
             home=home,
             once=[[*initialise, "--auth-root-authentication-method=normal", *options[:-1]]],
             argv=[f"{programs}/bin/mariadbd", "--no-defaults", *places, *options, f"--socket=/tmp/{self.name}.socket"],
@@ -79,7 +80,7 @@ class MariaDB(OnePort):
                 argv=start,
                 env=site.variables(self.name, self.node, site.bootstrap_for()),
                 cwd=str(home),
-                files=(PlannedFile(path=f"{home}/doors.sql", text=DOORS),),
+                files=(PlannedFile(path=f"{home}/doors.sql", text=DOORS), order),
                 on_exit=self.on_exit,
             )
         ]

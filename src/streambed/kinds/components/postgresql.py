@@ -65,8 +65,9 @@ class PostgreSQL(OnePort):
         settings: dict[str, Setting] = {**SMALL, **self.settings, "port": self.port, "hba_file": f"{home}/pg_hba.conf"}
         options = [word for key, setting in settings.items() for word in ("-c", f"{key}={setting_text(setting)}")]
         initialise = [f"{programs}/initdb", "-D", cluster, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
-        start = with_setup(
+        start, order = with_setup(
             site,
+            self.name,
             home=home,
             once=[[*initialise, "--no-instructions"]],
             stale=[f"{cluster}/postmaster.pid"],  # A number of another box's process may be somebody else's here.
@@ -80,7 +81,7 @@ class PostgreSQL(OnePort):
                 argv=(*AS_NOBODY, *start),
                 env=site.variables(self.name, self.node, site.bootstrap_for()),
                 cwd=str(home),
-                files=(PlannedFile(path=f"{home}/pg_hba.conf", text="host all all 0.0.0.0/0 trust\n"),),
+                files=(PlannedFile(path=f"{home}/pg_hba.conf", text="host all all 0.0.0.0/0 trust\n"), order),
                 on_exit=self.on_exit,
             )
         ]

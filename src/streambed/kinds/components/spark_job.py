@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from streambed.kinds.components.spark_log import SparkLog
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
+from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
 from streambed.world import Missing, World
 
@@ -99,29 +99,37 @@ class SparkJob(OnOneNode):
         interpreter = str(site.base / self.python) if self.python else site.machine.python
         flags = flags_for(self.start, self.memory)
         java = artifacts.spark_command(site.java, pyspark_home=artifacts.find_pyspark(), flags=flags)
-        order = {
-            "java": java,
-            "settings": self._settings(site),
-            "job": str(site.base / self.job),
-            "args": [site.resolve(word, self.name) for word in self.args],
-            "folders": [site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name)] if self.event_log else [],
-        }
+        order = SparkDriverOrder(
+            java=tuple(java),
+            settings=self._settings(site),
+            job=str(site.base / self.job),
+            args=tuple(site.resolve(word, self.name) for word in self.args),
+            folders=self._folders(site),
+        )
+        file = site.order(self.name, order)
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
-                argv=(interpreter, str(DRIVER), json.dumps(order)),
+                argv=(interpreter, str(DRIVER), file.path),
                 env={
                     **site.variables(self.name, self.node, bootstrap),
                     "PYTHONPATH": self._python_path(site),
                     **{key: site.resolve(text, self.name) for key, text in self.env.items()},
                 },
                 cwd=str(site.base / self.cwd if self.cwd else site.data(self.name)),
+                files=(file,),
                 on_exit=self.on_exit,
                 heap_bytes=self.memory.bytes,
             )
         ]
+
+    def _folders(self, site: Site) -> tuple[str, ...]:
+        """What Spark wants to be there in HDFS."""
+        if not self.event_log:
+            return ()
+        return (site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
 
     def _python_path(self, site: Site) -> str:
         folders = [str((site.base / self.job).parent), *(str(site.base / folder) for folder in self.python_path)]

@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from streambed.record.gauges import Positions
+
 STREAMING = '{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query'
 JOB_START = '{"Event":"SparkListenerJobStart"'
 QUERY = re.compile(r'"sql\.streaming\.queryId":"([^"]+)"')
@@ -46,14 +48,14 @@ class SparkLog:
             batches, self._batches = self._batches, []
             return batches
 
-    def positions(self) -> dict[str, dict[str, int]]:
+    def positions(self) -> Positions:
         """How far its finished batches have come in each partition of each topic that it reads; of several queries, the slowest."""
         with self._lock:
             self._follow()
-            slowest: dict[str, dict[str, int]] = {}
+            slowest: Positions = {}
             for (topic, part), end in (place for places in self._positions.values() for place in places.items()):
                 parts = slowest.setdefault(topic, {})
-                parts[part] = min(end, parts.get(part, end))
+                parts[int(part)] = min(end, parts.get(int(part), end))
             return slowest
 
     def _follow(self) -> None:
