@@ -20,42 +20,29 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from _arguments import parser
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from streambed import artifacts
+from streambed.kinds.components.kafka_clients import READER, SENDER, client_settings
+from streambed.kinds.declaring import Setting
 from streambed.lone_broker import lone_broker
-from streambed.record import now_ns, read_json, wait_until, write_whole
+from streambed.record import codec, now_ns, wait_until, write_whole
+from streambed.record.gauges import Gauge, ProducerGauge, ReaderGauge, read_gauge
+from streambed.record.orders import (
+    ConsumerMember,
+    ConsumerOrder,
+    ProducerMember,
+    ProducerOrder,
+    RecordsOrder,
+    ScheduleOrder,
+)
 
 RECORDS, FEW_RECORDS = 1_000_000, 20_000
 SIZE_BYTES = 200
 LIMIT_S = 90
 BATCH_BYTES, LINGER_MS, BUFFER_BYTES = 1_000_000, 5, 256 << 20
-ORDER: dict[str, Any] = {
-    "producers": [{"name": "poet", "number": 0, "host": ""}],
-    "of": 1,
-    "order": "turn",
-    "file": "",
-    "content": "lines",
-    "text": "",
-    "function": "",
-    "folder": "",
-    "headers": {},
-    "key": "none",
-    "size": SIZE_BYTES,
-    "sizes": "constant",
-    "keys": 0,
-    "spread": "uniform",
-    "rate": None,
-    "profile": None,
-    "arrivals": "constant",
-    "rounds": None,
-    "transaction": 0,
-    "after_ns": 0,
-    "duration_ns": LIMIT_S * 10**9,
-}
 
 
 def main(rounds: int, records: int, warm_up: int = 1) -> None:
@@ -128,28 +115,47 @@ def kafka_consumer(bootstrap: str, topic: str, records: int) -> float:
 
 def our_producer(folder: Path, bootstrap: str, topic: str, records: int, *, ledger: bool) -> float:
     """Records a second, from when the load begins until the last one is acknowledged."""
-    client = {"bootstrap.servers": bootstrap, "acks": "all", "batch.size": BATCH_BYTES, "linger.ms": LINGER_MS}
-    buffer = {"queue.buffering.max.messages": BUFFER_BYTES // SIZE_BYTES, "queue.buffering.max.kbytes": BUFFER_BYTES >> 10}
-    agent = begun(folder, "producer", {**ORDER, "count": records, "topics": [topic], "ledger": ledger, "client": {**client, **buffer}})
+    settings: dict[str, Setting] = {
+        "acks": "all",
+        "batch.size": BATCH_BYTES,
+        "linger.ms": LINGER_MS,
+        "queue.buffering.max.messages": BUFFER_BYTES // SIZE_BYTES,
+        "queue.buffering.max.kbytes": BUFFER_BYTES >> 10,
+    }
+    order = ProducerOrder(
+        sender=SENDER,
+        members=(ProducerMember(name="poet"),),
+        records=RecordsOrder(topics=(topic,), size=SIZE_BYTES),
+        schedule=ScheduleOrder(rate=None, duration_ns=LIMIT_S * 10**9, count=records),
+        client=client_settings(bootstrap, settings),
+        ledger=ledger,
+    )
+    agent = begun(folder, "producer", order)
     start_ns = now_ns()
     write_whole(folder / "gates" / "load", json.dumps({"start_ns": start_ns}))
-    wait_until(lambda: bool(gauge(folder).get("done")), limit_s=LIMIT_S, step_s=0.005)
+    wait_until(lambda: gauge(folder).done, limit_s=LIMIT_S, step_s=0.005)
     taken_s = (now_ns() - start_ns) / 1e9
     agent.wait()
-    assert gauge(folder)["acked"] == records, gauge(folder)
+    counted = gauge(folder)
+    assert isinstance(counted, ProducerGauge) and counted.acked == records, counted
     return records / taken_s
 
 
 def our_consumer(folder: Path, bootstrap: str, topic: str, records: int) -> float:
     """Records a second between the first and the last gauge that shows some."""
-    client = {"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest"}
-    consumers = [{"name": "agent", "group": topic, "host": "", "client": {"group.id": topic}}]
-    order = {"consumers": consumers, "topics": [topic], "keep": False, "ledger": False, "client": client}
+    order = ConsumerOrder(
+        reader=READER,
+        members=(ConsumerMember(name="agent", group=topic, client={"group.id": topic}),),
+        topics=(topic,),
+        client=client_settings(bootstrap, {"auto.offset.reset": "earliest"}),
+        ledger=False,
+    )
     agent = begun(folder, "consumer", order)
     seen: dict[int, float] = {}
     end = time.monotonic() + LIMIT_S
     while records not in seen and time.monotonic() < end:
-        seen.setdefault(gauge(folder).get("seen", 0), time.monotonic())
+        counted = gauge(folder)
+        seen.setdefault(counted.seen if isinstance(counted, ReaderGauge) else 0, time.monotonic())
         time.sleep(0.005)
     agent.terminate()
     agent.wait()
@@ -157,21 +163,23 @@ def our_consumer(folder: Path, bootstrap: str, topic: str, records: int) -> floa
     return (counts[-1] - counts[0]) / (seen[counts[-1]] - seen[counts[0]])
 
 
-def begun(folder: Path, agent: str, order: dict[str, Any]) -> subprocess.Popen[bytes]:
+def begun(folder: Path, agent: str, order: ProducerOrder | ConsumerOrder) -> subprocess.Popen[bytes]:
     """An agent that stands ready, in a folder that looks to it as a run's does."""
-    for part in ("history", "gauges", "gates"):
+    for part in ("history", "gauges", "orders", "gates"):
         (folder / part).mkdir(parents=True)
+    codec.write_message(folder / "orders" / "agent.json", order)
     write_whole(folder / "gates" / "servers", "{}")
     environment = {**os.environ, "STREAMBED_RUN": str(folder), "STREAMBED_PROCESS": "agent", "STREAMBED_SEED": "1"}
-    process = subprocess.Popen([sys.executable, "-m", f"streambed.agents.{agent}", json.dumps(order)], env=environment)
-    wait_until(lambda: bool(gauge(folder).get("ready")) or process.poll() is not None, limit_s=LIMIT_S, step_s=0.005)
+    command = [sys.executable, "-m", f"streambed.agents.{agent}", str(folder / "orders" / "agent.json")]
+    process = subprocess.Popen(command, env=environment)
+    wait_until(lambda: gauge(folder).ready or process.poll() is not None, limit_s=LIMIT_S, step_s=0.005)
     assert process.poll() is None
     return process
 
 
-def gauge(folder: Path) -> dict[str, Any]:
+def gauge(folder: Path) -> Gauge:
     """What the agent counted last."""
-    return read_json(folder / "gauges" / "agent.json")
+    return read_gauge(folder / "gauges" / "agent.json") or Gauge()
 
 
 if __name__ == "__main__":

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from streambed.errors import WorldError
+from streambed.plan import ProcessSpec
+from streambed.record import codec
 from streambed.record.events import Event
 from streambed.record.gauges import Gauge
+
+Order = TypeVar("Order")
 
 
 class FakeProcess:
@@ -109,3 +113,9 @@ class FakeWorld:
 
     def rest_until(self, time_ns: int) -> None:
         """Time flies here."""
+
+
+def order_of(spec: ProcessSpec, kind: type[Order]) -> Order:
+    """The order of an agent, which its command names and its files hold."""
+    (text,) = [file.text for file in spec.files if file.path == spec.argv[-1]]
+    return codec.decode(kind, text)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -12,10 +12,10 @@ from rich.text import Text
 from streambed.kinds.cast import components_of
 from streambed.kinds.components.broker import brokers_among
 from streambed.plan import Plan
-from streambed.record import EVENTS, now_ns, read_json
+from streambed.record import EVENTS, file_name, now_ns
 from streambed.record.event_log import event_of
 from streambed.record.events import Event, Phase
-from streambed.runner.process import file_name
+from streambed.record.gauges import Gauge, ProducerGauge, ReaderGauge, read_gauge
 from streambed.runs import Run
 from streambed.wording import line_about
 
@@ -111,10 +111,27 @@ def clock(elapsed_ns: int) -> str:
     return f"{minutes:>3}:{seconds:02}"
 
 
-def _summed(gauges: list[dict[str, Any]]) -> dict[str, int]:
-    """What all agents of a component have counted together."""
-    counted = [key for key in ("seen", "acked", "failed", "lag") if any(key in gauge for gauge in gauges)]
-    return {key: sum(gauge.get(key, 0) for gauge in gauges) for key in counted}
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What all agents of a component have counted together; None: they do not count that."""
+
+    records: int = 0
+    failed: int | None = None
+    lag: int | None = None
+
+
+def _summed(gauges: Sequence[Gauge | None]) -> Totals:
+    producers = [gauge for gauge in gauges if isinstance(gauge, ProducerGauge)]
+    readers = [gauge for gauge in gauges if isinstance(gauge, ReaderGauge)]
+    if producers:
+        return Totals(records=sum(gauge.acked for gauge in producers), failed=sum(gauge.failed for gauge in producers))
+    if readers:
+        return Totals(records=sum(gauge.seen for gauge in readers), lag=sum(gauge.lag for gauge in readers))
+    return Totals()
+
+
+def _shown(count: int | None) -> str:
+    return "" if count is None else str(count)
 
 
 class Flow:
@@ -133,9 +150,9 @@ class Flow:
         for heading in ("", "records", "records/s", "failed", "lag"):
             table.add_column(heading, justify="left" if not heading else "right")
         for name, agents in self._agents.items():
-            gauge = _summed([read_json(self._run.directory / "gauges" / f"{agent}.json") for agent in agents])
-            total = gauge.get("seen", gauge.get("acked", 0))
-            table.add_row(name, str(total), f"{self._rate(name, total):.0f}", str(gauge.get("failed", "")), str(gauge.get("lag", "")))
+            totals = _summed([read_gauge(self._run.directory / "gauges" / f"{agent}.json") for agent in agents])
+            rate = self._rate(name, totals.records)
+            table.add_row(name, str(totals.records), f"{rate:.0f}", _shown(totals.failed), _shown(totals.lag))
         return table
 
     def _rate(self, name: str, total: int) -> float:

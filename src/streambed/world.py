@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from streambed.plan import Plan
 from streambed.record.events import Event
+from streambed.record.gauges import Gauge
 
 Answer = TypeVar("Answer")
 Heal = Callable[[], None]
@@ -103,8 +104,8 @@ class World(Protocol):
     def call(self, node: str, function: Callable[[], Answer]) -> Answer:
         """Call `function` inside the host of `node`: sockets that it opens and threads that it starts live there."""
 
-    def gauge(self, component: str) -> dict[str, Any]:
-        """The newest gauge that an agent wrote; empty before the first."""
+    def gauge(self, process: str) -> Gauge | None:
+        """The newest gauge that an agent wrote; None before the first."""
 
     def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
         """What `make` made when first asked for `key`; kept as long as the world."""

@@ -1,19 +1,26 @@
-"""A consumer agent takes what has come, and does not wait for more."""
+"""A consumer agent notes what a reader takes; nothing is committed before it is in the ledger."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from streambed.agents.agent import Agent
-from streambed.agents.consumer import Reading, report
-from streambed.record import read_json
+from streambed.agents.consumer import finish, read_once, report
+from streambed.agents.kafka_reader import KafkaReader
+from streambed.agents.reader import Reader, ReaderSetup, ReadRecord
+from streambed.agents.reading import Reading
+from streambed.record.gauges import ReaderGauge, read_gauge
+from streambed.record.orders import ConsumerMember, ConsumerOrder
+from streambed.tables import SEEN, read_table
 
 
-class Record:
-    """As much of a message as is asked for."""
+class Message:
+    """As much of a message of librdkafka as is asked for."""
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
@@ -33,19 +40,32 @@ class Record:
     def timestamp(self) -> tuple[int, int]:
         return 1, 1_000
 
+    def headers(self) -> list[tuple[str, bytes]]:
+        return [("other", b"x"), ("sb", b"poet/h1/7")]
+
+    def key(self) -> None:
+        return None
+
+    def value(self) -> bytes:
+        return b"line"
+
+    def leader_epoch(self) -> int:
+        return 4
+
 
 class Client:
-    """Gives these records, and remembers how long it was told to wait for each lot."""
+    """Gives these records, and remembers what it was asked."""
 
-    def __init__(self, *offsets: int) -> None:
-        self.records = [Record(offset) for offset in offsets]
+    def __init__(self, *offsets: int, calls: list[Any] | None = None) -> None:
+        self.records = [Message(offset) for offset in offsets]
         self.waits: list[float] = []
+        self.calls: list[Any] = [] if calls is None else calls
 
-    def poll(self, wait_s: float) -> Record | None:
+    def poll(self, wait_s: float) -> Message | None:
         self.waits.append(wait_s)
         return self.records.pop(0) if self.records else None
 
-    def consume(self, count: int, wait_s: float) -> list[Record]:
+    def consume(self, count: int, wait_s: float) -> list[Message]:
         self.waits.append(wait_s)
         taken, self.records = self.records, []
         return taken
@@ -56,41 +76,193 @@ class Client:
     def position(self, parts: list[Any]) -> list[Any]:
         return parts
 
+    def store_offsets(self, offsets: list[TopicPartition]) -> None:
+        self.calls.append(("store", [(part.partition, part.offset, part.leader_epoch) for part in offsets]))
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
+        self.calls.append(("commit", [(part.partition, part.offset) for part in offsets]))
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+class Ledger:
+    """A table that remembers when it was flushed."""
+
+    def __init__(self, name: str, calls: list[Any]) -> None:
+        self.name = name
+        self.calls = calls
+
+    def append(self, *row: Any) -> None:
+        """Nobody looks."""
+
+    def flush(self) -> None:
+        self.calls.append(f"flush {self.name}")
+
+    def close(self) -> None:
+        self.calls.append(f"close {self.name}")
+
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
     monkeypatch.setenv("STREAMBED_RUN", str(tmp_path))
     monkeypatch.setenv("STREAMBED_PROCESS", "reader")
     (tmp_path / "gauges").mkdir()
+    (tmp_path / "history").mkdir()
     return Agent()
 
 
-def reading(agent: Agent, client: Client) -> Reading:
-    order = {"consumer": "reader", "group": "reader", "topics": ["lines"], "keep": False, "ledger": False, "client": {"group.id": "reader"}}
-    found = Reading(agent, order)
-    found.client.close()
-    found.client, found.ready = client, True  # type: ignore[assignment]
-    found.next = {("lines", 0): 0}
-    return found
+def reading(agent: Agent, make: Callable[[ReaderSetup], Reader], **options: Any) -> Reading:
+    member = ConsumerMember(name="reader", group="readers", client={"group.id": "readers"})
+    order = ConsumerOrder(reader="", members=(member,), topics=("lines",), client=options.pop("settings", {}))
+    return Reading(agent, member, order, make, **{"ledger": False, **options})
+
+
+def kafka_reading(agent: Agent, client: Client, **options: Any) -> Reading:
+    def make(setup: ReaderSetup) -> KafkaReader:
+        reader = KafkaReader(setup)
+        reader.client.close()
+        reader.client, reader.ready = client, True  # type: ignore[assignment]
+        reader.next = {("lines", 0): 0}
+        return reader
+
+    return reading(agent, make, **options)
+
+
+def noting(agent: Agent, *offsets: int, **options: Any) -> tuple[Reading, list[Any]]:
+    """A consumer with both tables, and all that it asks of them and of its client, in order."""
+    calls: list[Any] = []
+    one = kafka_reading(agent, Client(*offsets, calls=calls), **options)
+    one.table, one.kept = Ledger("seen", calls), Ledger("kept", calls)  # type: ignore[assignment]
+    return one, calls
 
 
 def test_only_the_first_record_is_waited_for(agent: Agent) -> None:
     client = Client(3, 4, 5)
-    one = reading(agent, client)
+    one = kafka_reading(agent, client)
 
     one.take(0.1)
 
     assert client.waits == [0.1, 0], "what has come would be kept back until the reader's patience is over"
-    assert (one.seen, one.next) == (3, {("lines", 0): 6})
+    assert (one.seen, one.gauge().positions) == (3, {"lines": {0: 6}})
 
 
 def test_the_gauge_of_many_tells_of_the_slowest(agent: Agent, tmp_path: Path) -> None:
-    fast, slow = reading(agent, Client(7)), reading(agent, Client(1, 2))
+    fast, slow = kafka_reading(agent, Client(7)), kafka_reading(agent, Client(1, 2))
     for each in (fast, slow):
         each.take(0)
 
     report(agent, [fast, slow])
 
-    gauge = read_json(tmp_path / "gauges" / "reader.json")
-    assert gauge["positions"] == {"lines": {"0": 3}}
-    assert (gauge["seen"], gauge["lag"], gauge["ready"]) == (3, 7 + 2, True)
+    gauge = read_gauge(tmp_path / "gauges" / "reader.json")
+    assert isinstance(gauge, ReaderGauge)
+    assert gauge.positions == {"lines": {0: 3}}
+    assert (gauge.seen, gauge.lag, gauge.ready) == (3, 7 + 2, True)
+
+
+def test_a_message_is_noted_with_its_place_and_its_identity(agent: Agent, tmp_path: Path) -> None:
+    one = kafka_reading(agent, Client(3), ledger=True)
+    one.take(0)
+    one.finish()
+
+    (row,) = read_table(tmp_path / "history" / "seen-reader-1.arrow", SEEN).to_pylist()
+    assert row.pop("seen") > 0
+    place = {"topic": "lines", "partition": 0, "offset": 3, "timestamp": 1_000}
+    assert row == {"consumer": "reader", "group": "readers", "producer": "poet/h1", "sequence": 7, **place}
+
+
+def test_offsets_are_stored_once_their_rows_are_flushed(agent: Agent) -> None:
+    one, calls = noting(agent, 3, 4)
+    one.take(0)
+    assert calls == [], "nothing may be committed that is not in the ledger"
+
+    one.flush()
+    one.flush()
+
+    flushed = ["flush seen", "flush kept"]
+    assert calls == [*flushed, ("store", [(0, 5, 4)]), *flushed]
+
+
+def test_a_partition_that_is_revoked_is_flushed_and_stored_first(agent: Agent) -> None:
+    one, calls = noting(agent, 3)
+    one.take(0)
+
+    one.reader.revoked(one.reader.client, [TopicPartition("lines", 0)])  # type: ignore[attr-defined]
+
+    assert calls == ["flush seen", "flush kept", ("store", [(0, 4, 4)])]
+    assert one.gauge().positions == {}
+
+
+def test_a_consumer_that_leaves_flushes_stores_and_then_closes(agent: Agent) -> None:
+    one, calls = noting(agent, 3)
+    one.take(0)
+
+    finish(agent, [one])
+
+    assert calls == ["flush seen", "flush kept", ("store", [(0, 4, 4)]), "close seen", "close kept", "close"]
+
+
+def test_records_that_are_taken_and_not_noted_are_not_committed(agent: Agent) -> None:
+    one, calls = noting(agent, 3, commit_on_flush=True)
+    one.reader.take(0, most=1)
+    one.unnoted = True
+
+    one.flush()
+    one.unnoted = False
+    one.flush()
+
+    flushed = ["flush seen", "flush kept"]
+    assert calls == [*flushed, *flushed, ("commit", [(0, 4)])]
+
+
+@pytest.mark.parametrize(
+    ("settings", "flush_ms"),
+    [
+        ({}, 1000),
+        ({"auto.commit.interval.ms": "200"}, 200),
+        ({"auto.commit.interval.ms": "60000"}, 1000),
+        ({"auto.commit.interval.ms": "0"}, 1000),
+        ({"auto.commit.interval.ms": "200", "enable.auto.commit": "false"}, 1000),
+    ],
+)
+def test_rows_are_flushed_as_often_as_offsets_are_committed(agent: Agent, settings: dict[str, str], flush_ms: int) -> None:
+    assert kafka_reading(agent, Client(), settings=settings).reader.flush_ns == flush_ms * 1_000_000
+
+
+class PlainReader(Reader):
+    """A client of a broker without partitions and offsets."""
+
+    def __init__(self, setup: ReaderSetup) -> None:
+        self.records = [ReadRecord("lines", identity="poet/1", value=b"a"), ReadRecord("lines", value=b"b")]
+        self.calls: list[str] = []
+
+    @property
+    def ended(self) -> bool:
+        return not self.records
+
+    def join(self) -> None:
+        self.ready = True
+
+    def take(self, wait_s: float, *, most: int) -> list[ReadRecord]:
+        taken, self.records = self.records, []
+        return taken
+
+    def flushed(self) -> None:
+        self.calls.append("flushed")
+
+    def leave(self) -> None:
+        self.calls.append("leave")
+
+
+def test_a_broker_without_offsets_has_none_in_the_ledger_and_no_positions(agent: Agent, tmp_path: Path) -> None:
+    one = reading(agent, PlainReader, ledger=True)
+
+    read_once(agent, one)
+
+    rows = read_table(tmp_path / "history" / "seen-reader-1.arrow", SEEN).to_pylist()
+    assert [(row["partition"], row["offset"], row["producer"], row["sequence"]) for row in rows] == [
+        (-1, -1, "poet", 1),
+        (-1, -1, None, None),
+    ]
+    assert one.reader.calls == ["flushed", "leave"]  # type: ignore[attr-defined]
+    assert read_gauge(tmp_path / "gauges" / "reader.json") == ReaderGauge(ready=True, done=True, seen=2)

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -6,8 +7,10 @@ from streambed.agents.due_times import Due
 from streambed.agents.record_source import as_record, contents_of, from_function, made_up_records, repeated, source_of, topics_of, worded
 from streambed.agents.schedule import NEVER, Agenda, AsTheyGo, schedule_of
 from streambed.record import now_ns
+from streambed.record.orders import ProducerMember, RecordsOrder, ScheduleOrder
 
-ORDER = {"rate": 10.0, "count": None, "rounds": None, "duration_ns": 2_000_000_000, "of": 1, "profile": None, "arrivals": "constant"}
+ORDER = ScheduleOrder(rate=10.0, duration_ns=2_000_000_000)
+POET = ProducerMember(name="poet")
 
 
 def times_of(schedule, first=0):
@@ -57,26 +60,26 @@ def test_a_text_is_filled_with_the_record_its_number_and_its_topic():
 
 
 def test_at_a_rate_each_record_is_due_at_its_own_time_until_the_load_ends():
-    due = times_of(schedule_of(ORDER, held=0, start_ns=1000))
+    due = times_of(schedule_of(ORDER, POET, held=0, start_ns=1000))
 
     assert [due.get(number) for number in (0, 1, 19, 20)] == [1000, 100_001_000, 1_900_001_000, None]
 
 
 @pytest.mark.parametrize(("wish", "last"), [({"count": 7}, 7), ({"rounds": 2}, 6), ({"count": 100}, 20)])
 def test_it_ends_after_a_count_or_after_rounds_but_not_after_the_load(wish, last):
-    assert schedule_of({**ORDER, **wish}, held=3, start_ns=0).last == last
+    assert schedule_of(replace(ORDER, **wish), POET, held=3, start_ns=0).last == last
 
 
 def test_without_a_rate_all_records_are_due_at_the_start():
-    schedule = schedule_of({**ORDER, "rate": None, "rounds": 2}, held=3, start_ns=5)
+    schedule = schedule_of(replace(ORDER, rate=None, rounds=2), POET, held=3, start_ns=5)
 
     assert times_of(schedule) == dict.fromkeys(range(6), 5)
-    assert len(times_of(schedule_of({**ORDER, "rate": None, "count": 1234}, held=0, start_ns=5), first=7)) == 1227
+    assert len(times_of(schedule_of(replace(ORDER, rate=None, count=1234), POET, held=0, start_ns=5), first=7)) == 1227
 
 
 def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
     start_ns = now_ns()
-    schedule = schedule_of({**ORDER, "rate": None}, held=0, start_ns=start_ns)
+    schedule = schedule_of(replace(ORDER, rate=None), POET, held=0, start_ns=start_ns)
     over = AsTheyGo(start_ns=start_ns - 2, end_ns=start_ns - 1)
 
     due, later = (next(schedule.from_number(10**9)) for _ in range(2))
@@ -87,9 +90,9 @@ def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
 def test_started_again_it_sends_nothing_that_was_due_before_and_uses_no_number_twice():
     start_ns = now_ns() - 1_000_000_000
 
-    assert schedule_of(ORDER, held=0, start_ns=start_ns).first(2) == 11
-    assert schedule_of({**ORDER, "rate": None, "count": 9}, held=0, start_ns=start_ns).first(2) == 9
-    assert schedule_of({**ORDER, "rate": None}, held=0, start_ns=start_ns).first(2) > 10**9
+    assert schedule_of(ORDER, POET, held=0, start_ns=start_ns).first(2) == 11
+    assert schedule_of(replace(ORDER, rate=None, count=9), POET, held=0, start_ns=start_ns).first(2) == 9
+    assert schedule_of(replace(ORDER, rate=None), POET, held=0, start_ns=start_ns).first(2) > 10**9
 
 
 def test_records_are_taken_as_they_fall_due_and_not_too_many_at_once():
@@ -110,8 +113,7 @@ def test_made_up_records_have_the_size_and_repeat_by_seed():
     assert [record_of(number) for number in range(50)] == [again(number) for number in range(50)]
 
 
-SAYING = {"topics": ["lines"], "order": "turn", "file": "", "content": "lines", "key": "none", "text": "", "headers": {}, "function": ""}
-MAKING_UP = {"size": 9, "sizes": "constant", "keys": 0, "spread": "uniform", "of": 1}
+RECORDS = RecordsOrder(topics=("lines",), size=9)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ MAKING_UP = {"size": 9, "sizes": "constant", "keys": 0, "spread": "uniform", "of
 )
 def test_records_are_made_one_by_one_unless_they_are_all_alike(monkeypatch, wish, alike):
     monkeypatch.setenv("STREAMBED_SEED", "1")
-    source = source_of({**SAYING, **MAKING_UP, **wish}, "poet", 0)
+    source = source_of(replace(RECORDS, **wish), POET)
     found = [source.record_of(number) for number in range(5, 105)]
 
     assert all(record == found[0] for record in found) == alike
@@ -129,12 +131,12 @@ def test_records_are_made_one_by_one_unless_they_are_all_alike(monkeypatch, wish
 
 def test_the_only_line_of_a_file_is_what_all_records_are(monkeypatch, tmp_path):
     monkeypatch.setenv("STREAMBED_SEED", "1")
-    order = {**SAYING, **MAKING_UP, "file": str(tmp_path / "a.txt")}
+    order = replace(RECORDS, file=str(tmp_path / "a.txt"))
 
     (tmp_path / "a.txt").write_text("one\n")
-    assert source_of(order, "poet", 0).same == (None, b"one", [])
+    assert source_of(order, POET).same == (None, b"one", [])
     (tmp_path / "a.txt").write_text("one\ntwo\n")
-    assert source_of(order, "poet", 0).same is None
+    assert source_of(order, POET).same is None
 
 
 def test_zipf_keys_favour_the_first_and_uniform_keys_do_not():
@@ -161,7 +163,7 @@ def test_records_go_to_random_topics_evenly_and_by_the_seed():
 
 
 def test_many_producers_at_one_rate_take_turns():
-    schedules = [schedule_of({**ORDER, "of": 4}, held=0, start_ns=0, number=number) for number in range(4)]
+    schedules = [schedule_of(ORDER, replace(POET, number=number, of=4), held=0, start_ns=0) for number in range(4)]
 
     assert [times_of(schedule)[0] for schedule in schedules] == [0, 25_000_000, 50_000_000, 75_000_000]
     assert {len(times_of(schedule)) for schedule in schedules} == {20}

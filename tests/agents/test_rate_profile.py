@@ -10,10 +10,11 @@ import pytest
 
 from streambed.agents.rate_profile import timetable_of
 from streambed.kinds.components.profile import Profile
+from streambed.record.orders import ScheduleOrder
 
 
 def due_s(rate: float, load_s: float, profile: Profile | None = None, *, arrivals: str = "constant", file: str = "") -> Any:
-    order = {"rate": rate, "duration_ns": int(load_s * 1e9), "arrivals": arrivals, "profile": profile.order(file) if profile else None}
+    order = ScheduleOrder(rate=rate, duration_ns=int(load_s * 1e9), arrivals=arrivals, profile=profile.order(file) if profile else None)
     return np.array([time for due in timetable_of(order, shift=0.0, seed="1 poet").from_number(0) for time in due.times]) / 1e9
 
 

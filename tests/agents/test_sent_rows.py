@@ -1,7 +1,12 @@
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
+from streambed.agents.due_times import Due
+from streambed.agents.record_source import Source
+from streambed.agents.sender import RecordSender, SenderSetup
 from streambed.agents.sent_rows import AT_ONCE, Acked, SentRows
 from streambed.tables import SENT, Table, read_table
 
@@ -51,3 +56,35 @@ def test_many_rows_do_not_wait_for_the_second_to_pass(tmp_path: Path) -> None:
     assert read_table(tmp_path / "sent.arrow", SENT).num_rows == AT_ONCE
     rows.close()
     assert read_table(tmp_path / "sent.arrow", SENT)["sequence"].to_pylist() == list(range(AT_ONCE + 1))
+
+
+class DirectSender(RecordSender):
+    """A client whose broker answers at once; it takes no more than three records."""
+
+    def send(self, sequence: int, due: int) -> None:
+        if self.sent == 3:
+            raise BufferError
+        self.sent += 1
+        if sequence == 1:
+            self.note_failed(sequence, due=due, sent=due + 5, why="refused")
+        else:
+            self.note_acked(sequence, due=due, sent=due + 5)
+
+
+def test_a_sender_of_one_record_at_a_time_notes_what_became_of_each(tmp_path: Path) -> None:
+    rows = SentRows(Table(tmp_path / "sent.arrow", SENT))
+    source = Source(topics=["lines"], topic_of=lambda sequence: "lines", record_of=lambda sequence: (None, b"", []), held=0)
+    agent: Any = SimpleNamespace(stopping=False)
+    sender = DirectSender(SenderSetup(agent=agent, name="poet", source=source, client={}, rows=rows))
+
+    assert sender.send_all(Due(0, [10, 20, 30, 40])) == 3
+    rows.close()
+
+    found = read_table(tmp_path / "sent.arrow", SENT).to_pylist()
+    assert all(row.pop("acked") for row in found if row["error"] is None)
+    assert [tuple(row.values()) for row in found] == [
+        ("poet", 0, "lines", -1, -1, 10, 15, None),
+        ("poet", 1, "lines", None, None, 20, 25, None, "refused"),
+        ("poet", 2, "lines", -1, -1, 30, 35, None),
+    ]
+    assert (sender.sent, sender.acked, sender.failed, sender.open) == (3, 2, 1, 0)

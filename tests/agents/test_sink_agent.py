@@ -8,51 +8,35 @@ import uuid
 import polars as pl
 import pytest
 
+from streambed.agents import sink
+from streambed.agents.agent import Agent
 from streambed.agents.asker import frame_of
-from streambed.agents.sink import Unfit, row_of
-from streambed.stores.store import Answer
+from streambed.agents.reader import Reader, ReaderSetup, ReadRecord
+from streambed.agents.sink import Sinking, Unfit, row_of
+from streambed.errors import StoreError
+from streambed.record.orders import ConsumerMember, SinkOrder
+from streambed.stores.store import Address, Answer, SinkTable
 
 COLUMNS = {"n": "integer", "share": "real", "ok": "boolean", "who": "text"}
 
 
-class Record:
-    """What a Kafka client gives of a record."""
-
-    def __init__(self, value: bytes | None, key: bytes | None = None) -> None:
-        self._value, self._key = value, key
-
-    def topic(self) -> str:
-        return "lines"
-
-    def partition(self) -> int:
-        return 1
-
-    def offset(self) -> int:
-        return 7
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, 99
-
-    def key(self) -> bytes | None:
-        return self._key
-
-    def value(self) -> bytes | None:
-        return self._value
+def record(value: bytes | None, key: bytes | None = None) -> ReadRecord:
+    return ReadRecord("lines", 1, 7, timestamp_ms=99, key=key, value=value)
 
 
 def test_a_record_of_text_becomes_a_row_of_text():
-    assert row_of(Record(b"a", b"k"), "text", {}) == ("lines", 1, 7, 99, "k", "a")
+    assert row_of(record(b"a", b"k"), "text", {}) == ("lines", 1, 7, 99, "k", "a")
 
 
 def test_bytes_stay_bytes_and_nothing_stays_nothing():
-    assert row_of(Record(b"\xff\x00"), "bytes", {}) == ("lines", 1, 7, 99, None, b"\xff\x00")
-    assert row_of(Record(None), "json", COLUMNS)[4:] == (None, None, None, None, None, None)
+    assert row_of(record(b"\xff\x00"), "bytes", {}) == ("lines", 1, 7, 99, None, b"\xff\x00")
+    assert row_of(record(None), "json", COLUMNS)[4:] == (None, None, None, None, None, None)
 
 
 def test_columns_are_taken_from_json_with_their_types():
     value = b'{"n": 3, "share": 1, "ok": true, "who": {"name": "poet"}, "more": 1}'
 
-    assert row_of(Record(value), "json", COLUMNS)[6:] == (3, 1.0, True, '{"name": "poet"}')
+    assert row_of(record(value), "json", COLUMNS)[6:] == (3, 1.0, True, '{"name": "poet"}')
 
 
 @pytest.mark.parametrize(
@@ -68,7 +52,7 @@ def test_columns_are_taken_from_json_with_their_types():
 )
 def test_a_record_that_does_not_fit_is_named(value, form, says):
     with pytest.raises(Unfit) as refusal:
-        row_of(Record(value), form, COLUMNS)
+        row_of(record(value), form, COLUMNS)
 
     assert "record lines/1 at 7 cannot be written" in str(refusal.value)
     assert says in str(refusal.value)
@@ -85,3 +69,69 @@ def test_an_answer_becomes_a_frame_with_types():
 
 def test_an_answer_without_columns_is_an_empty_frame():
     assert frame_of(Answer()).shape == (0, 0)
+
+
+class Readers(Reader):
+    """Gives its records one at a time, and tells when they may be committed."""
+
+    def __init__(self, setup: ReaderSetup, calls: list[str]) -> None:
+        self.records = [record(b"a"), record(b"b")]
+        self.calls = calls
+
+    def join(self) -> None:
+        """It is there already."""
+
+    def take(self, wait_s: float, *, most: int) -> list[ReadRecord]:
+        return [self.records.pop(0)] if self.records else []
+
+    def flushed(self) -> None:
+        self.calls.append("commit")
+
+    def leave(self) -> None:
+        """It stays."""
+
+
+class FakeStore:
+    """Does not answer the first time."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.answers = False
+
+    def make_table(self, table: SinkTable) -> None:
+        """It is there."""
+
+    def write(self, table: SinkTable, rows: list[tuple[object, ...]]) -> None:
+        self.calls.append(f"write {len(rows)}" if self.answers else "no answer")
+        if not self.answers:
+            self.answers = True
+            raise StoreError("away")
+
+    def close(self) -> None:
+        """It goes on."""
+
+
+def test_a_sink_writes_then_flushes_its_ledger_and_only_then_commits(tmp_path, monkeypatch):
+    for name in ("history", "gauges"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("STREAMBED_RUN", str(tmp_path))
+    monkeypatch.setenv("STREAMBED_PROCESS", "sink")
+    calls: list[str] = []
+    store = FakeStore(calls)
+    monkeypatch.setattr(sink, "connect", lambda address: store)
+    order = SinkOrder(
+        reader="",
+        member=ConsumerMember(name="sink", group="sink"),
+        topics=("lines",),
+        client={},
+        store=Address(engine="sqlite"),
+        table=SinkTable(name="records", columns={}),
+    )
+    sinking = Sinking(Agent(), order, lambda setup: Readers(setup, calls))
+    monkeypatch.setattr(sinking.table, "flush", lambda: calls.append("flush"))
+
+    sinking.take(0.02)
+    sinking.table.close()
+
+    assert calls[:4] == ["no answer", "write 2", "flush", "commit"]
+    assert (sinking.seen, sinking.unnoted) == (2, False)

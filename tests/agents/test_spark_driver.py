@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 import streambed
+from streambed.record import codec
+from streambed.record.orders import SparkDriverOrder
 
 PROGRAM = Path(streambed.__file__).parent / "agents" / "spark_driver.py"
 JARS = "/cache/unsigned/a/pyspark/jars/a.jar:/ours/pyspark/jars/core.jar:/cache/kafka.jar"
@@ -41,3 +43,14 @@ def test_a_missing_module_is_named_with_what_to_do(driver):
 
 def test_other_errors_speak_for_themselves(driver):
     assert driver.advice_on("division by zero", "job.py") == ""
+
+
+def test_its_order_is_read_from_a_file(driver, tmp_path, monkeypatch):
+    job = tmp_path / "job.py"
+    job.write_text("def (")
+    order = SparkDriverOrder(java=("java",), settings={}, job=str(job))
+    codec.write_message(tmp_path / "order.json", order)
+    monkeypatch.setattr("sys.argv", ["spark_driver.py", str(tmp_path / "order.json")])
+
+    with pytest.raises(SyntaxError, match="invalid syntax"):
+        driver.main()

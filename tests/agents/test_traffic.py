@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from streambed.agents.traffic import due_times
+from streambed.record.orders import TrafficOrder
 
 MS = 1_000_000
+ORDER = TrafficOrder(
+    port=1,
+    to=(),
+    pattern="constant",
+    step_ns=0,
+    size=100,
+    bursts_ns=10 * MS,
+    pauses_ns=40 * MS,
+    flows=1,
+    after_ns=0,
+    lasts_ns=0,
+)
 
 
-def dues(pattern: str, *, step_ms: float = 1, lasts_ms: int = 1000, seed: str = "1", **changes: Any) -> list[int]:
-    order = {"pattern": pattern, "step_ns": step_ms * MS, "bursts_ns": 10 * MS, "pauses_ns": 40 * MS, **changes}
+def dues(pattern: str, *, step_ms: float = 1, lasts_ms: int = 1000, seed: str = "1") -> list[int]:
+    order = replace(ORDER, pattern=pattern, step_ns=step_ms * MS)
     return list(due_times(order, start_ns=5 * MS, end_ns=(5 + lasts_ms) * MS, seed=seed))
 
 

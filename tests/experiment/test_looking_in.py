@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import order_of
 
 from streambed.errors import DeclarationError
 from streambed.experiment.link import Link
@@ -15,6 +15,7 @@ from streambed.experiment.topology import Topology
 from streambed.experiment.yaml_file import read
 from streambed.plan import Exposure, Machine, Plan
 from streambed.planner import describe, plan_for
+from streambed.record.orders import CaptureOrder, CapturePort
 
 LINKS = (Link(ends=("a", "core")), Link(ends=("core", "b")), Link(ends=("core", "c")))
 
@@ -34,21 +35,21 @@ def test_a_link_is_captured_at_its_first_end_by_one_agent_for_each_node() -> Non
         ("capture/a", "a", "start"),
         ("capture/core", "core", "start"),
     ]
-    assert json.loads(found.processes[1].argv[-1]) == {
-        "links": {
-            "core – b": {"interface": "eth1", "file": "runs/1/captures/core+b.pcap"},
-            "core – c": {"interface": "eth2", "file": "runs/1/captures/core+c.pcap"},
+    assert order_of(found.processes[1], CaptureOrder) == CaptureOrder(
+        links={
+            "core – b": CapturePort(interface="eth1", file="runs/1/captures/core+b.pcap"),
+            "core – c": CapturePort(interface="eth2", file="runs/1/captures/core+c.pcap"),
         },
-        "snap": 0,
-        "limit": 100_000_000,
-    }
+        snap=0,
+        limit=100_000_000,
+    )
 
 
 def test_links_are_named_by_their_ends_in_any_order() -> None:
     (process,) = planned(capture={"links": [["b", "core"]], "snap": "96B", "limit": "1MB"}).processes
 
-    order = json.loads(process.argv[-1])
-    assert (list(order["links"]), order["snap"], order["limit"]) == (["core – b"], 96, 1_000_000)
+    order = order_of(process, CaptureOrder)
+    assert (list(order.links), order.snap, order.limit) == (["core – b"], 96, 1_000_000)
 
 
 def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
@@ -57,7 +58,7 @@ def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
 
     (process,) = plan_for(twins, Machine(python="python"), base=Path("here"), directory=Path("runs/1")).processes
 
-    files = [Path(found["file"]).name for found in json.loads(process.argv[-1])["links"].values()]
+    files = [Path(port.file).name for port in order_of(process, CaptureOrder).links.values()]
     assert files == ["a+b.pcap", "a+b+2.pcap", "spare.pcap"]
 
 

@@ -14,8 +14,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from streambed.agents.due_times import Due
 from streambed.agents.noting_sender import NotingSender
+from streambed.agents.record_identity import IDENTITY
 from streambed.agents.record_source import Record, Source
-from streambed.agents.sender import IDENTITY, UNDECIDED
+from streambed.agents.sender import UNDECIDED
 from streambed.agents.sent_rows import SentRows
 from streambed.lone_broker import LoneBroker, lone_broker
 from streambed.record import now_ns, wait_until
@@ -46,7 +47,7 @@ class Noting:
         client = {"bootstrap.servers": broker.bootstrap, **SETTINGS, **settings}
         agent: Any = SimpleNamespace(stopping=False)
         self.sender = NotingSender("poet/h1", agent, source, client, self._rows)
-        self.sender.know_the_topics()
+        self.sender.prepare()
 
     def send(self, numbers: range) -> int:
         """How many the client took before it was full."""

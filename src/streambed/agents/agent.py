@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
 import signal
+import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from streambed.record import now_ns, read_json, write_whole
+from streambed.record import codec, file_name, now_ns, read_json
+from streambed.record.gauges import Gauge, write_gauge
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,6 +19,21 @@ if TYPE_CHECKING:
     from streambed.tables import Table
 
 REPORT_NS = 500_000_000
+Order = TypeVar("Order")
+
+
+def read_order(kind: type[Order]) -> Order:
+    """The order in the file that the command line names."""
+    return codec.read_message(Path(sys.argv[1]), kind)
+
+
+def import_factory(text: str) -> Any:
+    """What `module:name` names: the factory of a broker's senders or readers."""
+    module, _, name = text.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise SystemExit(f"the client {text} cannot be imported: {error}") from error
 
 
 class Agent:
@@ -37,7 +54,8 @@ class Agent:
         """A file of the ledger, of this agent or of one that it holds; a restarted agent begins another."""
         from streambed.tables import Table  # Arrow takes a while to load: an agent without a ledger does not wait for it.
 
-        return Table(self.run / "history" / f"{kind}-{of.replace('/', '.') or self.name}-{self.incarnation}.arrow", schema)
+        owner = file_name(of) or self.name
+        return Table(self.run / "history" / f"{kind}-{owner}-{self.incarnation}.arrow", schema)
 
     def gate(self, name: str) -> dict[str, Any]:
         """Wait until the conductor opens a gate; what it wrote there. Empty if told to stop first."""
@@ -46,10 +64,10 @@ class Agent:
             time.sleep(0.005)
         return read_json(path)
 
-    def report(self, **gauge: object) -> None:
+    def report(self, gauge: Gauge) -> None:
         """Write the gauge now."""
         self._reported_ns = now_ns()
-        write_whole(self.run / "gauges" / f"{self.name}.json", json.dumps(gauge))
+        write_gauge(self.run / "gauges" / f"{self.name}.json", gauge)
 
     def report_is_due(self) -> bool:
         """Whether the gauge is old."""

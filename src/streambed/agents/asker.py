@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from streambed.agents.agent import read_order
 from streambed.errors import StoreError, StreambedError
 from streambed.record import now_ns
-from streambed.stores.store import Address, Answer, connect
+from streambed.record.orders import StoreQueryOrder
+from streambed.stores.store import Answer, connect
 
 PATIENCE_NS = 10_000_000_000
 AGAIN_S = 0.05
@@ -34,14 +35,14 @@ def _kept(value: Any) -> Any:
     return value if isinstance(value, PLAIN) or type(value).__module__ in DATED else str(value)
 
 
-def ask(order: dict[str, Any]) -> Answer:
+def ask(order: StoreQueryOrder) -> Answer:
     """Ask, again for a while if the store does not answer: another program may be writing its file just now."""
     end_ns = now_ns() + PATIENCE_NS
     while True:
         try:
-            store = connect(Address(**order["store"]), read_only=order["read_only"])
+            store = connect(order.store, read_only=order.read_only)
             try:
-                return store.ask(order["text"])
+                return store.ask(order.text)
             finally:
                 store.close()
         except StoreError:
@@ -50,9 +51,9 @@ def ask(order: dict[str, Any]) -> Answer:
             time.sleep(AGAIN_S)
 
 
-def main(order: dict[str, Any]) -> None:
+def main(order: StoreQueryOrder) -> None:
     """Ask, and keep the answer or the refusal beside it."""
-    kept = Path(order["answer"])
+    kept = Path(order.answer)
     try:
         frame_of(ask(order)).write_ipc(kept)
     except StreambedError as error:
@@ -60,4 +61,4 @@ def main(order: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(read_order(StoreQueryOrder))

@@ -7,17 +7,16 @@ full or old; one that finds no free block is lost for the file, counted, and goe
 from __future__ import annotations
 
 import ctypes
-import json
 import mmap
 import select
 import socket
 import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from streambed.agents.agent import Agent
+from streambed.agents.agent import Agent, read_order
+from streambed.record.gauges import CapturedLink, CaptureGauge
+from streambed.record.orders import CaptureOrder
 
 ETH_P_ALL = 0x0003
 SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 263, 5, 6, 10
@@ -99,20 +98,20 @@ def _keep(channel: socket.socket, snap: int) -> None:
     channel.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", 1, ctypes.addressof(instruction)))
 
 
-def main(order: dict[str, Any]) -> None:
+def main(order: CaptureOrder) -> None:
     """Write until told to stop, and then what has come by then."""
     agent = Agent()
-    snap, limit = order["snap"] or LONGEST, order["limit"]
+    snap = order.snap or LONGEST
     ports = {
-        link: Port(interface=found["interface"], file=Path(found["file"]), snap=snap, limit=limit) for link, found in order["links"].items()
+        link: Port(interface=asked.interface, file=Path(asked.file), snap=snap, limit=order.limit) for link, asked in order.links.items()
     }
     poller = select.poll()
     for port in ports.values():
         poller.register(port.socket, select.POLLIN)
 
     def report(done: bool) -> None:
-        counts = {link: {"packets": port.packets, "lost": port.lost, "full": port.full} for link, port in ports.items()}
-        agent.report(ready=True, done=done, links=counts)
+        links = {link: CapturedLink(packets=port.packets, lost=port.lost, full=port.full) for link, port in ports.items()}
+        agent.report(CaptureGauge(ready=True, done=done, links=links))
 
     while not agent.stopping:
         if agent.report_is_due():
@@ -128,4 +127,4 @@ def main(order: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(read_order(CaptureOrder))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from streambed.agents.agent import Agent
 from streambed.agents.bulk_client import AT_ONCE, BulkClient, Reports, Values
+from streambed.agents.client_sender import ASK_S, QUIET, STOP_S, why
 from streambed.agents.due_times import Due
+from streambed.agents.record_identity import IDENTITY
 from streambed.agents.record_names import RecordNames
 from streambed.agents.record_source import Record, Source
-from streambed.agents.sender import ASK_S, IDENTITY, QUIET, STOP_S, why
 from streambed.agents.sent_rows import Acked, SentRows
 from streambed.agents.under_way import Numbers, UnderWay
 from streambed.record import now_ns
@@ -30,7 +31,7 @@ MANY = 8
 class NotingSender:
     """One producer that notes what became of every record."""
 
-    def __init__(self, name: str, agent: Agent, source: Source, client: dict[str, Any], rows: SentRows) -> None:
+    def __init__(self, name: str, agent: Agent, source: Source, client: Mapping[str, str], rows: SentRows) -> None:
         self.name = name
         self.agent = agent
         self.source = source
@@ -137,8 +138,8 @@ class NotingSender:
             self._rows.lost(self._number, sequence, topic, due, sent, reasons[code])
         self.failed += len(codes)
 
-    def know_the_topics(self) -> None:
-        """As of a sender."""
+    def prepare(self) -> None:
+        """Learn of the topics' partitions."""
         while not self.agent.stopping and not self.client.knows_topics(ASK_S):
             pass
 

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import gc
 import heapq
-import json
 import os
-import sys
 import time
-from typing import Any
 
 from streambed.agents import host_network
-from streambed.agents.agent import Agent
+from streambed.agents.agent import Agent, import_factory, read_order
 from streambed.agents.due_times import Due
-from streambed.agents.noting_sender import NotingSender
 from streambed.agents.record_source import Source, source_of
 from streambed.agents.schedule import NEVER, Agenda, Schedule, schedule_of
-from streambed.agents.sender import Sender, UncountedSender
+from streambed.agents.sender import Sender, SenderFactory, SenderSetup
 from streambed.agents.sent_rows import SentRows
-from streambed.agents.transactional_sender import TransactionalSender
 from streambed.record import now_ns
+from streambed.record.gauges import ProducerGauge
+from streambed.record.orders import ProducerOrder
 from streambed.tables import SENT
 
 POLL_S_MAX = 0.05
@@ -90,8 +87,16 @@ class Sending:
 
     def report(self, done: bool = False) -> None:
         """The gauge."""
-        counts = {key: sum(getattr(sender, key) for sender in self.senders) for key in ("sent", "acked", "failed", "open")}
-        self.agent.report(ready=True, done=done, **counts)
+        self.agent.report(
+            ProducerGauge(
+                ready=True,
+                done=done,
+                sent=sum(sender.sent for sender in self.senders),
+                acked=sum(sender.acked for sender in self.senders),
+                failed=sum(sender.failed for sender in self.senders),
+                open=sum(sender.open for sender in self.senders),
+            )
+        )
 
     def finish(self) -> None:
         """Wait for every record to be decided; told to stop, note the rest as undecided."""
@@ -105,44 +110,49 @@ class Sending:
         self.report(done=True)
 
 
-def sender_of(name: str, agent: Agent, source: Source, order: dict[str, Any], rows: SentRows | None) -> Sender:
-    """The sender that an order asks for."""
-    if rows is None:
-        return UncountedSender(name, agent, source, order["client"])
-    if order["transaction"]:
-        return TransactionalSender(name, agent, source, order["client"], rows, records=order["transaction"])
-    return NotingSender(name, agent, source, order["client"], rows)
-
-
-def senders_of(agent: Agent, order: dict[str, Any], sources: list[Source], rows: SentRows | None) -> list[Sender]:
+def senders_of(agent: Agent, order: ProducerOrder, sources: list[Source], rows: SentRows | None) -> list[Sender]:
     """Every producer with its client, made in the network of its host: the client's own threads stay there."""
-    found: list[Sender] = []
-    for asked, source in zip(order["producers"], sources, strict=True):
-        if asked["host"]:
-            host_network.enter(asked["host"])
-        found.append(sender_of(asked["name"], agent, source, order, rows))
-    for sender in found:
-        sender.know_the_topics()
-    return found
+    make: SenderFactory = import_factory(order.sender)
+    senders: list[Sender] = []
+    for member, source in zip(order.members, sources, strict=True):
+        if member.host:
+            host_network.enter(member.host)
+        setup = SenderSetup(
+            agent=agent,
+            name=member.name,
+            source=source,
+            client=order.client,
+            rows=rows,
+            transaction=order.transaction,
+        )
+        senders.append(make(setup))
+    for sender in senders:
+        sender.prepare()
+    return senders
 
 
-def main(order: dict[str, Any]) -> None:
+def schedules_of(order: ProducerOrder, sources: list[Source], start_ns: int) -> list[Schedule]:
+    """The schedule of every producer."""
+    seed = os.environ["STREAMBED_SEED"]
+    return [
+        schedule_of(order.schedule, member, held=source.held, start_ns=start_ns, seed=seed)
+        for member, source in zip(order.members, sources, strict=True)
+    ]
+
+
+def main(order: ProducerOrder) -> None:
     """Wait for the load to begin, send, wait for the answers."""
     gc.disable()  # Records under way are many, and none of them is in a cycle: looking for some takes half of the time.
     agent = Agent()
-    sources = [source_of(order, asked["name"], asked["number"]) for asked in order["producers"]]
+    sources = [source_of(order.records, member) for member in order.members]
     agent.gate("servers")
-    rows = SentRows(agent.table("sent", SENT)) if order["ledger"] else None
+    rows = SentRows(agent.table("sent", SENT)) if order.ledger else None
     sending = Sending(agent, senders_of(agent, order, sources, rows), rows)
     sending.report()
-    start_ns = agent.gate("load").get("start_ns", 0) + order["after_ns"]
-    producers = zip(order["producers"], sources, strict=True)
-    seed = os.environ["STREAMBED_SEED"]
-    sending.follow(
-        [schedule_of(order, held=source.held, start_ns=start_ns, number=asked["number"], seed=seed) for asked, source in producers]
-    )
+    start_ns = agent.gate("load").get("start_ns", 0) + order.schedule.after_ns
+    sending.follow(schedules_of(order, sources, start_ns))
     sending.finish()
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(read_order(ProducerOrder))

@@ -5,67 +5,64 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from streambed.agents.due_times import Course, Numbers, Stretch, Timetable
+from streambed.record.orders import ProfileOrder, ScheduleOrder
 
 LOGNORMAL_SPREAD = 1.0
+CONSTANT = ProfileOrder(shape="constant")
 PARETO_SHAPE = 2.5
 """Above 2, so that the gaps have a variance."""
 
 
-def timetable_of(order: dict[str, Any], *, shift: float, seed: str) -> Timetable:
-    """When the records of a producer are due."""
-    profile = order["profile"]
-    if profile and profile["shape"] == "trace" and profile["column"] == "times":
-        return Timetable.at_times(read_times(Path(profile["file"]), profile["speed"]), until_s=order["duration_ns"] / 1e9)
-    course = Course(list(cut(stretches(order["rate"], profile, order["duration_ns"] / 1e9), order["duration_ns"] / 1e9)))
-    return Timetable(course, positions(course.count, order["arrivals"], seed), shift=shift)
+def timetable_of(order: ScheduleOrder, *, shift: float, seed: str) -> Timetable:
+    """When the records of a producer with a rate are due."""
+    assert order.rate is not None
+    profile, load_s = order.profile or CONSTANT, order.duration_ns / 1e9
+    if profile.shape == "trace" and profile.column == "times":
+        return Timetable.at_times(read_times(Path(profile.file), profile.speed), until_s=load_s)
+    declared = SHAPES[profile.shape](order.rate, profile, load_s)
+    course = Course(list(cut(declared, load_s)))
+    return Timetable(course, positions(course.count, order.arrivals, seed), shift=shift)
 
 
-def stretches(rate: float, profile: dict[str, Any] | None, load_s: float) -> Iterator[Stretch]:
-    """The rate from the start on; what is longer than the load is cut off later."""
-    shape = profile["shape"] if profile else "constant"
-    return SHAPES[shape](rate, profile or {}, load_s)
-
-
-def _constant(rate: float, profile: dict[str, Any], load_s: float) -> Iterator[Stretch]:
+def _constant(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
     yield _level(rate, load_s)
 
 
-def _ramp(rate: float, profile: dict[str, Any], load_s: float) -> Iterator[Stretch]:
-    yield Stretch(lasts_s=profile["lasts_s"] or load_s, first=rate, last=profile["to"])
-    yield _level(profile["to"], load_s)
+def _ramp(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    yield Stretch(lasts_s=profile.lasts_s or load_s, first=rate, last=profile.to)
+    yield _level(profile.to, load_s)
 
 
-def _steps(rate: float, profile: dict[str, Any], load_s: float) -> Iterator[Stretch]:
-    rates = profile["rates"]
+def _steps(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    rates = profile.rates
     for step in rates:
-        yield _level(step, profile["lasts_s"] or load_s / len(rates))
+        yield _level(step, profile.lasts_s or load_s / len(rates))
     yield _level(rates[-1], load_s)
 
 
-def _spike(rate: float, profile: dict[str, Any], load_s: float) -> Iterator[Stretch]:
-    yield _level(rate, profile["at_s"] or 0.0)
-    yield _level(profile["to"], profile["lasts_s"])
+def _spike(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    yield _level(rate, profile.at_s or 0.0)
+    yield _level(profile.to, profile.lasts_s)
     yield _level(rate, load_s)
 
 
-def _on_off(rate: float, profile: dict[str, Any], load_s: float) -> Iterator[Stretch]:
-    for _ in range(int(load_s / (profile["bursts_s"] + profile["pauses_s"])) + 1):
-        yield _level(rate, profile["bursts_s"])
-        yield _level(0.0, profile["pauses_s"])
+def _on_off(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    for _ in range(int(load_s / (profile.bursts_s + profile.pauses_s)) + 1):
+        yield _level(rate, profile.bursts_s)
+        yield _level(0.0, profile.pauses_s)
 
 
-def _trace(rate: float, profile: dict[str, Any], load_s: float) -> Iterator[Stretch]:
-    step_s = profile["interval_s"] / profile["speed"]
-    for number in read_numbers(Path(profile["file"])).tolist():
+def _trace(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    step_s = profile.interval_s / profile.speed
+    for number in read_numbers(Path(profile.file)).tolist():
         yield _level(number / step_s, step_s)
 
 
-SHAPES: dict[str, Callable[[float, dict[str, Any], float], Iterator[Stretch]]] = {
+SHAPES: dict[str, Callable[[float, ProfileOrder, float], Iterator[Stretch]]] = {
     "constant": _constant,
     "ramp": _ramp,
     "steps": _steps,

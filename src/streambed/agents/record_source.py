@@ -7,12 +7,12 @@ import os
 import random
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from streambed.agents.distribution import QUANTILES
+from streambed.record.orders import ProducerMember, RecordsOrder
 
 PLACEHOLDER = re.compile(rb"\{(record|topic|n)(?::([0-9]+))?\}")
 DRAWN_AT_ONCE = 4096
@@ -44,7 +44,7 @@ def repeated(contents: list[bytes], key: str) -> Callable[[int], Record]:
     return of
 
 
-def topics_of(topics: list[str], order: str, *, seed: str, shift: int) -> Callable[[int], str]:
+def topics_of(topics: Sequence[str], order: str, *, seed: str, shift: int) -> Callable[[int], str]:
     """The topic of the n-th record: one after the other from the one at `shift` on, or drawn."""
     if len(topics) == 1:
         return lambda sequence: topics[0]
@@ -152,7 +152,7 @@ def _bytes(found: str | bytes) -> bytes:
 class Source:
     """The records of one producer by their numbers."""
 
-    topics: list[str]
+    topics: Sequence[str]
     topic_of: Callable[[int], str]
     record_of: Callable[[int], Record]
     held: int
@@ -161,31 +161,31 @@ class Source:
     """What all of them are, if they are all alike: they need not be made one by one."""
 
 
-def source_of(order: dict[str, Any], name: str, number: int) -> Source:
-    """The records of the producer of that name, the `number`-th of its kind."""
-    contents = contents_of(Path(order["file"]), order["content"]) if order["file"] else []
-    seed = f"{os.environ['STREAMBED_SEED']} {name}"
-    record_of = repeated(contents, order["key"]) if contents else _made(order, seed)
+def source_of(order: RecordsOrder, member: ProducerMember) -> Source:
+    """The records of one producer."""
+    contents = contents_of(Path(order.file), order.content) if order.file else []
+    seed = f"{os.environ['STREAMBED_SEED']} {member.name}"
+    record_of = repeated(contents, order.key) if contents else _made(order, seed)
     # Many producers that take turns begin at topics far apart: side by side they would all write to a few topics at a time.
-    shift = number * len(order["topics"]) // order["of"]
-    topic_of = topics_of(order["topics"], order["order"], seed=seed, shift=shift)
-    if order["text"] or order["headers"]:
-        record_of = worded(record_of, order["text"], topic_of, order["headers"])
-    source = Source(topics=order["topics"], topic_of=topic_of, record_of=record_of, held=len(contents))
+    shift = member.number * len(order.topics) // member.of
+    topic_of = topics_of(order.topics, order.order, seed=seed, shift=shift)
+    if order.text or order.headers:
+        record_of = worded(record_of, order.text, topic_of, order.headers)
+    source = Source(topics=order.topics, topic_of=topic_of, record_of=record_of, held=len(contents))
     if not _are_alike(order, len(contents)):
         return source
     same = record_of(0)
     return replace(source, record_of=lambda sequence: same, same=same)
 
 
-def _are_alike(order: dict[str, Any], held: int) -> bool:
+def _are_alike(order: RecordsOrder, held: int) -> bool:
     """Whether nothing of a record depends on its number."""
-    if order["text"] or order["headers"]:
+    if order.text or order.headers:
         return False
-    return held == 1 if held else not (order["function"] or order["keys"]) and order["sizes"] == "constant"
+    return held == 1 if held else not (order.function or order.keys) and order.sizes == "constant"
 
 
-def _made(order: dict[str, Any], seed: str) -> Callable[[int], Record]:
-    if order["function"]:
-        return from_function(order["function"], order["folder"], seed)
-    return made_up_records(size=order["size"], sizes=order["sizes"], keys=order["keys"], spread=order["spread"], seed=seed)
+def _made(order: RecordsOrder, seed: str) -> Callable[[int], Record]:
+    if order.function:
+        return from_function(order.function, order.folder, seed)
+    return made_up_records(size=order.size, sizes=order.sizes, keys=order.keys, spread=order.spread, seed=seed)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, Protocol
+from typing import Protocol
 
 from streambed.agents.due_times import Due, Timetable
 from streambed.agents.rate_profile import timetable_of
 from streambed.record import now_ns
+from streambed.record.orders import ProducerMember, ScheduleOrder
 
 AT_ONCE = 500
 """So many records are due together, if nothing else says how many."""
@@ -105,13 +106,14 @@ class Agenda:
         return self._held.between(begin, self._taken)
 
 
-def schedule_of(order: dict[str, Any], *, held: int, start_ns: int, number: int = 0, seed: str = "") -> Schedule:
-    """The schedule of the producer of that number; `held` is how much content its file has."""
-    wanted = order["rounds"] * held if order["rounds"] else order["count"]
-    if order["rate"] is None:
+def schedule_of(order: ScheduleOrder, member: ProducerMember, *, held: int, start_ns: int, seed: str = "") -> Schedule:
+    """The schedule of one producer; `held` is how much content its file has."""
+    wanted = order.rounds * held if order.rounds else order.count
+    if order.rate is None:
         if wanted is not None:
             return AllAtOnce(start_ns=start_ns, last=wanted)
-        return AsTheyGo(start_ns=start_ns, end_ns=start_ns + order["duration_ns"])
+        return AsTheyGo(start_ns=start_ns, end_ns=start_ns + order.duration_ns)
     # Many producers at one rate take turns: all at the same moments they would be a burst at each step.
-    timetable = timetable_of(order, shift=number / order["of"], seed=f"{seed} {number}")
-    return AtTimes(timetable, start_ns=start_ns, last=timetable.count if wanted is None else min(wanted, timetable.count))
+    timetable = timetable_of(order, shift=member.number / member.of, seed=f"{seed} {member.number}")
+    last = timetable.count if wanted is None else min(wanted, timetable.count)
+    return AtTimes(timetable, start_ns=start_ns, last=last)

@@ -61,7 +61,15 @@ class SentRows:
 
     def lost(self, producer: int, sequence: int, topic: int, due: int, sent: int, why: str) -> None:
         """A record was given up."""
-        self._table.append(self._words[producer], sequence, self._words[topic], None, None, due, sent, None, why)
+        self.lost_one(self._words[producer], sequence, self._words[topic], due=due, sent=sent, why=why)
+
+    def acked_one(self, producer: str, sequence: int, topic: str, *, due: int, sent: int, partition: int = -1, offset: int = -1) -> None:
+        """One record was acknowledged just now; without partitions or offsets they are -1."""
+        self._table.append(producer, sequence, topic, partition, offset, due, sent, now_ns(), None)
+
+    def lost_one(self, producer: str, sequence: int, topic: str, *, due: int, sent: int, why: str) -> None:
+        """One record was given up."""
+        self._table.append(producer, sequence, topic, None, None, due, sent, None, why)
 
     def flush_if_due(self) -> None:
         """Write if a second has passed since the last time."""

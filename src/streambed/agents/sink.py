@@ -10,12 +10,13 @@ import sys
 import time
 from typing import Any
 
-from confluent_kafka import KafkaException, Message, TopicPartition
-
-from streambed.agents.agent import Agent
-from streambed.agents.consumer import Reading, follow, report, where
+from streambed.agents.agent import Agent, import_factory, read_order
+from streambed.agents.consumer import follow, report
+from streambed.agents.reader import ReaderFactory, ReadRecord
+from streambed.agents.reading import Reading
 from streambed.errors import QueryError, StoreError
-from streambed.stores.store import Address, SinkTable, Store, connect
+from streambed.record.orders import SinkOrder
+from streambed.stores.store import Store, connect
 
 AGAIN_S = 0.2
 BATCH = 1000
@@ -28,11 +29,11 @@ class Unfit(Exception):
     """A record that cannot be written as declared."""
 
 
-def row_of(message: Message, form: str, taken: dict[str, str]) -> Row:
+def row_of(record: ReadRecord, form: str, taken: dict[str, str]) -> Row:
     """A record as a row: where it was, its time in milliseconds, key, value, and what is taken out of the value."""
-    topic, partition, offset = where(message)
-    key: bytes | str | None = message.key()
-    value: bytes | str | None = message.value()
+    topic, partition, offset = record.topic, record.partition, record.offset
+    key: bytes | str | None = record.key
+    value: bytes | str | None = record.value
     try:
         if form != "bytes":
             key, value = _text(key), _text(value)
@@ -41,7 +42,7 @@ def row_of(message: Message, form: str, taken: dict[str, str]) -> Row:
     except ValueError as error:
         hint = "" if form == "bytes" else f". If others are not {form} either, give `format: bytes`"
         raise Unfit(f"record {topic}/{partition} at {offset} cannot be written: {error}{hint}") from None
-    return (topic, partition, offset, message.timestamp()[1], key, value, *columns)
+    return (topic, partition, offset, record.timestamp_ms, key, value, *columns)
 
 
 def _text(found: bytes | str | None) -> str | None:
@@ -74,27 +75,34 @@ def _typed(found: Any, kind: str, name: str) -> Any:
 class Sinking(Reading):
     """A consumer whose records count as seen once the store has them."""
 
-    def __init__(self, agent: Agent, order: dict[str, Any]) -> None:
-        super().__init__(agent, order)
-        self.address = Address(**order["store"])
-        self.sink_table = SinkTable(**order["table"])
-        self.taken = {name: self.sink_table.columns[name] for name in order["taken"]}
+    def __init__(self, agent: Agent, order: SinkOrder, make: ReaderFactory) -> None:
+        super().__init__(agent, order.member, order, make, commit_on_flush=True)
+        self.order = order
+        self.taken = {name: order.table.columns[name] for name in order.taken}
         self.store: Store | None = None
 
     def take(self, wait_s: float) -> None:
-        """Read what comes in a while, write it, and then note it and commit."""
-        messages = self.sound(self.client.consume(BATCH, wait_s))
-        self.idle = not messages
-        rows = [row_of(message, self.order["format"], self.taken) for message in messages]
-        if not rows or self.persist(rows):
-            self.note(messages)
-            self.commit(messages)
+        """Read what comes in a while, write it, note it, flush the ledger, and only then commit."""
+        records = self.gather(wait_s)
+        rows = [row_of(record, self.order.format, self.taken) for record in records]
+        if rows and self.persist(rows):
+            self.note(records)
+            self.flush()
+
+    def gather(self, wait_s: float) -> list[ReadRecord]:
+        """The records that come in a while, or as many as are written at once."""
+        records: list[ReadRecord] = []
+        end = time.monotonic() + wait_s
+        while len(records) < BATCH and (left_s := end - time.monotonic()) > 0 and not self.agent.stopping:
+            records += self.reader.take(left_s, most=BATCH - len(records))
+            self.unnoted = bool(records)
+        return records
 
     def persist(self, rows: list[Row]) -> bool:
         """Write, again and again if the store does not answer: False if told to stop before it did."""
         while not self.agent.stopping:
             try:
-                self.opened().write(self.sink_table, rows)
+                self.opened().write(self.order.table, rows)
                 return True
             except StoreError as error:
                 self.lose(error)
@@ -103,8 +111,8 @@ class Sinking(Reading):
     def opened(self) -> Store:
         """The store, connected anew if need be, with the table in it."""
         if self.store is None:
-            self.store = connect(self.address)
-            self.store.make_table(self.sink_table)
+            self.store = connect(self.order.store)
+            self.store.make_table(self.order.table)
         return self.store
 
     def lose(self, error: StoreError) -> None:
@@ -116,22 +124,12 @@ class Sinking(Reading):
         report(self.agent, [self])
         time.sleep(AGAIN_S)
 
-    def commit(self, messages: list[Message]) -> None:
-        """Say how far the group has come."""
-        ends = {where(message)[:2]: where(message)[2] + 1 for message in messages}
-        if not ends:
-            return
-        try:
-            self.client.commit(offsets=[TopicPartition(*part, end) for part, end in ends.items()], asynchronous=False)
-        except KafkaException as error:
-            print(f"commit: {error}", file=sys.stderr)  # The next one says the same and more.
 
-
-def main(order: dict[str, Any]) -> None:
+def main(order: SinkOrder) -> None:
     """Write until told to stop."""
     agent = Agent()
     agent.gate("servers")
-    sinking = Sinking(agent, order)
+    sinking = Sinking(agent, order, import_factory(order.reader))
     while not agent.stopping and sinking.store is None:
         try:
             sinking.opened()
@@ -144,6 +142,6 @@ def main(order: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     try:
-        main(json.loads(sys.argv[1]))
+        main(read_order(SinkOrder))
     except (QueryError, Unfit) as refusal:
         sys.exit(str(refusal))

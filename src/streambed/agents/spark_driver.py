@@ -84,11 +84,12 @@ def advice_on(error: str, job: str) -> str:
 
 def main() -> None:
     """Run the job as `python job.py args…` would."""
-    order = json.loads(sys.argv[1])
-    with open(order["job"], "rb") as file:
-        compile(file.read(), order["job"], "exec")  # A syntax error shows at once, not after Java's start.
+    with open(sys.argv[1]) as file:
+        order = json.load(file)
+    with open(order["job"], "rb") as script:
+        compile(script.read(), order["job"], "exec")  # A syntax error shows at once, not after Java's start.
     start_java(own_class_path(order["java"]), order["settings"])
-    for url in order.get("folders", ()):
+    for url in order["folders"]:
         make_folder(url)
     sys.argv = [order["job"], *order["args"]]
     sys.path.insert(0, os.path.dirname(order["job"]))

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+
+from streambed.agents.agent import read_order
+from streambed.record.orders import ServerSetupOrder
 
 
-def main(order: dict[str, Any]) -> None:
+def main(order: ServerSetupOrder) -> None:
     """Run the commands of `once` unless the file `made` says that they were run, forget `stale` files, and become `argv`."""
-    made = Path(order["made"])
+    made = Path(order.made)
     if not made.exists():
-        for command in order["once"]:
+        for command in order.once:
             subprocess.run(command, check=True)
         made.touch()
-    for path in order["stale"]:
+    for path in order.stale:
         Path(path).unlink(missing_ok=True)
-    os.execv(order["argv"][0], order["argv"])
+    os.execv(order.argv[0], order.argv)
 
 
 if __name__ == "__main__":
     try:
-        main(json.loads(sys.argv[1]))
+        main(read_order(ServerSetupOrder))
     except subprocess.CalledProcessError as error:
         sys.exit(f"{error.cmd[0]} ended with status {error.returncode}")

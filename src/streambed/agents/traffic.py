@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import json
 import os
 import random
 import selectors
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
 
-from streambed.agents.agent import Agent
+from streambed.agents.agent import Agent, read_order
 from streambed.record import now_ns
+from streambed.record.gauges import TrafficGauge
+from streambed.record.orders import TrafficOrder
 
 HEADERS_BYTES = 28
 """Of IP and UDP: a packet's size is what a link carries."""
@@ -37,7 +36,7 @@ ROOM_FOR = 64
 
 @dataclass
 class Counts:
-    """The gauge: what was sent, what was due but could not be sent, what came."""
+    """What was sent, what was due but could not be sent, what came."""
 
     sent_bytes: int = 0
     sent_packets: int = 0
@@ -46,22 +45,22 @@ class Counts:
     received_packets: int = 0
 
 
-def due_times(order: dict[str, Any], *, start_ns: int, end_ns: int, seed: str) -> Iterator[int]:
+def due_times(order: TrafficOrder, *, start_ns: int, end_ns: int, seed: str) -> Iterator[int]:
     """When each packet of one flow is due: at equal steps, at random ones, or at equal steps within bursts."""
-    step_ns, draw = order["step_ns"], random.Random(seed)
-    cycle_ns = order["bursts_ns"] + order["pauses_ns"]
-    elapsed_ns = draw.expovariate(1 / step_ns) if order["pattern"] == "poisson" else 0.0
+    step_ns, draw = order.step_ns, random.Random(seed)
+    cycle_ns = order.bursts_ns + order.pauses_ns
+    elapsed_ns = draw.expovariate(1 / step_ns) if order.pattern == "poisson" else 0.0
     while start_ns + elapsed_ns < end_ns:
         yield start_ns + int(elapsed_ns)
-        elapsed_ns += draw.expovariate(1 / step_ns) if order["pattern"] == "poisson" else step_ns
-        if order["pattern"] == "on_off" and elapsed_ns % cycle_ns >= order["bursts_ns"]:
+        elapsed_ns += draw.expovariate(1 / step_ns) if order.pattern == "poisson" else step_ns
+        if order.pattern == "on_off" and elapsed_ns % cycle_ns >= order.bursts_ns:
             elapsed_ns = (elapsed_ns // cycle_ns + 1) * cycle_ns
 
 
 class Traffic:
     """What one host sends and receives."""
 
-    def __init__(self, agent: Agent, order: dict[str, Any]) -> None:
+    def __init__(self, agent: Agent, order: TrafficOrder) -> None:
         self.agent = agent
         self.order = order
         self.counts = Counts()
@@ -75,8 +74,8 @@ class Traffic:
         """Be there for others, by either protocol."""
         packets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-        packets.bind(("", self.order["port"]))
-        server = socket.create_server(("", self.order["port"]))
+        packets.bind(("", self.order.port))
+        server = socket.create_server(("", self.order.port))
         self._watch(packets, selectors.EVENT_READ, partial(self._take_packets, packets))
         self._watch(server, selectors.EVENT_READ, partial(self._accept, server))
 
@@ -100,7 +99,7 @@ class Traffic:
 
     def report(self, done: bool = False) -> None:
         """The gauge."""
-        self.agent.report(ready=self.ready, done=done, **asdict(self.counts))
+        self.agent.report(TrafficGauge(ready=self.ready, done=done, **asdict(self.counts)))
 
     def _take_packets(self, packets: socket.socket) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -126,7 +125,7 @@ class Traffic:
         """Begin a TCP flow; one that breaks is begun again."""
         channel = socket.socket()
         channel.setblocking(False)
-        channel.connect_ex((address, self.order["port"]))
+        channel.connect_ex((address, self.order.port))
         self._watch(channel, selectors.EVENT_WRITE, partial(self._pour, channel, address))
 
     def _pour(self, channel: socket.socket, address: str) -> None:
@@ -151,10 +150,10 @@ class Traffic:
 
     def send_packets(self, start_ns: int, end_ns: int) -> None:
         """Send each packet of every flow when it is due."""
-        flows = [(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), (address, self.order["port"])) for address in self._flows()]
+        flows = [(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), (address, self.order.port)) for address in self._flows()]
         seed = f"{os.environ['STREAMBED_SEED']} {self.agent.name}"
         dues = [due_times(self.order, start_ns=start_ns, end_ns=end_ns, seed=f"{seed} {number}") for number in range(len(flows))]
-        packet = bytes(self.order["size"] - HEADERS_BYTES)
+        packet = bytes(self.order.size - HEADERS_BYTES)
         for channel, _ in flows:
             channel.setblocking(False)
             channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
@@ -174,25 +173,25 @@ class Traffic:
             if late_ns <= LATE_NS_MAX:
                 channel.sendto(packet, address)
                 self.counts.sent_packets += 1
-                self.counts.sent_bytes += self.order["size"]
+                self.counts.sent_bytes += self.order.size
                 return
         except OSError:
             pass  # The host had no room for it, or no way: the link was slower than the load, or cut.
         self.counts.missed_packets += 1
 
     def _flows(self) -> list[str]:
-        return [address for address in self.order["to"] for _ in range(self.order["flows"])]
+        return [address for address in self.order.to for _ in range(self.order.flows)]
 
     def flow(self, start_ns: int, end_ns: int) -> None:
         """Send from the start to the end; TCP flows go on while this returns."""
-        if self.order["pattern"] != "tcp":
+        if self.order.pattern != "tcp":
             return self.send_packets(start_ns, end_ns)
         self._agenda += [(start_ns, partial(self.connect, address)) for address in self._flows()]
         self._agenda.append((end_ns, self._end_flows))
         return None
 
 
-def main(order: dict[str, Any]) -> None:
+def main(order: TrafficOrder) -> None:
     """Listen, wait for the load to begin, send for as long as is wanted, and listen on until told to stop."""
     agent = Agent()
     traffic = Traffic(agent, order)
@@ -200,12 +199,12 @@ def main(order: dict[str, Any]) -> None:
     serving = threading.Thread(target=traffic.serve)
     serving.start()
     traffic.ready = True
-    start_ns = agent.gate("load").get("start_ns", 0) + order["after_ns"]
-    if order["to"] and not agent.stopping:
-        traffic.flow(start_ns, start_ns + order["lasts_ns"])
+    start_ns = agent.gate("load").get("start_ns", 0) + order.after_ns
+    if order.to and not agent.stopping:
+        traffic.flow(start_ns, start_ns + order.lasts_ns)
     serving.join()
     traffic.report(done=True)
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(read_order(TrafficOrder))

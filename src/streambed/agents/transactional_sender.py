@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from streambed.agents.agent import Agent
-from streambed.agents.record_source import Source
-from streambed.agents.sender import ASK_S, IDENTITY, UNDECIDED, ClientSender, why
+from streambed.agents.client_sender import ASK_S, ClientSender, why
+from streambed.agents.record_identity import IDENTITY, identity_text
+from streambed.agents.sender import UNDECIDED, SenderSetup
 from streambed.agents.sent_rows import Acked, SentRows
 from streambed.record import now_ns
 
@@ -18,27 +18,20 @@ from streambed.record import now_ns
 class TransactionalSender(ClientSender):
     """One producer that notes what became of every record, transaction by transaction."""
 
-    def __init__(self, name: str, agent: Agent, source: Source, client: dict[str, Any], rows: SentRows, *, records: int) -> None:
-        super().__init__(name, agent, source, {**client, "transactional.id": name})
-        self.acked = 0
-        self._rows = rows
-        self._number = rows.number(name)
-        self._topics = {topic: rows.number(topic) for topic in source.topics}
-        self._prefix = f"{name}/".encode()
-        self._records = records
+    def __init__(self, setup: SenderSetup, rows: SentRows) -> None:
+        super().__init__(setup, {"transactional.id": setup.name})
+        self._ledger = rows
+        self._number = rows.number(self.name)
+        self._topics = {topic: rows.number(topic) for topic in self.source.topics}
+        self._records = setup.transaction
         self._begun = False
         self._count = 0
         """How many records the transaction has that is under way."""
         self._taken: list[tuple[Any, ...]] = []
 
-    @property
-    def open(self) -> int:
-        """As of a sender."""
-        return self.sent - self.acked - self.failed
-
-    def know_the_topics(self) -> None:
+    def prepare(self) -> None:
         """Also make itself known to its coordinator, which ends what a former life of it left open."""
-        super().know_the_topics()
+        super().prepare()
         self._insist(self.client.init_transactions)
 
     def send(self, sequence: int, due: int) -> None:
@@ -49,7 +42,8 @@ class TransactionalSender(ClientSender):
         topic = self.source.topic_of(sequence)
         key, value, headers = self.source.record_of(sequence)
         told = partial(self._decided, sequence, self._topics[topic], due, now_ns())
-        self.client.produce(topic, value, key, on_delivery=told, headers=[*headers, (IDENTITY, self._prefix + b"%d" % sequence)])
+        identity = (IDENTITY, identity_text(self.name, sequence))
+        self.client.produce(topic, value, key, on_delivery=told, headers=[*headers, identity])
         self.sent += 1
         self._count += 1
         if self._count == self._records:
@@ -93,10 +87,10 @@ class TransactionalSender(ClientSender):
         at_ns = now_ns()
         taken = [record for *record, error in self._taken if not (error or trouble)]
         if taken:
-            self._rows.acked(self._number, Acked(*np.array(taken, np.int64).T), at_ns=at_ns)
-            self.acked += len(taken)
+            self._ledger.acked(self._number, Acked(*np.array(taken, np.int64).T), at_ns=at_ns)
+            self._acked += len(taken)
         for sequence, topic, _, _, due, sent, error in self._taken:
             if error or trouble:
                 self.failed += 1
-                self._rows.lost(self._number, sequence, topic, due, sent, error or trouble)
+                self._ledger.lost(self._number, sequence, topic, due, sent, error or trouble)
         self._taken, self._begun, self._count = [], False, 0

@@ -12,7 +12,7 @@ from streambed.experiment.model import Experiment
 from streambed.experiment.references import resolver
 from streambed.experiment.shapes import read_samples, sample_files, with_mean_delays
 from streambed.kinds.components.broker import brokers_among
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.site import Site
 from streambed.plan import WITNESS, Exposure, Machine, Plan, ProcessSpec
 from streambed.planner.captures import captures_of
 from streambed.planner.description import describe

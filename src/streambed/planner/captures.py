@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from streambed.experiment.capture import Capture
-from streambed.kinds.components.component import Site
+from streambed.kinds.components.site import Site
 from streambed.kinds.faults.of_links import LinkEnds, meant
 from streambed.plan import CAPTURE, PlannedLink, ProcessSpec
+from streambed.record.orders import CaptureOrder, CapturePort
 
 
 def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: Site) -> Iterator[ProcessSpec]:
@@ -21,17 +21,19 @@ def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: S
     watched = [link for link in links if link.name in wanted]
     for node in dict.fromkeys(link.ports[0].node for link in watched):
         ports = {
-            link.name: {"interface": link.ports[0].interface, "file": str(site.directory / "captures" / file_name(link))}
+            link.name: CapturePort(interface=link.ports[0].interface, file=str(site.directory / "captures" / file_name(link)))
             for link in watched
             if link.ports[0].node == node
         }
-        order = {"links": ports, "snap": capture.snap.bytes if capture.snap else 0, "limit": capture.limit.bytes}
+        order = CaptureOrder(links=ports, snap=capture.snap.bytes if capture.snap else 0, limit=capture.limit.bytes)
+        file = site.order(f"{CAPTURE}/{node}", order)
         yield ProcessSpec(
             name=f"{CAPTURE}/{node}",
             component=CAPTURE,
             node=node,
-            argv=(site.machine.python, "-m", "streambed.agents.capture", json.dumps(order)),
+            argv=(site.machine.python, "-m", "streambed.agents.capture", file.path),
             env=site.variables(CAPTURE, node, ""),
+            files=(file,),
         )
 
 

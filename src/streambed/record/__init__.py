@@ -4,6 +4,7 @@ runs/<name>/<time>/
   experiment.yaml plan.json status.json versions.json verdicts.json fidelity.json report.html
   history/   events.jsonl · samples.arrow · sent-<process>.arrow · seen-<process>.arrow · kept-<process>.arrow (.parquet in the end)
   gauges/    one small JSON per agent, rewritten as it goes
+  orders/    one JSON per agent: what it was told to do
   gates/     files that appear when agents may go on: servers, load
   data/      what servers and jobs keep
   logs/      one per process
@@ -23,11 +24,16 @@ from pathlib import Path
 from typing import Any
 
 EVENTS = "events.jsonl"
-FOLDERS = ("history", "gauges", "gates", "data", "logs", "figures")
+FOLDERS = ("history", "gauges", "orders", "gates", "data", "logs", "figures")
 
 
 now_ns = time.monotonic_ns
 """The one clock of a run: the machine's monotonic nanoseconds."""
+
+
+def file_name(process: str) -> str:
+    """The name of a process as part of a file's name."""
+    return process.replace("/", ".")
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

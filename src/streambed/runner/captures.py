@@ -5,6 +5,7 @@ from __future__ import annotations
 from streambed.kinds.components.component import when_gauge_is_ready
 from streambed.plan import CAPTURE
 from streambed.record.events import Note
+from streambed.record.gauges import CaptureGauge
 from streambed.runner.live_world import LiveWorld
 from streambed.world import Missing
 
@@ -17,11 +18,12 @@ def readiness(world: LiveWorld) -> dict[str, Missing]:
 def note_gaps(world: LiveWorld) -> None:
     """Tell the user which files do not have every packet."""
     for name in _names(world):
-        for link, found in world.gauge(name).get("links", {}).items():
-            if found["full"]:
-                world.record(Note(says=f"the capture of {link} reached its limit: it ends after {found['packets']} packets"))
-            if found["lost"]:
-                says = f"the capture of {link} lacks {found['lost']} packets: they came faster than they could be written"
+        gauge = world.gauge(name)
+        for link, captured in gauge.links.items() if isinstance(gauge, CaptureGauge) else ():
+            if captured.full:
+                world.record(Note(says=f"the capture of {link} reached its limit: it ends after {captured.packets} packets"))
+            if captured.lost:
+                says = f"the capture of {link} lacks {captured.lost} packets: they came faster than they could be written"
                 world.record(Note(says=says))
 
 

@@ -14,10 +14,11 @@ from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
 from streambed.net.open_network import open_network
 from streambed.plan import Plan, ProcessSpec
-from streambed.record import now_ns, read_json, wait_for_an_end, wait_until
+from streambed.record import file_name, now_ns, wait_for_an_end, wait_until
 from streambed.record.event_log import EventLog
 from streambed.record.events import DelayLine, Timer, Timers
-from streambed.runner.process import RESTARTS_MAX, LiveProcess, file_name
+from streambed.record.gauges import Gauge, read_gauge
+from streambed.runner.process import RESTARTS_MAX, LiveProcess
 from streambed.runner.whereabouts import note_namespaces
 from streambed.units import Size
 from streambed.world import Heal, Wire
@@ -99,9 +100,9 @@ class LiveWorld:
         """Call `function` inside the host of `node`."""
         return self.network.hosts[node].call(function)
 
-    def gauge(self, component: str) -> dict[str, Any]:
-        """The newest gauge that an agent wrote."""
-        return read_json(self.directory / "gauges" / f"{file_name(component)}.json")
+    def gauge(self, process: str) -> Gauge | None:
+        """The newest gauge that an agent wrote; None before the first."""
+        return read_gauge(self.directory / "gauges" / f"{file_name(process)}.json")
 
     def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
         """What `make` made when first asked for `key`."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from streambed.errors import WorldError
 from streambed.net.hosts import Host
 from streambed.plan import PlannedFile, ProcessSpec
-from streambed.record import wait_until
+from streambed.record import file_name, wait_until
 from streambed.record.events import Event, ProcessEnded, ProcessStarted
 from streambed.runner import caps
 from streambed.world import Heal
@@ -22,11 +22,6 @@ from streambed.world import Heal
 LAST_LINES = 12
 RESTARTS_MAX = 10
 STAND_BACK_S = 5.0
-
-
-def file_name(process: str) -> str:
-    """The name of a process as part of a file's name."""
-    return process.replace("/", ".")
 
 
 class LiveProcess:

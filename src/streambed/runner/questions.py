@@ -8,7 +8,6 @@ It imports little, because it shares the machine with the run that it asks.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -16,8 +15,10 @@ from pathlib import Path
 
 from streambed.errors import QueryError, StoreError, StreambedError, UsageError, WorldError, suggestion
 from streambed.record import read_json
+from streambed.record.codec import write_message
 from streambed.record.event_log import read_events
 from streambed.record.events import ProcessEnded, ProcessStarted
+from streambed.record.orders import StoreQueryOrder
 from streambed.runner.whereabouts import command_on
 from streambed.status import state_of
 from streambed.stores.store import Address
@@ -50,9 +51,10 @@ def _read(kept: Path, store: str) -> bytes:
 
 
 def asker(address: Address, text: str, kept: Path, *, read_only: bool) -> list[str]:
-    """The command that asks."""
-    order = {"store": address.plain(), "text": text, "answer": str(kept), "read_only": read_only}
-    return [sys.executable, "-m", "streambed.agents.asker", json.dumps(order)]
+    """The command that asks; its order lies beside the answer."""
+    order = kept.with_name("order.json")
+    write_message(order, StoreQueryOrder(store=address, text=text, answer=str(kept), read_only=read_only))
+    return [sys.executable, "-m", "streambed.agents.asker", str(order)]
 
 
 def _ask_live(directory: Path, store: str, address: Address, text: str, kept: Path) -> None:

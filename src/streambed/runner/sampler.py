@@ -18,19 +18,6 @@ from streambed.tables import SAMPLES, Table, column
 EVERY_S = 1.0
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-GAUGES = {
-    "sent": "sent_total",
-    "acked": "acked_total",
-    "failed": "failed_total",
-    "seen": "seen_total",
-    "lag": "lag_records",
-    "lag_s": "lag_s",
-    "sent_bytes": "traffic_sent_bytes",
-    "sent_packets": "traffic_sent_packets",
-    "missed_packets": "traffic_missed_packets",
-    "received_bytes": "traffic_received_bytes",
-    "received_packets": "traffic_received_packets",
-}
 Measured = tuple[str, str, float]
 
 
@@ -103,9 +90,8 @@ class Sampler:
     def _agents(self) -> Iterator[Measured]:
         for name in self._world.processes:
             gauge = self._world.gauge(name)
-            for key, metric in GAUGES.items():
-                if key in gauge:
-                    yield metric, name, gauge[key]
+            for key, metric in gauge.METRICS.items() if gauge else ():
+                yield metric, name, getattr(gauge, key)
 
     def _machine(self) -> Iterator[Measured]:
         line = self._world.network.delay_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streambed.errors import MissingError
@@ -26,10 +26,6 @@ class Address:
     port: int = 0
     database: str = ""
     path: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON keeps it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streambed import Consumer, Kafka
+from streambed import Consumer, Embedded, Kafka, Sink
 
 OTHERS = {"kafka": Kafka(name="kafka", nodes=["b"], topics={"lines": {}})}
 
@@ -40,3 +40,15 @@ def test_consumers_of_many_hosts_are_held_by_few_processes() -> None:
 
 def test_each_host_may_be_a_group_of_its_own() -> None:
     assert Consumer(name="reader", reads="lines", nodes=["a", "b"], share=False).group_names == ("reader/a", "reader/b")
+
+
+@pytest.mark.parametrize("kind", [Consumer, Sink])
+def test_when_offsets_are_stored_cannot_be_set(kind: Any) -> None:
+    others = {**OTHERS, "file": Embedded(name="file", node="a", engine="sqlite")}
+    keys = {"store": "file", "table": "t"} if kind is Sink else {}
+    reader = kind(name="reader", node="a", reads="lines", settings={"enable.auto.offset.store": True}, **keys)
+
+    (problem,) = reader.problems(others, Path())
+
+    assert problem.key == "settings"
+    assert "enable.auto.offset.store cannot be set: offsets are stored once" in problem.says

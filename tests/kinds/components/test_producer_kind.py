@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeWorld
+from fakes import FakeWorld, order_of
 from pydantic import ValidationError
 
 from streambed import Kafka, Producer
+from streambed.experiment.link import Link
+from streambed.experiment.model import Experiment
+from streambed.experiment.topology import Topology
+from streambed.plan import Machine
+from streambed.planner import plan_for
+from streambed.record.gauges import ProducerGauge
+from streambed.record.orders import ProducerMember, ProducerOrder
 
 OTHERS = {"kafka": Kafka(name="kafka", nodes=["b"], topics={"lines": {}})}
 
@@ -75,8 +82,27 @@ def test_every_topic_must_be_declared_and_no_host_named_twice(tmp_path: Path) ->
 def test_it_is_ready_when_all_of_its_agents_are() -> None:
     world = FakeWorld()
     missing = Producer(name="load", nodes=["a", "b"], writes="lines").readiness(world)
-    world.gauges = {"load/a": {"ready": True}}
+    world.gauges = {"load/a": ProducerGauge(ready=True)}
 
     assert missing() == "its agents have not reported yet: load/b"
-    world.gauges["load/b"] = {"ready": True}
+    world.gauges["load/b"] = ProducerGauge(ready=True)
     assert missing() == ""
+
+
+def test_the_order_of_thousands_of_producers_is_in_a_file_and_not_in_the_command(tmp_path: Path) -> None:
+    hosts = [f"h{number}" for number in range(1, 21)]
+    many = Producer(name="load", nodes=hosts, each=1000, agents=4, writes="lines")
+    topology = Topology(switches=["core"], links=[Link(ends=(host, "core")) for host in hosts])
+    experiment = Experiment(
+        name="many", duration="1s", topology=topology, components=[Kafka(name="kafka", nodes=["h1"], topics={"lines": {}}), many]
+    )
+    machine = Machine(python="python", java="java", java_version=21)
+    plan = plan_for(experiment, machine, base=tmp_path, directory=Path("runs/1"))
+    agents = [spec for spec in plan.processes if spec.component == "load"]
+
+    assert agents[1].argv == ("python", "-m", "streambed.agents.producer", "runs/1/orders/load.h6.json")
+    assert len(agents[1].files[0].text) > 131_072, "the kernel takes no longer word of a command than this"
+    order = order_of(agents[1], ProducerOrder)
+    assert len(order.members) == 5000
+    assert order.members[-1] == ProducerMember(name="load/h10/1000", number=9999, of=20_000, host="h10")
+    assert order.records.topics == ("lines",)

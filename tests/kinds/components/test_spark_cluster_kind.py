@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
-from fakes import FakeWorld
+from fakes import FakeWorld, order_of
 
 from streambed.errors import DeclarationError
 from streambed.experiment.yaml_file import read
@@ -15,6 +14,7 @@ from streambed.kinds.components import SparkCluster
 from streambed.kinds.components.spark_cluster import flags_for
 from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner import plan_for
+from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
 
 FILE = """\
@@ -67,7 +67,7 @@ def test_a_master_and_each_worker_is_a_process_of_its_own(tmp_path: Path) -> Non
 
 
 def test_a_job_is_told_its_cluster_its_share_and_where_its_modules_are(tmp_path: Path) -> None:
-    settings = json.loads(process(plan_of(tmp_path), "one").argv[-1])["settings"]
+    settings = order_of(process(plan_of(tmp_path), "one"), SparkDriverOrder).settings
 
     assert settings["spark.master"] == "spark://m:7077"
     assert settings["spark.cores.max"] == "3"

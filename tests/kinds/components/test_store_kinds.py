@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fakes import FakeWorld
+from fakes import FakeWorld, order_of
 
 from streambed import servers
 from streambed.errors import DeclarationError
@@ -14,6 +14,8 @@ from streambed.experiment.yaml_file import read
 from streambed.kinds.components import Cassandra, Embedded, PostgreSQL, Redis
 from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner import plan_for
+from streambed.record.orders import ServerSetupOrder, SinkOrder
+from streambed.stores.store import Address
 
 FILE = """\
 version: 1
@@ -69,10 +71,10 @@ def test_postgresql_is_not_root_and_takes_its_settings(tmp_path: Path) -> None:
     spec = process(plan_of(tmp_path), "pg")
 
     assert spec.argv[:2] == ("unshare", "--user")
-    order = json.loads(spec.argv[-1])
-    assert order["argv"][0].endswith("/bin/postgres")
-    assert "fsync=true" in order["argv"]
-    assert order["stale"] == ["/run/data/pg/cluster/postmaster.pid"]
+    order = order_of(spec, ServerSetupOrder)
+    assert order.argv[0].endswith("/bin/postgres")
+    assert "fsync=true" in order.argv
+    assert order.stale == ("/run/data/pg/cluster/postmaster.pid",)
 
 
 def test_a_ring_shares_its_tokens_equally_and_each_node_is_a_seed(tmp_path: Path) -> None:
@@ -87,13 +89,13 @@ def test_a_ring_shares_its_tokens_equally_and_each_node_is_a_seed(tmp_path: Path
 
 def test_a_sink_is_told_its_store_and_its_columns(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
-    order = json.loads(process(plan, "to-pg").argv[-1])
-    other = json.loads(process(plan, "to-file").argv[-1])
+    order = order_of(process(plan, "to-pg"), SinkOrder)
+    other = order_of(process(plan, "to-file"), SinkOrder)
 
-    assert order["store"] == {"engine": "postgresql", "hosts": ["two"], "port": 5432, "database": "postgres", "path": ""}
-    assert order["table"]["columns"]["n"] == "integer"
-    assert other["store"]["path"] == "/run/data/file/store.sqlite"
-    assert other["table"]["columns"]["value"] == "bytes"
+    assert order.store == Address(engine="postgresql", hosts=("two",), port=5432, database="postgres")
+    assert order.table.columns["n"] == "integer"
+    assert other.store.path == "/run/data/file/store.sqlite"
+    assert other.table.columns["value"] == "bytes"
 
 
 @pytest.mark.parametrize(
@@ -122,8 +124,8 @@ def test_mongodb_takes_its_options_and_a_sink_writes_its_database(tmp_path: Path
 
     argv = process(plan, "cache").argv
     assert argv == ("/opt/mongod", "--quiet", "--slowms=5", "--bind_ip_all", "--port=27017", "--dbpath=/run/data/cache")
-    order = json.loads(process(plan, "to-pg").argv[-1])
-    assert order["store"] == {"engine": "mongodb", "hosts": ["two"], "port": 27017, "database": "streambed", "path": ""}
+    order = order_of(process(plan, "to-pg"), SinkOrder)
+    assert order.store == Address(engine="mongodb", hosts=("two",), port=27017, database="streambed")
 
 
 @pytest.mark.parametrize("store", [PostgreSQL(name="s", node="localhost", port=1), Redis(name="s", node="localhost", port=1)])

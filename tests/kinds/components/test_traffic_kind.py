@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ from streambed.experiment.topology import Topology
 from streambed.kinds.components import Traffic
 from streambed.plan import Machine, ProcessSpec
 from streambed.planner import plan_for
-from tests.fakes import FakeWorld
+from streambed.record.gauges import TrafficGauge
+from streambed.record.orders import TrafficOrder
+from tests.fakes import FakeWorld, order_of
 
 
 def traffic(**changes: Any) -> Traffic:
@@ -31,33 +32,32 @@ def agents(*components: Traffic) -> tuple[ProcessSpec, ...]:
     return plan_for(experiment(*components), Machine(python="python"), base=Path("here"), directory=Path("runs/1")).processes
 
 
-def order(agent: ProcessSpec) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(agent.argv[-1])
-    return found
+def order(agent: ProcessSpec) -> TrafficOrder:
+    return order_of(agent, TrafficOrder)
 
 
 def test_every_host_to_every_host_is_one_agent_each_that_sends_to_all_others() -> None:
     found = agents(traffic(sources=["a", "b", "c"], to=["a", "b", "c"]))
 
     assert [agent.name for agent in found] == ["hum/a", "hum/b", "hum/c"]
-    assert order(found[0])["to"] == ["10.0.0.2", "10.0.0.3"]
+    assert order(found[0]).to == ("10.0.0.2", "10.0.0.3")
 
 
 def test_a_rate_is_spread_over_flows_and_counts_whole_packets() -> None:
     (sender, receiver) = agents(traffic(flows=2, size="500B"))
 
-    assert order(sender)["step_ns"] == 1_000_000
-    assert order(receiver)["to"] == []
+    assert order(sender).step_ns == 1_000_000
+    assert order(receiver).to == ()
 
 
 def test_it_ends_with_the_load() -> None:
     (sender, _) = agents(traffic(after="4s", lasts="20s"))
 
-    assert (order(sender)["after_ns"], order(sender)["lasts_ns"]) == (4e9, 6e9)
+    assert (order(sender).after_ns, order(sender).lasts_ns) == (4e9, 6e9)
 
 
 def test_two_of_them_on_one_host_have_different_ports() -> None:
-    ports = {order(agent)["port"] for agent in agents(traffic(), traffic(name="other"))}
+    ports = {order(agent).port for agent in agents(traffic(), traffic(name="other"))}
 
     assert len(ports) == 2
 
@@ -95,8 +95,8 @@ def test_what_is_wrong_beside_others_names_its_key(changes: dict[str, Any], key:
 def test_it_is_ready_when_everybody_listens() -> None:
     world = FakeWorld()
     missing = traffic().readiness(world)  # type: ignore[arg-type]
-    world.gauges["hum/a"] = {"ready": True}
+    world.gauges["hum/a"] = TrafficGauge(ready=True)
 
     assert missing() == "its agents on b do not listen yet"
-    world.gauges["hum/b"] = {"ready": True}
+    world.gauges["hum/b"] = TrafficGauge(ready=True)
     assert missing() == ""

@@ -16,8 +16,8 @@ from streambed.record.events import Event
 from streambed.world import World
 
 if TYPE_CHECKING:
-    from streambed.kinds.components.component import Site
     from streambed.kinds.components.roles import Role
+    from streambed.kinds.components.site import Site
 
 Ends = Mapping[str, Mapping[int, int | None]]
 """The offset that the next record of each topic and partition will get; None where nobody can tell now."""

@@ -11,9 +11,10 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem
-from streambed.kinds.components.component import ComponentBase, Needs, Site
+from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.site import Site
 from streambed.kinds.components.store import Port, asked, server_answers, when_it_answers
 from streambed.kinds.declaring import Name, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec

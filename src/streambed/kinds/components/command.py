@@ -10,11 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, Site, missing_folder, reference_texts
+from streambed.kinds.components.component import OnOneNode, missing_folder, reference_texts
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.progress import Progress
 from streambed.kinds.components.ready_sign import ReadySign
+from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait

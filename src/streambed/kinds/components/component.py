@@ -1,20 +1,20 @@
-"""What a component is to the rest of streambed, and what it may know when it plans its processes."""
+"""What a component is to the rest of streambed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 
-from streambed.artifacts import Java, Need
+from streambed.artifacts import Need
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker
 from streambed.kinds.components.engine import Engine
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.progress import NOTHING_TO_WAIT_FOR, DeclaredReader, Progress
+from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Setting
-from streambed.plan import Machine, ProcessSpec
+from streambed.plan import ProcessSpec
 from streambed.stores.store import Address
 from streambed.world import Missing, World
 
@@ -37,63 +37,6 @@ class Store(Protocol):
 
     def store_address(self, data: Path) -> Address:
         """Where clients find it, given its folder in the run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Site:
-    """What the planner tells a component about the place where it will run."""
-
-    machine: Machine
-    directory: Path
-    """The run's folder."""
-    base: Path
-    """The folder of the declaration: relative paths start here."""
-    seed: int
-    duration_ns: int
-    addresses: Mapping[str, str]
-    """Every node's address."""
-    numbers: Mapping[str, int]
-    """Every component's number, from 0 on: what must differ between components is made from it."""
-    brokers: Mapping[str, Broker]
-    """Every broker by name."""
-    resolve: Callable[[str, str], str]
-    """`resolve(text, component)` replaces references such as {kafka.bootstrap} and {self.checkpoint}."""
-    outside: str = ""
-    """The address of this machine, if the run is outside any box."""
-    stores: Mapping[str, Address] = field(default_factory=dict)
-    """Where clients find each store."""
-
-    def data(self, component: str) -> Path:
-        """Where a component keeps what must last as long as the run."""
-        return self.directory / "data" / component
-
-    @property
-    def java(self) -> Java:
-        """The Java that was found on the machine."""
-        return Java(path=Path(self.machine.java), version=self.machine.java_version, build=self.machine.java_build)
-
-    def broker_for(self, topics: Iterable[str]) -> Broker | None:
-        """The broker that declares these topics; the first one for topics that none declares. None if there is no broker."""
-        for topic in topics:
-            for broker in self.brokers.values():
-                if topic in broker.partitions:
-                    return broker
-        return next(iter(self.brokers.values()), None)
-
-    def bootstrap_for(self, topics: Iterable[str] = ()) -> str:
-        """What clients of these topics are given to find their broker; empty if there is none."""
-        broker = self.broker_for(topics)
-        return broker.bootstrap if broker else ""
-
-    def variables(self, component: str, node: str, bootstrap: str) -> dict[str, str]:
-        """The STREAMBED_* variables that every process gets."""
-        return {
-            "STREAMBED_RUN": str(self.directory),
-            "STREAMBED_COMPONENT": component,
-            "STREAMBED_NODE": node,
-            "STREAMBED_BOOTSTRAP": bootstrap,
-            "STREAMBED_SEED": str(self.seed),
-        }
 
 
 class Component(Protocol):
@@ -387,4 +330,10 @@ def reference_texts(key: str, words: Iterable[str], variables: Mapping[str, str]
 
 def when_gauge_is_ready(world: World, component: str) -> Missing:
     """Ready when the agent says so in its gauge."""
-    return lambda: "" if world.gauge(component).get("ready") else "its agent has not reported yet"
+    return lambda: "" if gauge_is_ready(world, component) else "its agent has not reported yet"
+
+
+def gauge_is_ready(world: World, process: str) -> bool:
+    """Whether an agent says that it is ready."""
+    gauge = world.gauge(process)
+    return gauge is not None and gauge.ready

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.broker import client_problems
-from streambed.kinds.components.component import AutoPlace, Site
+from streambed.kinds.components.broker import Broker, client_problems
+from streambed.kinds.components.component import AutoPlace
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
+from streambed.kinds.components.site import Site
 from streambed.kinds.components.topics import Topics
-from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
+from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import WITNESS, OnExit, ProcessSpec
+from streambed.record.orders import ConsumerMember, ConsumerOrder
 from streambed.world import World
 
 
@@ -98,7 +98,7 @@ class Consumer(OnManyHosts):
         return Progress(positions=tuple(positions))
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topics must be declared, its hosts differ."""
+        """Its topics must be declared, its hosts differ, and its broker be able to do what it asks."""
         return [*client_problems(self, self.reads, others, "reads"), *self.named_twice()]
 
     def answers(self, data: Path) -> dict[str, str]:
@@ -108,20 +108,27 @@ class Consumer(OnManyHosts):
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent, or a few that hold the consumers of many hosts."""
         settings = {"auto.offset.reset": self.start, "isolation.level": self.isolation, **self.settings}
-        bootstrap = site.bootstrap_for(self.reads)
+        broker = site.broker_of(self.reads)
         specs = []
         for name, hosts in self.groups.items():
-            members = [self._member(host, alone=len(hosts) == 1) for host in hosts]
-            found = reader(site, members, hosts, self.reads, settings=settings, keep=self.keep, ledger=self.ledger, on_exit=self.on_exit)
-            specs.append(replace(found, name=name, component=self.name, env=site.variables(self.name, hosts[0], bootstrap)))
+            order = ConsumerOrder(
+                reader=broker.reader,
+                members=tuple(self._member(host, alone=len(hosts) == 1) for host in hosts),
+                topics=self.reads,
+                client=broker.client(settings),
+                keep=self.keep,
+                ledger=self.ledger,
+            )
+            specs.append(reader(site, name, order, hosts, component=self.name, on_exit=self.on_exit))
         return specs
 
-    def _member(self, host: str, *, alone: bool) -> dict[str, Any]:
+    def _member(self, host: str, *, alone: bool) -> ConsumerMember:
         """What an agent is told of one of its consumers."""
         name = self._called(host)
         static = {"group.instance.id": name} if self.membership == "static" else {}
         group = name if not self.share else self.group or self.name
-        return {"name": name, "group": group, "host": "" if alone else host, "client": {"group.id": group, **static}}
+        client = {"group.id": group, **static}
+        return ConsumerMember(name=name, group=group, host="" if alone else host, client=client)
 
     def _called(self, host: str) -> str:
         """What one consumer is called in the ledger."""
@@ -130,34 +137,35 @@ class Consumer(OnManyHosts):
 
 def reader(
     site: Site,
-    members: Sequence[Mapping[str, Any]],
+    process: str,
+    order: ConsumerOrder,
     hosts: Sequence[str],
-    topics: tuple[str, ...],
     *,
-    settings: Mapping[str, Setting],
-    keep: bool = False,
-    ledger: bool = True,
+    component: str,
     on_exit: OnExit = "fail",
 ) -> ProcessSpec:
     """An agent that holds consumers, each on its host; one without a group is a witness, which reads all there is once and ends."""
-    bootstrap, name = site.bootstrap_for(topics), members[0]["name"]
-    client = {"bootstrap.servers": bootstrap, **{key: setting_text(value) for key, value in settings.items()}}
-    order = {"consumers": members, "topics": list(topics), "keep": keep, "ledger": ledger, "client": client}
+    file = site.order(process, order)
     return ProcessSpec(
-        name=name,
-        component=name,
+        name=process,
+        component=component,
         node=hosts[0],
-        argv=(site.machine.python, "-m", "streambed.agents.consumer", json.dumps(order)),
-        env=site.variables(name, hosts[0], bootstrap),
+        argv=(site.machine.python, "-m", "streambed.agents.consumer", file.path),
+        env=site.variables(component, hosts[0], site.bootstrap_for(order.topics)),
+        files=(file,),
         on_exit=on_exit,
         # Before the servers are there it would only take the CPU that they need to start.
-        starts="ready" if members[0]["group"] else "drain",
+        starts="ready" if order.members[0].group else "drain",
         networks=tuple(hosts) if len(hosts) > 1 else (),
     )
 
 
-def witness(site: Site, node: str, topics: tuple[str, ...], name: str) -> ProcessSpec:
+def witness(site: Site, broker: Broker, node: str, topics: tuple[str, ...], process: str) -> ProcessSpec:
     """The agent on a host that reads topics back from their start after the drain, and then ends."""
-    member = {"name": WITNESS, "group": "", "host": "", "client": {"group.id": WITNESS}}
-    settings = {"auto.offset.reset": "earliest"}
-    return replace(reader(site, [member], (node,), topics, settings=settings, on_exit="record"), name=name)
+    order = ConsumerOrder(
+        reader=broker.reader,
+        members=(ConsumerMember(name=WITNESS, client={"group.id": WITNESS}),),
+        topics=topics,
+        client=broker.client({"auto.offset.reset": "earliest"}),
+    )
+    return reader(site, process, order, (node,), component=WITNESS, on_exit="record")

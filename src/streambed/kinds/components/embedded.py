@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from streambed.errors import Problem, ProcessError, QueryError
-from streambed.kinds.components.component import OnOneNode, Site
+from streambed.kinds.components.component import OnOneNode
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import ProcessSpec
 from streambed.stores.store import Address, connect

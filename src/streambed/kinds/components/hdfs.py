@@ -11,9 +11,10 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import ComponentBase, Needs, Site
+from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.hdfs_files import PAGE_PORT, data_nodes_alive
 from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size

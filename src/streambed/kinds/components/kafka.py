@@ -14,9 +14,10 @@ from streambed import artifacts
 from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components import kafka_questions
 from streambed.kinds.components.broker import Ends, Watched
-from streambed.kinds.components.component import AutoPlace, ComponentBase, ExistingCluster, Needs, Site
+from streambed.kinds.components.component import AutoPlace, ComponentBase, ExistingCluster, Needs
 from streambed.kinds.components.consumer import witness
 from streambed.kinds.components.existing_kafka import ExistingKafka
+from streambed.kinds.components.kafka_clients import READER, SENDER, client_settings, offset_store_problems
 from streambed.kinds.components.kafka_cluster import KafkaCluster
 from streambed.kinds.components.kafka_properties import BROKER_PORT, CONTROLLER_PORT, LOGGING, TIMERS, Member, identity, properties
 from streambed.kinds.components.kafka_questions import Led
@@ -25,7 +26,8 @@ from streambed.kinds.components.kafka_watch import KafkaWatch
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.roles import Role
-from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.kinds.components.site import Site
+from streambed.kinds.declaring import Name, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
 from streambed.world import Missing, World
@@ -72,8 +74,8 @@ class Kafka(ComponentBase):
     host_keys: ClassVar[tuple[str, ...]] = ("nodes",)
     auto_place: ClassVar[AutoPlace] = "spread"
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("bootstrap",)
-    sender: ClassVar[str] = "streambed.agents.kafka_senders:make_sender"
-    reader: ClassVar[str] = "streambed.agents.kafka_reader:KafkaReader"
+    sender: ClassVar[str] = SENDER
+    reader: ClassVar[str] = READER
 
     @property
     def members(self) -> list[Member]:
@@ -256,15 +258,15 @@ class Kafka(ComponentBase):
 
     def client(self, settings: Mapping[str, Setting]) -> dict[str, str]:
         """Settings of librdkafka."""
-        return {"bootstrap.servers": self.bootstrap, **{key: setting_text(setting) for key, setting in settings.items()}}
+        return client_settings(self.bootstrap, settings)
 
     def client_problems(self, client: Any) -> list[Problem]:
-        """What clients declare is made for Kafka."""
-        return []
+        """Readers may not decide when offsets are stored."""
+        return offset_store_problems(client.settings) if client.readers else []
 
     def read_back(self, site: Site, topics: tuple[str, ...], name: str) -> ProcessSpec:
         """A consumer without a group, on the first broker's host."""
-        return witness(site, self.nodes[0], topics, name)
+        return witness(site, self, self.nodes[0], topics, name)
 
     @property
     def existing_address(self) -> str:

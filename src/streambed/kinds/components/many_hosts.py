@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode
+from streambed.kinds.components.component import OnOneNode, gauge_is_ready
 from streambed.world import Missing, World
 
 
@@ -46,7 +46,7 @@ class OnManyHosts(OnOneNode):
         """Ready when all of its agents say so."""
 
         def missing() -> str:
-            silent = [name for name in self.groups if not world.gauge(name).get("ready")]
+            silent = [name for name in self.groups if not gauge_is_ready(world, name)]
             return f"its agents have not reported yet: {', '.join(silent)}" if silent else ""
 
         return missing

@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Needs, Site
+from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.site import Site
 from streambed.kinds.components.store import OnePort, Port, server_answers, with_setup
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -67,8 +68,9 @@ class MariaDB(OnePort):
         settings: dict[str, Setting] = {**SMALL, **self.settings, "port": self.port, "init_file": f"{home}/doors.sql"}
         options = [f"--{key.replace('_', '-')}={setting_text(setting)}" for key, setting in settings.items()]
         initialise = [f"{programs}/scripts/mariadb-install-db", "--no-defaults", *places, "--skip-test-db"]
-        start = with_setup(
+        start, order = with_setup(
             site,
+            self.name,
             home=home,
             once=[[*initialise, "--auth-root-authentication-method=normal", *options[:-1]]],
             argv=[f"{programs}/bin/mariadbd", "--no-defaults", *places, *options, f"--socket=/tmp/{self.name}.socket"],
@@ -81,7 +83,7 @@ class MariaDB(OnePort):
                 argv=start,
                 env=site.variables(self.name, self.node, site.bootstrap_for()),
                 cwd=str(home),
-                files=(PlannedFile(path=f"{home}/doors.sql", text=DOORS),),
+                files=(PlannedFile(path=f"{home}/doors.sql", text=DOORS), order),
                 on_exit=self.on_exit,
             )
         ]

@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.kinds.components.component import Needs, Site
+from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
+from streambed.kinds.components.site import Site
 from streambed.kinds.components.store import OnePort, Port, server_answers, with_setup
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -67,8 +68,9 @@ class PostgreSQL(OnePort):
         settings: dict[str, Setting] = {**SMALL, **self.settings, "port": self.port, "hba_file": f"{home}/pg_hba.conf"}
         options = [word for key, setting in settings.items() for word in ("-c", f"{key}={setting_text(setting)}")]
         initialise = [f"{programs}/initdb", "-D", cluster, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
-        start = with_setup(
+        start, order = with_setup(
             site,
+            self.name,
             home=home,
             once=[[*initialise, "--no-instructions"]],
             stale=[f"{cluster}/postmaster.pid"],  # A number of another box's process may be somebody else's here.
@@ -82,7 +84,7 @@ class PostgreSQL(OnePort):
                 argv=(*AS_NOBODY, *start),
                 env=site.variables(self.name, self.node, site.bootstrap_for()),
                 cwd=str(home),
-                files=(PlannedFile(path=f"{home}/pg_hba.conf", text="host all all 0.0.0.0/0 trust\n"),),
+                files=(PlannedFile(path=f"{home}/pg_hba.conf", text="host all all 0.0.0.0/0 trust\n"), order),
                 on_exit=self.on_exit,
             )
         ]

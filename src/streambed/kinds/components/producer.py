@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,17 +11,19 @@ from pydantic import Field, model_validator
 
 from streambed.errors import Problem
 from streambed.kinds.components.broker import client_problems
-from streambed.kinds.components.component import AutoPlace, Site, missing_file, missing_folder
+from streambed.kinds.components.component import AutoPlace, missing_file, missing_folder
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.profile import Profile
 from streambed.kinds.components.progress import Progress
+from streambed.kinds.components.site import Site
 from streambed.kinds.components.topics import Topics
-from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
+from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
 from streambed.record.gauges import ProducerGauge
+from streambed.record.orders import ProducerMember, ProducerOrder, RecordsOrder, ScheduleOrder
 from streambed.units import Duration, Frequency, Size
 from streambed.world import World
 
@@ -180,62 +181,84 @@ class Producer(OnManyHosts):
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent, or a few that hold the producers of many hosts."""
         bootstrap = site.bootstrap_for(self.writes)
-        return [
-            ProcessSpec(
+        specs = []
+        for name, hosts in self.groups.items():
+            file = site.order(name, self._order(site, hosts))
+            spec = ProcessSpec(
                 name=name,
                 component=self.name,
                 node=hosts[0],
-                argv=(site.machine.python, "-m", "streambed.agents.producer", json.dumps(self._order(site, hosts))),
+                argv=(site.machine.python, "-m", "streambed.agents.producer", file.path),
                 env=site.variables(self.name, hosts[0], bootstrap),
+                files=(file,),
                 on_exit=self.on_exit,
                 starts="ready",
                 networks=hosts if len(hosts) > 1 else (),
             )
-            for name, hosts in self.groups.items()
-        ]
+            specs.append(spec)
+        return specs
 
-    def _order(self, site: Site, hosts: tuple[str, ...]) -> dict[str, Any]:
-        names = [(host, number) for host in self.hosts for number in range(1, self.each + 1)]
-        producers = [
-            {"name": self._called(host, number), "number": at, "host": host if len(hosts) > 1 else ""}
-            for at, (host, number) in enumerate(names)
+    def _order(self, site: Site, hosts: tuple[str, ...]) -> ProducerOrder:
+        broker = site.broker_of(self.writes)
+        return ProducerOrder(
+            sender=broker.sender,
+            members=self._members(hosts),
+            records=self._records(site),
+            schedule=self._schedule(site),
+            client=broker.client(self._client()),
+            transaction=self.transaction.records if self.transaction else 0,
+            ledger=self.ledger,
+        )
+
+    def _members(self, hosts: tuple[str, ...]) -> tuple[ProducerMember, ...]:
+        """The producers of one process, numbered among all."""
+        everybody = [(host, number) for host in self.hosts for number in range(1, self.each + 1)]
+        return tuple(
+            ProducerMember(
+                name=self._called(host, number),
+                number=at,
+                of=len(everybody),
+                host=host if len(hosts) > 1 else "",
+            )
+            for at, (host, number) in enumerate(everybody)
             if host in hosts
-        ]
-        return {
-            "producers": producers,
-            "of": len(names),
-            "topics": list(self.writes),
-            "order": self.order,
-            "file": str(site.base / self.file) if self.file else "",
-            "content": self.content,
-            "text": self.text,
-            "function": self.function,
-            "folder": str(site.base),
-            "headers": self.headers,
-            "key": self.key,
-            "size": self.size.bytes,
-            "sizes": self.sizes,
-            "keys": self.keys,
-            "spread": self.spread,
-            "rate": self.rate.per_s if self.rate else None,
-            "profile": self.profile.order(str(site.base / self.profile.file)) if self.profile else None,
-            "arrivals": self.arrivals,
-            "count": self.count,
-            "rounds": self.rounds,
-            "transaction": self.transaction.records if self.transaction else 0,
-            "ledger": self.ledger,
-            "after_ns": self.after.ns,
-            "duration_ns": max(0, site.duration_ns - self.after.ns),
-            "client": {"bootstrap.servers": site.bootstrap_for(self.writes), **self._client()},
-        }
+        )
+
+    def _records(self, site: Site) -> RecordsOrder:
+        return RecordsOrder(
+            topics=self.writes,
+            order=self.order,
+            file=str(site.base / self.file) if self.file else "",
+            content=self.content,
+            text=self.text,
+            function=self.function,
+            folder=str(site.base),
+            headers=self.headers,
+            key=self.key,
+            size=self.size.bytes,
+            sizes=self.sizes,
+            keys=self.keys,
+            spread=self.spread,
+        )
+
+    def _schedule(self, site: Site) -> ScheduleOrder:
+        return ScheduleOrder(
+            rate=self.rate.per_s if self.rate else None,
+            duration_ns=max(0, site.duration_ns - self.after.ns),
+            profile=self.profile.order(str(site.base / self.profile.file)) if self.profile else None,
+            arrivals=self.arrivals,
+            count=self.count,
+            rounds=self.rounds,
+            after_ns=self.after.ns,
+        )
 
     def _called(self, host: str, number: int) -> str:
         """What one producer is called in the ledger."""
         parts = [self.name, *([host] if self.nodes else []), *([str(number)] if self.each > 1 else [])]
         return "/".join(parts)
 
-    def _client(self) -> dict[str, str]:
-        settings: dict[str, Setting] = {
+    def _client(self) -> dict[str, Setting]:
+        return {
             "acks": self.acks,
             "compression.type": self.compression,
             "batch.size": self.batch.bytes,
@@ -243,4 +266,3 @@ class Producer(OnManyHosts):
             "enable.idempotence": self.acks == "all" if self.idempotence is None else self.idempotence,
             **self.settings,
         }
-        return {key: setting_text(setting) for key, setting in settings.items()}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from streambed.kinds.declaring import declared
+from streambed.record.orders import ProfileOrder
 from streambed.units import Duration, Frequency
 
 KEYS = {
@@ -63,15 +64,22 @@ class Profile:
             raise ValueError(f"{zero[0]} must be above 0s")
         return self
 
-    def order(self, file: str) -> dict[str, Any]:
+    def order(self, file: str) -> ProfileOrder:
         """What an agent is told; `file` is where the trace is."""
-        spans = {f"{key}_s": found.s if (found := getattr(self, key)) else None for key in ("at", "lasts", "bursts", "pauses", "interval")}
-        return {
-            "shape": self.shape,
-            "to": self.to.per_s if self.to else None,
-            "rates": [rate.per_s for rate in self.rates],
-            "file": file,
-            "column": self.column,
-            "speed": self.speed,
-            **spans,
-        }
+        return ProfileOrder(
+            shape=self.shape,
+            to=self.to.per_s if self.to else 0.0,
+            rates=tuple(rate.per_s for rate in self.rates),
+            file=file,
+            column=self.column,
+            speed=self.speed,
+            at_s=_seconds(self.at),
+            lasts_s=_seconds(self.lasts),
+            bursts_s=_seconds(self.bursts),
+            pauses_s=_seconds(self.pauses),
+            interval_s=_seconds(self.interval),
+        )
+
+
+def _seconds(span: Duration | None) -> float:
+    return span.s if span else 0.0

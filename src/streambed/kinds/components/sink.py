@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,14 +10,16 @@ from pydantic import Field
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import client_problems
-from streambed.kinds.components.component import OnOneNode, Site, when_gauge_is_ready
+from streambed.kinds.components.component import OnOneNode, when_gauge_is_ready
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
+from streambed.kinds.components.site import Site
 from streambed.kinds.components.topics import Topics
-from streambed.kinds.declaring import Name, Setting, Word, declared, setting_text
+from streambed.kinds.declaring import Name, Setting, Word, declared
 from streambed.plan import OnExit, ProcessSpec
-from streambed.stores.store import COLUMNS
+from streambed.record.orders import ConsumerMember, SinkOrder
+from streambed.stores.store import COLUMNS, SinkTable
 from streambed.world import Missing, World
 
 
@@ -73,7 +74,7 @@ class Sink(OnOneNode):
         return Progress(positions=tuple(positions_of(world, self.name, [self.group], self.reads)))
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topics and its store must be declared."""
+        """Its topics and its store must be declared, and its broker be able to do what it asks."""
         return [*client_problems(self, self.reads, others, "reads"), *self._of_store(others), *self._of_columns()]
 
     def _of_store(self, others: Mapping[str, Any]) -> list[Problem]:
@@ -100,37 +101,35 @@ class Sink(OnOneNode):
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent."""
-        bootstrap = site.bootstrap_for(self.reads)
-        kept = "bytes" if self.format == "bytes" else "text"
-        order = {
-            "consumer": self.name,
-            "group": self.group,
-            "topics": list(self.reads),
-            "keep": False,
-            "ledger": True,
-            "client": {
-                "bootstrap.servers": bootstrap,
-                "group.id": self.group,
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": "false",
-                **{key: setting_text(value) for key, value in self.settings.items()},
-            },
-            "store": site.stores[self.store].plain(),
-            "table": {"name": self.table, "columns": {**COLUMNS, "key": kept, "value": kept, **self.columns}},
-            "format": self.format,
-            "taken": list(self.columns),
-        }
+        file = site.order(self.name, self._order(site))
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
-                argv=(site.machine.python, "-m", "streambed.agents.sink", json.dumps(order)),
-                env=site.variables(self.name, self.node, bootstrap),
+                argv=(site.machine.python, "-m", "streambed.agents.sink", file.path),
+                env=site.variables(self.name, self.node, site.bootstrap_for(self.reads)),
+                files=(file,),
                 on_exit=self.on_exit,
                 starts="ready",
             )
         ]
+
+    def _order(self, site: Site) -> SinkOrder:
+        kept = "bytes" if self.format == "bytes" else "text"
+        columns = {**COLUMNS, "key": kept, "value": kept, **self.columns}
+        settings = {"auto.offset.reset": "earliest", "enable.auto.commit": False, **self.settings}
+        broker = site.broker_of(self.reads)
+        return SinkOrder(
+            reader=broker.reader,
+            member=ConsumerMember(name=self.name, group=self.group, client={"group.id": self.group}),
+            topics=self.reads,
+            client=broker.client(settings),
+            store=site.stores[self.store],
+            table=SinkTable(name=self.table, columns=columns),
+            format=self.format,
+            taken=tuple(self.columns),
+        )
 
     def readiness(self, world: World) -> Missing:
         """Ready when its table is there and it has been given its partitions."""

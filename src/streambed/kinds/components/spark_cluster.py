@@ -13,8 +13,9 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, suggestion
-from streambed.kinds.components.component import ComponentBase, ExistingCluster, Needs, Site
+from streambed.kinds.components.component import ComponentBase, ExistingCluster, Needs
 from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record import now_ns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,18 +13,20 @@ from pydantic import Field
 from streambed import artifacts
 from streambed.errors import Problem
 from streambed.kinds.components.broker import unknown_topics
-from streambed.kinds.components.component import ExistingCluster, Needs, OnOneNode, Site, missing_file, missing_folder, reference_texts
+from streambed.kinds.components.component import ExistingCluster, Needs, OnOneNode, missing_file, missing_folder, reference_texts
 from streambed.kinds.components.hdfs import keeping_problems
 from streambed.kinds.components.hdfs_files import Copies
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.place import Placed
 from streambed.kinds.components.progress import DeclaredReader, Position, Progress
+from streambed.kinds.components.site import Site
 from streambed.kinds.components.spark_cluster import Quickness, flags_for, lending_problems
 from streambed.kinds.components.spark_log import SparkLog
 from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Batch
+from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
 from streambed.world import Missing, World
 
@@ -149,29 +150,37 @@ class SparkJob(OnOneNode):
         interpreter = str(site.base / self.python) if self.python else site.machine.python
         flags = flags_for(self.start, self.memory)
         java = artifacts.spark_command(site.java, pyspark_home=artifacts.find_pyspark(), flags=flags)
-        order = {
-            "java": java,
-            "settings": self._settings(site),
-            "job": str(site.base / self.job),
-            "args": [site.resolve(word, self.name) for word in self.args],
-            "folders": [site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name)] if self.event_log else [],
-        }
+        order = SparkDriverOrder(
+            java=tuple(java),
+            settings=self._settings(site),
+            job=str(site.base / self.job),
+            args=tuple(site.resolve(word, self.name) for word in self.args),
+            folders=self._folders(site),
+        )
+        file = site.order(self.name, order)
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
-                argv=(interpreter, str(DRIVER), json.dumps(order)),
+                argv=(interpreter, str(DRIVER), file.path),
                 env={
                     **site.variables(self.name, self.node, bootstrap),
                     "PYTHONPATH": self._python_path(site),
                     **{key: site.resolve(text, self.name) for key, text in self.env.items()},
                 },
                 cwd=str(site.base / self.cwd if self.cwd else site.data(self.name)),
+                files=(file,),
                 on_exit=self.on_exit,
                 heap_bytes=self.memory.bytes,
             )
         ]
+
+    def _folders(self, site: Site) -> tuple[str, ...]:
+        """What Spark wants to be there in HDFS."""
+        if not self.event_log:
+            return ()
+        return (site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
 
     def _python_path(self, site: Site) -> str:
         folders = [str((site.base / self.job).parent), *(str(site.base / folder) for folder in self.python_path)]

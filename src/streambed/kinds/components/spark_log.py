@@ -60,7 +60,7 @@ class SparkLog:
             slowest: Positions = {}
             for (topic, part), end in (place for places in self._positions.values() for place in places.items()):
                 parts = slowest.setdefault(topic, {})
-                parts[part] = min(end, parts.get(part, end))
+                parts[int(part)] = min(end, parts.get(int(part), end))
             return slowest
 
     def _follow(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,10 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field
 
 from streambed.errors import Problem, ProcessError, QueryError, StoreError
-from streambed.kinds.components.component import OnOneNode, Site
+from streambed.kinds.components.component import OnOneNode
+from streambed.kinds.components.site import Site
+from streambed.plan import PlannedFile
+from streambed.record.orders import ServerSetupOrder
 from streambed.stores.store import Address, connect
 from streambed.stores.store import Store as Client
 from streambed.world import Missing, World
@@ -68,10 +70,18 @@ def server_answers(host: str, port: int) -> dict[str, str]:
     return {"host": host, "port": str(port), "address": f"{host}:{port}"}
 
 
-def with_setup(site: Site, *, home: Path, once: Sequence[Sequence[str]], stale: Sequence[str] = (), argv: Sequence[str]) -> tuple[str, ...]:
-    """The command of a server whose folder must be prepared the first time."""
-    order = {"made": f"{home}/made", "once": [list(command) for command in once], "stale": list(stale), "argv": list(argv)}
-    return (site.machine.python, "-m", "streambed.agents.starter", json.dumps(order))
+def with_setup(
+    site: Site, process: str, *, home: Path, once: Sequence[Sequence[str]], stale: Sequence[str] = (), argv: Sequence[str]
+) -> tuple[tuple[str, ...], PlannedFile]:
+    """The command of a server whose folder must be prepared the first time, and the file that says how."""
+    order = ServerSetupOrder(
+        made=f"{home}/made",
+        once=tuple(tuple(command) for command in once),
+        stale=tuple(stale),
+        argv=tuple(argv),
+    )
+    file = site.order(process, order)
+    return (site.machine.python, "-m", "streambed.agents.starter", file.path), file
 
 
 def when_it_answers(world: World, name: str, address: Address, setup: Sequence[str]) -> Missing:

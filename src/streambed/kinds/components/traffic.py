@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -10,10 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import ComponentBase, Needs, Site
+from streambed.kinds.components.component import ComponentBase, Needs, gauge_is_ready
 from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
+from streambed.record.orders import TrafficOrder
 from streambed.units import Bandwidth, Duration, Size
 from streambed.world import Missing, World
 
@@ -103,24 +104,26 @@ class Traffic(ComponentBase):
 
     def _agent(self, site: Site, node: str) -> ProcessSpec:
         left_ns = max(0, site.duration_ns - self.after.ns)
-        order = {
-            "port": FIRST_PORT + site.numbers[self.name],
-            "to": [site.addresses[target] for source, target in self.pairs if source == node],
-            "pattern": self.pattern,
-            "step_ns": self.size.bytes * 8e9 * self.flows / self.rate.bps if self.rate else 0,
-            "size": self.size.bytes,
-            "bursts_ns": self.bursts.ns,
-            "pauses_ns": self.pauses.ns,
-            "flows": self.flows,
-            "after_ns": self.after.ns,
-            "lasts_ns": min(left_ns, self.lasts.ns) if self.lasts else left_ns,
-        }
+        order = TrafficOrder(
+            port=FIRST_PORT + site.numbers[self.name],
+            to=tuple(site.addresses[target] for source, target in self.pairs if source == node),
+            pattern=self.pattern,
+            step_ns=self.size.bytes * 8e9 * self.flows / self.rate.bps if self.rate else 0,
+            size=self.size.bytes,
+            bursts_ns=self.bursts.ns,
+            pauses_ns=self.pauses.ns,
+            flows=self.flows,
+            after_ns=self.after.ns,
+            lasts_ns=min(left_ns, self.lasts.ns) if self.lasts else left_ns,
+        )
+        file = site.order(f"{self.name}/{node}", order)
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
-            argv=(site.machine.python, "-m", "streambed.agents.traffic", json.dumps(order)),
+            argv=(site.machine.python, "-m", "streambed.agents.traffic", file.path),
             env=site.variables(self.name, node, ""),
+            files=(file,),
             on_exit=self.on_exit,
         )
 
@@ -129,7 +132,7 @@ class Traffic(ComponentBase):
         nodes = list(dict.fromkeys(self.places.values()))
 
         def missing() -> str:
-            deaf = [node for node in nodes if not world.gauge(f"{self.name}/{node}").get("ready")]
+            deaf = [node for node in nodes if not gauge_is_ready(world, f"{self.name}/{node}")]
             return f"its agents on {', '.join(deaf)} do not listen yet" if deaf else ""
 
         return missing
