@@ -26,6 +26,7 @@ import polars as pl
 from _arguments import parser
 
 from streambed import Run
+from streambed.record.events import LeaderChanged
 
 REPLICAS = 3
 STEP = 5
@@ -199,7 +200,7 @@ def how_it_went(outcome: Outcome, brokers: int, seconds: int) -> dict[str, Any]:
     during = history.samples.filter(pl.col("time").is_between(load_ns, outcome.began["heal"]))
     at_the_end = history.samples.filter(pl.col("metric") == "under_replicated").sort("time")["value"]
     sent = outcome.run.ledger().sent
-    changes = [event for event in history.of("leader_changed") if event.time > load_ns and event.fields["was"]]
+    changes = [event for event in history.of(LeaderChanged) if event.time > load_ns and event.was]
     return {
         "brokers": brokers,
         "seconds": seconds,

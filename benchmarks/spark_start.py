@@ -27,6 +27,7 @@ from pathlib import Path
 from _arguments import parser
 
 from streambed import Run, artifacts
+from streambed.record.events import Ready
 
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 180
@@ -69,7 +70,7 @@ def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
     began, began_ns = time.time(), time.monotonic_ns()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=True)
     run = Run(Path(json.loads(done.stdout)["run"]))
-    ready = next(event for event in run.history().of("ready") if event.fields["component"] == "spark")
+    ready = next(event for event in run.history().of(Ready) if event.component == "spark")
     first = (run.directory / "first-batch").stat().st_mtime
     return {"ready_s": first - began, "cluster_s": (ready.time - began_ns) / 1e9}
 

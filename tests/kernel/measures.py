@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -410,11 +410,17 @@ def spread(net: Network, connections: int = 100) -> dict[str, Any]:
 
 def calibration(net: Network, **declaration: str) -> dict[str, Any]:
     """What calibration records of every way."""
+    from streambed.record.events import Calibrated, Event
     from streambed.runner.calibration import calibrate  # Only here: the machine with netem lacks the libraries that it needs.
 
     ways: list[dict[str, Any]] = []
+
+    def keep(event: Event) -> None:
+        if isinstance(event, Calibrated):
+            ways.extend(map(asdict, event.ways))
+
     plan = replace(plans.read(Path(sys.argv[1])), declaration=declaration)  # What this box was started with.
-    world = SimpleNamespace(plan=plan, network=net, record=lambda event, **fields: ways.extend(fields.get("ways", ())))
+    world = SimpleNamespace(plan=plan, network=net, record=keep)
     world.watch_network = lambda: None
     world.rest_until = lambda time_ns: record.wait_until(lambda: record.now_ns() >= time_ns, limit_s=5)
     calibrate(world)  # type: ignore[arg-type]

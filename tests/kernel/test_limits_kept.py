@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from streambed import Run
+from streambed.record.events import ProcessEnded
 from streambed.runner import hierarchies
 from tests.system.running import streambed
 
@@ -55,8 +56,8 @@ def test_processes_keep_to_their_share_and_their_place_and_a_hog_dies(experiment
 
     assert 0.1 < cores_used(run, "slow") < 0.3
     assert cores_used(run, "behind") < 0.1 * cores_used(run, "ahead")
-    (end,) = [event.fields for event in run.history().of("process_ended") if event.fields["process"] == "hog"]
-    assert (end["status"], end["memory_kills"], end["expected"]) == (-9, 1, False)
+    (end,) = [event for event in run.history().of(ProcessEnded) if event.process == "hog"]
+    assert (end.status, end.memory_kills, end.expected) == (-9, 1, False)
     assert not [group for folder in hierarchies.find().values() for group in Path(folder).glob("streambed-*-limits-*")]
 
 

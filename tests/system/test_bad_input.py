@@ -11,6 +11,7 @@ import pytest
 from running import STREAMBED, streambed
 
 from streambed import Run, artifacts
+from streambed.record.events import ProcessEnded
 
 pytestmark = pytest.mark.system
 SMALL = """
@@ -79,7 +80,7 @@ def test_a_job_that_crashes_at_import_ends_the_run_with_its_traceback(tmp_path):
     assert "No module named 'no_such_module'" in done.stderr
     assert "needs the Python module 'no_such_module'" in done.stderr
     assert "`python_path`" in done.stderr
-    assert Run(tmp_path / "runs" / "kafka" / "latest").history().of("process_ended")
+    assert Run(tmp_path / "runs" / "kafka" / "latest").history().of(ProcessEnded)
 
 
 def test_a_controller_that_cannot_be_elected_ends_the_run_with_the_reason(tmp_path):
@@ -91,8 +92,8 @@ def test_a_controller_that_cannot_be_elected_ends_the_run_with_the_reason(tmp_pa
     assert "kafka was not ready within 8 s: 0 of 1 brokers answer; no controller has been elected" in done.stderr
     assert "\n  | " in done.stderr, "the last lines of its log are missing"
     assert "Traceback" not in done.stderr
-    ended = Run(tmp_path / "runs" / "quorum" / "latest").history().of("process_ended")
-    assert [event.fields["process"] for event in ended] == ["kafka/broker"]
+    ended = Run(tmp_path / "runs" / "quorum" / "latest").history().of(ProcessEnded)
+    assert [event.process for event in ended] == ["kafka/broker"]
 
 
 def test_a_spark_master_that_dies_ends_the_run_with_its_last_lines(tmp_path):

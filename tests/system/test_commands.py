@@ -10,6 +10,7 @@ import pytest
 from running import streambed
 
 from streambed import Run
+from streambed.record.events import ProcessStarted, Ready
 
 pytestmark = pytest.mark.system
 SERVER = "import http.server; http.server.HTTPServer(('web', 8080), http.server.SimpleHTTPRequestHandler).serve_forever()"
@@ -37,8 +38,8 @@ def test_a_server_is_awaited_by_its_sign_and_final_states_are_kept(tmp_path: Pat
     history = Run(tmp_path / "runs" / "commands" / "latest").history()
     assert done.returncode == 0, done.stderr
     assert "nothing was checked" in done.stdout
-    assert history.of("ready")[0].fields["component"] == "web"
-    assert [event.fields["incarnation"] for event in history.of("process_started") if event.fields["process"] == "twice"] == [1, 2]
+    assert history.of(Ready)[0].component == "web"
+    assert [event.incarnation for event in history.of(ProcessStarted) if event.process == "twice"] == [1, 2]
 
 
 def test_a_command_that_should_still_run_and_does_not_fails_the_run(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from running import children, end_now, family, lives, only_run, phases, start, wait_for
 
 from streambed import Run
+from streambed.record.events import Phase
 
 pytestmark = pytest.mark.system
 SEED = int(os.environ.get("STREAMBED_TEST_SEED", "1"))
@@ -101,7 +102,7 @@ def test_kill_9_of_any_part_in_any_phase_ends_everything_and_breaks_the_run(tmp_
     run = Run(directory)
     assert run.state in ("broken", "failed"), run.reason
     assert run.reason
-    assert run.history().of("phase")
+    assert run.history().of(Phase)
 
 
 def test_all_parts_of_a_run_are_different_processes_below_the_launcher(tmp_path):

@@ -14,6 +14,7 @@ from running import ROOT, streambed
 from test_browser import document, marks
 
 from streambed import Latency, Run
+from streambed.record.events import Batch
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "word_count"
@@ -96,10 +97,10 @@ def test_every_kind_of_sample_was_taken(run):
 
 
 def test_batches_of_both_jobs_were_recorded(run):
-    batches = run.history().of("batch")
+    batches = run.history().of(Batch)
 
-    assert {event.fields["component"] for event in batches} == {"counter", "averager"}
-    assert sum(event.fields["rows"] for event in batches if event.fields["component"] == "counter") == 500 * LOAD_S
+    assert {event.component for event in batches} == {"counter", "averager"}
+    assert sum(event.rows for event in batches if event.component == "counter") == 500 * LOAD_S
 
 
 def test_the_slow_edge_is_as_slow_as_declared(run):

@@ -16,6 +16,7 @@ from running import ROOT, end_now, streambed, wait_for
 from streambed import Run, artifacts
 from streambed.lone_broker import LoneBroker, lone_broker
 from streambed.making import free_ports
+from streambed.record.events import Note, ProcessStarted
 from streambed.runner.spark_history import event_logs
 
 pytestmark = pytest.mark.system
@@ -99,8 +100,8 @@ def test_jobs_ran_on_the_given_cluster_and_left_event_logs(run: Run, spark_maste
 
 
 def test_no_broker_was_started_and_a_note_tells_what_was_left_out(run: Run) -> None:
-    started = {event.fields["component"] for event in run.history().of("process_started")}
-    notes = [event.fields["says"] for event in run.history().of("note")]
+    started = {event.component for event in run.history().of(ProcessStarted)}
+    notes = [event.says for event in run.history().of(Note)]
 
     assert "kafka" not in started
     assert any("the 5 links are not emulated" in says for says in notes), notes

@@ -10,6 +10,7 @@ import pytest
 from running import ROOT, streambed
 
 from streambed import Run
+from streambed.record.events import Inject
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "gateways"
@@ -34,7 +35,7 @@ def test_the_store_equals_the_exact_answer_although_half_of_the_homes_were_cut_o
     run, said = demo
 
     assert "audit: the store equals the exact answer for " in said
-    assert [event.fields["kind"] for event in run.history().of("inject")] == ["cut"]
+    assert [event.kind for event in run.history().of(Inject)] == ["cut"]
     assert [verdict.answer for verdict in run.check()] == ["holds", "holds"]
 
 

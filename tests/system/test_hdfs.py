@@ -6,6 +6,7 @@ import pytest
 from running import streambed
 
 from streambed import Run
+from streambed.record.events import Batch
 from streambed.reports import page
 from streambed.runner.spark_history import event_logs
 
@@ -79,7 +80,7 @@ def test_event_logs_of_all_its_lives_are_read_out_of_hdfs(run: Run) -> None:
 
     assert len(logs) >= 2
     assert all(log.read_text().startswith('{"Event":"SparkListenerLogStart"') for log in logs)
-    assert [event for event in run.history().of("batch") if event.fields["component"] == "shout"]
+    assert [event for event in run.history().of(Batch) if event.component == "shout"]
 
 
 def test_the_report_says_where_it_was_kept(run: Run) -> None:

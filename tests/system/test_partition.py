@@ -15,8 +15,9 @@ import polars as pl
 import pytest
 from running import ROOT, streambed
 
-from streambed import Run
+from streambed import Producer, Run
 from streambed.kinds.evidence.readers import IDENTITY
+from streambed.record.events import Inject
 from streambed.reports import delivery
 from streambed.runs import find
 
@@ -34,14 +35,14 @@ def judged(name: str, folder: Path) -> tuple[int, dict, Run]:
 
 def cut_off(run: Run) -> str:
     """The site that led the topic when the fault came."""
-    (inject,) = run.history().of("inject")
-    return next(site for site in ("site1", "site2", "site3") if site in inject.fields["target"])
+    (inject,) = run.history().of(Inject)
+    return next(site for site in ("site1", "site2", "site3") if site in inject.target)
 
 
 def lost_records(summary: dict, run: Run) -> pl.DataFrame:
     """The lost records, with what the ledger knows of them and whether the site that was cut off had sent them."""
     named = pl.DataFrame(summary["verdicts"][0]["evidence"]["lost"])
-    nodes = {name: producer["node"] for name, producer in run.history().components("producer").items()}
+    nodes = {name: component.node for name, component in run.history().components.items() if isinstance(component, Producer)}
     here = pl.col("producer").replace_strict(nodes) == cut_off(run)
     return named.join(run.ledger().sent.select(*IDENTITY, "due", "sent"), on=IDENTITY).with_columns(here=here)
 
@@ -68,7 +69,7 @@ def test_with_acks_1_the_site_that_is_cut_off_loses_what_it_acknowledged(both):
 
     assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (1, ["fails", "holds"]), summary
     lost = lost_records(summary, run)
-    (inject,) = run.history().of("inject")
+    (inject,) = run.history().of(Inject)
     assert (set(lost["where"]), set(lost["topic"])) == ({"lost in the log"}, {TOPIC})
     assert lost.filter(pl.col("here") & (pl.col("during") == "isolate")).height > 100  # Of 150 that were due there while it was cut off.
     # What was sent just before may have been acknowledged and not yet copied; afterwards nobody else reached the old leader.
@@ -84,7 +85,7 @@ def test_with_acks_all_nothing_that_was_acknowledged_is_lost_and_the_readme_s_py
     run = find("latest", both[2])
 
     assert [verdict.answer for verdict in run.verdicts()] == ["holds", "holds"]
-    nodes = {name: producer["node"] for name, producer in run.history().components("producer").items()}
+    nodes = {name: component.node for name, component in run.history().components.items() if isinstance(component, Producer)}
     unacked = run.ledger().sent.filter(pl.col("acked").is_null())
     assert cut_off(run) in {nodes[producer] for producer in unacked["producer"]}  # It was told the truth instead.
 

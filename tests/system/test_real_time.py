@@ -9,6 +9,7 @@ from running import only_run, start
 
 from streambed import Run
 from streambed.net import realtime
+from streambed.record.events import DelayLine
 
 pytestmark = pytest.mark.system
 EXPERIMENT = """
@@ -30,5 +31,5 @@ def test_programs_are_ordinary_whatever_the_delay_line_is(tmp_path):
     directory = only_run(tmp_path / "runs")
     assert launcher.returncode == 0, said
     assert (directory / "logs" / "asker.log").read_text().split() == [str(os.SCHED_OTHER)]
-    runs = [event.fields["runs"] for event in Run(directory).history().of("delay_line")]
+    runs = [event.runs for event in Run(directory).history().of(DelayLine)]
     assert runs in ([], ["in real time" if realtime.can_be_had() else "with short slices"])  # None where the kernel has netem.

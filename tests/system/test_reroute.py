@@ -10,6 +10,7 @@ import pytest
 from running import ROOT, streambed
 
 from streambed import Run
+from streambed.record.events import Reroute
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "reroute" / "experiment.yaml"
@@ -21,9 +22,9 @@ def test_records_are_late_until_packets_take_another_way(tmp_path: Path) -> None
 
     assert done.returncode == 0, done.stderr
     run = Run(Path(json.loads(done.stdout)["run"]))
-    around, back = run.history().of("reroute")
-    assert (around.fields["without"], back.fields["without"]) == ([CABLE], [])
-    assert around.fields["nodes"] == ["berlin-switch", "paris-switch", "madrid-switch"]
+    around, back = run.history().of(Reroute)
+    assert (around.without, back.without) == ((CABLE,), ())
+    assert around.nodes == ("berlin-switch", "paris-switch", "madrid-switch")
     (cut,), (mended,) = (run.history().of(event) for event in ("inject", "heal"))
     assert 2 <= (around.time - cut.time) / 1e9 + 0.1 < 3
     assert 2 <= (back.time - mended.time) / 1e9 + 0.1 < 3

@@ -89,8 +89,8 @@ def test_the_leader_is_killed_and_isolated_wherever_it_is_and_nothing_acked_is_l
     assert paused["target"].split()[0] != f"kafka/{isolated['target'].split()[0]}", "a broker that was cut off is believed"
     assert controller["target"].split()[0] in ("kafka/b1", "kafka/b3", "kafka/c1")
     changed = [event for event in events if event["event"] == "leader_changed"]
-    assert (changed[0]["is"], changed[1]["was"]) == ("b2", "b2"), "the first leader was killed"
-    assert [event for event in events if event["event"] == "in_sync_changed" and "b2" in event["was"] and "b2" not in event["is"]]
+    assert (changed[0]["now"], changed[1]["was"]) == ("b2", "b2"), "the first leader was killed"
+    assert [event for event in events if event["event"] == "in_sync_changed" and "b2" in event["was"] and "b2" not in event["now"]]
     led = Run(run).samples().filter(pl.col("metric") == "leads_partitions").group_by("time").agg(pl.col("value").sum())["value"]
     assert led.max() == 1
     assert len([event for event in events if event["event"] == "heal"]) == 4

@@ -13,6 +13,7 @@ import pytest
 from running import STREAMBED, end_now, streambed
 
 from streambed import Run
+from streambed.record.events import ProcessStarted
 
 pytestmark = pytest.mark.system
 FILE = """
@@ -127,9 +128,9 @@ def test_every_record_passes_both_jobs_though_a_worker_was_killed(run: Run) -> N
 
 
 def test_the_killed_worker_came_back(run: Run) -> None:
-    starts = [event for event in run.history().of("process_started") if event.fields["process"] == "spark/w1"]
+    starts = [event for event in run.history().of(ProcessStarted) if event.process == "spark/w1"]
 
-    assert [event.fields["incarnation"] for event in starts] == [1, 2]
+    assert [event.incarnation for event in starts] == [1, 2]
 
 
 def test_a_lost_executor_is_replaced(run: Run) -> None:

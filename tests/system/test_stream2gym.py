@@ -10,6 +10,7 @@ import pytest
 from running import ROOT, streambed
 
 from streambed import Run
+from streambed.record.events import Note
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "stream2gym" / "input.graphml"
@@ -31,7 +32,7 @@ def run(summary) -> Run:
 
 def test_nothing_is_lost_and_what_changed_is_noted(summary, run):
     assert [(verdict["check"], verdict["answer"]) for verdict in summary["verdicts"]] == [("no_loss", "holds")]
-    notes = [event.fields["says"] for event in run.history().of("note")]
+    notes = [event.says for event in run.history().of(Note)]
     assert "ZooKeeper is gone from Kafka 4: h2 is a KRaft controller instead (h2)" in notes
 
 
