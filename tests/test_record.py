@@ -15,6 +15,14 @@ def test_a_table_gives_back_what_was_appended(tmp_path):
     assert read_table(tmp_path / "a.arrow", SAMPLES).to_pylist() == [{"time": 1, "metric": "lag_records", "of": "reader", "value": 2.0}]
 
 
+def test_rows_that_say_the_same_are_kept_as_others_are(tmp_path):
+    rows = [(1, "m", None, 1.0), (2, "m", None, 2.0)]
+    with Table(tmp_path / "a.arrow", SAMPLES) as table:
+        table.extend(rows)
+
+    assert [tuple(row.values()) for row in read_table(tmp_path / "a.arrow", SAMPLES).to_pylist()] == rows
+
+
 def test_columns_appended_at_once_are_rows_like_others_and_come_before_what_waits(tmp_path):
     with Table(tmp_path / "a.arrow", SAMPLES) as table:
         table.append(1, "lag_records", "reader", 2.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -68,6 +68,10 @@ class Table:
         """Add one row, its values in the order of the schema."""
         self._rows.append(row)
 
+    def extend(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add many rows."""
+        self._rows.extend(rows)
+
     def append_columns(self, *columns: Sequence[Any] | pa.Array) -> None:
         """Add many rows at once, one sequence per column, and hand them over. One that comes again may be a `column` made once."""
         arrays = [
@@ -85,7 +89,7 @@ class Table:
         """Hand everything over to the kernel."""
         self._flushed_ns = now_ns()
         if self._rows:
-            columns = [pa.array(values, kind) for values, kind in zip(zip(*self._rows, strict=True), self._schema.types, strict=True)]
+            columns = [_array(values, kind) for values, kind in zip(zip(*self._rows, strict=True), self._schema.types, strict=True)]
             self._rows = []
             self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
         self._file.flush()
@@ -101,6 +105,13 @@ class Table:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+    """A column; one that says the same in all rows, as names often do, takes little time."""
+    if pa.types.is_string(kind) and values.count(values[0]) == len(values):
+        return pa.repeat(pa.scalar(values[0], kind), len(values))
+    return pa.array(values, kind)
 
 
 def column(words: Sequence[str]) -> pa.Array:

@@ -93,7 +93,7 @@ class Ledger:
         self.name = name
         self.calls = calls
 
-    def append(self, *row: Any) -> None:
+    def extend(self, rows: Any) -> None:
         """Nobody looks."""
 
     def flush(self) -> None:

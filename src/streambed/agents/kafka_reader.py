@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
 
@@ -17,7 +17,9 @@ from streambed.tables import FLUSH_NS
 ASK_S = 10
 OWN_SETTINGS = {"enable.auto.offset.store": False, "log_level": 4}
 """Offsets are stored, and so may be committed, once their records are in the ledger."""
+Headers = Iterable[tuple[str, bytes | None]]
 Part = tuple[str, int]
+_new_tuple = tuple.__new__
 
 
 class KafkaRecords:
@@ -173,8 +175,21 @@ class KafkaReader(Reader):
 
 def record_of(message: Message) -> ReadRecord:
     """A message as a record."""
-    place = where(message)
-    return ReadRecord(*place, _identity(message), message.timestamp()[1], message.key(), message.value())
+    identity, headers = None, cast("Headers", message.headers() or ())
+    for name, value in headers:
+        if name == IDENTITY:
+            identity = value
+            break
+    fields = (
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        identity,
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+    )
+    return _new_tuple(ReadRecord, fields)  # A call of ReadRecord takes three times as long.
 
 
 def where(message: Message) -> tuple[str, int, int]:
@@ -182,15 +197,6 @@ def where(message: Message) -> tuple[str, int, int]:
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None and partition is not None and offset is not None
     return topic, partition, offset
-
-
-def _identity(message: Message) -> bytes | None:
-    headers: Any = message.headers()
-    for name, value in headers or ():
-        if name == IDENTITY:
-            identity: bytes | None = value
-            return identity
-    return None
 
 
 def _behind(message: Message) -> TopicPartition:

@@ -46,11 +46,11 @@ class NotingSender:
 
     @property
     def open(self) -> int:
-        """As of a sender."""
+        """How many records are not decided yet."""
         return self.sent - self.acked - self.failed
 
     def send_all(self, due: Due) -> int:
-        """As of a sender. What takes long to make is handed over before the next is made."""
+        """What takes long to make is handed over before the next is made."""
         made = self._made(due.sequences[:AT_ONCE])
         return self._send(due.sequences[: len(made)], due.times, made)
 
@@ -115,7 +115,7 @@ class NotingSender:
         return np.array([self._topics[self.source.topic_of(sequence)] for sequence in sequences])
 
     def poll(self, wait_s: float) -> None:
-        """As of a sender."""
+        """Note what the client reports."""
         for reports in self.client.reports(wait_s):
             self._note(reports)
 
@@ -144,10 +144,10 @@ class NotingSender:
             pass
 
     def settle(self) -> None:
-        """As of a sender."""
+        """Nothing is held back."""
 
     def give_up(self) -> None:
-        """As of a sender."""
+        """Wait a little, then purge what the client still holds: its reports say so."""
         self._wait_for_the_last()
         self.client.purge()
         self._wait_for_the_last()

@@ -15,5 +15,7 @@ def parse_identity(text: bytes | str | None) -> tuple[str | None, int | None]:
     """Producer and sequence; None for records that no producer of ours sent."""
     if text is None:
         return None, None
-    producer, _, sequence = (text.decode() if isinstance(text, bytes) else text).rpartition("/")
+    if isinstance(text, bytes):
+        text = text.decode()
+    producer, _, sequence = text.rpartition("/")
     return producer, int(sequence)
