@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from streambed.kinds.checks import CHECKS
+from streambed.kinds.components import COMPONENTS
+from streambed.kinds.faults import FAULTS
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "streambed"
 PIPELINE = ROOT / "src" / "gateway_traffic"
@@ -195,3 +199,27 @@ def searched_sentences(path: Path) -> Iterator[str]:
 def test_no_sentence_for_people_is_searched():
     """What a program must know of a problem or a verdict is in a field of its own."""
     assert {inside(path): found for path in sources() if (found := list(searched_sentences(path)))} == {}
+
+
+def compares_kinds(path: Path) -> Iterator[str]:
+    """Decisions by the kind of a component, fault or check: `x.kind == ...`, `body["kind"] in ...`, `isinstance(x, Kafka)`."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            attributes = [side for side in sides if isinstance(side, ast.Attribute) and side.attr == "kind"]
+            entries = [side for side in sides if isinstance(side, ast.Subscript) and ast.unparse(side.slice) == "'kind'"]
+            if attributes or entries:
+                yield ast.unparse(node)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+            if asked & KIND_CLASSES:
+                yield ast.unparse(node)
+
+
+KIND_CLASSES = {kind.__name__ for table in (COMPONENTS, FAULTS, CHECKS) for kind in table.values()}
+
+
+def test_a_kind_answers_for_itself():
+    """Outside kinds/ nobody asks what kind something is."""
+    asking = [path for path in sources() if inside(path).split("/")[0] not in ("kinds", "net", "agents", "gateway_traffic")]
+    assert {inside(path): found for path in asking if (found := list(compares_kinds(path)))} == {}

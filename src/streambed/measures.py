@@ -57,24 +57,24 @@ class Measure:
         given = [kind for kind in TAKING if getattr(self, kind)]
         if len(given) != 1:
             raise ValueError(f"give one of {', '.join(TAKING)}" + (f", not {' and '.join(given)}" if given else ""))
-        if self.statistic != "mean" and self.kind in ("lost", "ready"):
-            raise ValueError(f"'{self.kind}' is one number already: leave out 'statistic'")
+        if self.statistic != "mean" and self.quantity in ("lost", "ready"):
+            raise ValueError(f"'{self.quantity}' is one number already: leave out 'statistic'")
         return self
 
     @property
-    def kind(self) -> str:
+    def quantity(self) -> str:
         """The key that says what is measured."""
         return next(kind for kind in TAKING if getattr(self, kind))
 
     @property
     def of(self) -> str:
         """What it is measured of."""
-        return str(getattr(self, self.kind))
+        return str(getattr(self, self.quantity))
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
         """What is wrong with it beside the components of an experiment."""
-        found = _problems(self.kind, self.of, components)
-        return [Problem(key=self.kind, says=problem.says) for problem in found]
+        found = _problems(self.quantity, self.of, components)
+        return [Problem(key=self.quantity, says=problem.says) for problem in found]
 
     def take(self, history: History, warm_up: Duration = NONE) -> float:
         """The number; NotTaken if the history has none."""
@@ -83,7 +83,7 @@ class Measure:
 
     def observe(self, history: History, warm_up: Duration = NONE) -> Observed:
         """All that the number is made of. What was due, or happened, during the warm-up is left out where time matters."""
-        taking = TAKING[self.kind]
+        taking = TAKING[self.quantity]
         times, values = taking.observe(history, self.of, warm_up.ns)
         return Observed(times=times, values=values, unit=taking.unit, statistic=taking.statistic or self.statistic, of=self.of)
 
@@ -104,17 +104,17 @@ class Observed:
         return Observations(values=self.values, blocks=(self.times // BLOCK_NS).astype(np.int64))
 
 
-def _problems(kind: str, of: str, components: Mapping[str, Any]) -> list[Problem]:
-    if kind == "latency":
+def _problems(quantity: str, of: str, components: Mapping[str, Any]) -> list[Problem]:
+    if quantity == "latency":
         return Latency(of=of, max=Duration(1)).problems(components)
-    if kind == "lost":
+    if quantity == "lost":
         return NoLoss(topic=of).problems(components)
-    names = [name for name, component in components.items() if kind != "throughput" or passes_records(component)]
-    extra = {"ready": ("all",), "cpu": OURS}.get(kind, ())
-    if (of.partition("/")[0] if kind == "cpu" else of) in (*names, *extra):
+    names = [name for name, component in components.items() if quantity != "throughput" or passes_records(component)]
+    extra = {"ready": ("all",), "cpu": OURS}.get(quantity, ())
+    if (of.partition("/")[0] if quantity == "cpu" else of) in (*names, *extra):
         return []
-    noun = "consumer, sink, Spark job or producer" if kind == "throughput" else "component"
-    return [Problem(key=kind, says=f"no {noun} is called '{of}'. {suggestion(of, [*names, *extra])}")]
+    noun = "consumer, sink, Spark job or producer" if quantity == "throughput" else "component"
+    return [Problem(key=quantity, says=f"no {noun} is called '{of}'. {suggestion(of, [*names, *extra])}")]
 
 
 def passes_records(component: Any) -> bool:

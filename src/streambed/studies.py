@@ -191,7 +191,7 @@ def _taken(result: StudyResult, trial: Trial) -> Iterator[dict[str, Any]]:
         except NotTaken as error:
             reason = str(error)
         same = {"state": kept.state, "verdicts": verdicts, "reason": reason, "run": kept.run}
-        yield {"measure": name, "value": value, "unit": TAKING[measure.kind].unit, **same}
+        yield {"measure": name, "value": value, "unit": TAKING[measure.quantity].unit, **same}
 
 
 def summary_table(result: StudyResult, trials: pl.DataFrame) -> pl.DataFrame:

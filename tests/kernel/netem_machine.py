@@ -36,7 +36,7 @@ BOOT_LIMIT_S = 120
 ANSWER_LIMIT_S = 90
 MEMORY_MIB = 1024
 MODULES = ("act_mirred", "cls_matchall", "ifb", "sch_ingress", "sch_netem", "sch_tbf", "veth")
-PACKAGES = ("annotated_types", "pydantic", "pydantic_core", "typing_extensions.py", "typing_inspection")
+PACKAGES = ("annotated_types", "msgspec", "pydantic", "pydantic_core", "typing_extensions.py", "typing_inspection")
 _NOT_NEEDED = re.compile(
     r"(test|site-packages|dist-packages|config-|idlelib|tkinter|turtledemo|ensurepip|lib2to3|distutils|pydoc_data"
     r"|_tkinter|_sqlite3|_ssl|_hashlib|_curses|_test|_codecs_).*|.*\.opt-\d\.pyc|.*\.a"

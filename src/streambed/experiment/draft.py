@@ -23,6 +23,8 @@ class Draft:
         self.base = base
         """The folder at which relative paths of the declaration start."""
         self.document = Document(content={})
+        self.built_in: dict[str, list[str]] = {"producer": [], "consumer": []}
+        """The components that stand for built-in producers and consumers, by role."""
         self._notes: dict[str, list[str]] = {}
 
     @property

@@ -118,16 +118,16 @@ def _note_switch(switch: Form) -> None:
 def _note_bootstrap(draft: Draft) -> None:
     components = draft.document.content["components"]
     if len(components.get(NAME, {}).get("nodes", ())) > 1:
-        for body in components.values():
-            if body["kind"] in ("producer", "consumer"):
-                draft.note("built-in producers and consumers find the cluster by all its brokers, not only by topicBroker", body["node"])
+        for name in (name for names in draft.built_in.values() for name in names):
+            says = "built-in producers and consumers find the cluster by all its brokers, not only by topicBroker"
+            draft.note(says, components[name]["node"])
 
 
 def _put_checks(draft: Draft, place: Place) -> None:
     """Whatever a built-in producer sends should arrive."""
     components = draft.document.content["components"]
     topics = components.get(NAME, {}).get("topics", {})
-    written = dict.fromkeys(body["writes"] for body in components.values() if body["kind"] == "producer")
+    written = dict.fromkeys(components[name]["writes"] for name in draft.built_in["producer"])
     for at, topic in enumerate(topic for topic in written if topic in topics):
         draft.put(("checks", at, "kind"), "no_loss", place)
         draft.put(("checks", at, "topic"), topic, place)

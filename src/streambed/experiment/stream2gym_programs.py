@@ -87,6 +87,8 @@ def _put_instances(draft: Draft, host: Form, role: str, body: Body, instances: i
         path = ("components", name)
         argv = {"argv": [*body["argv"], host.node, str(number)]} if "argv" in body else {}
         draft.put(path, {"kind": body["kind"], "node": host.node, **body, **argv}, form.place)
+        if "argv" not in body:
+            draft.built_in[role].append(name)
         draft.mark((*path, "node"), host.place)
         for key, said in SAID.items():
             draft.mark((*path, key), form.at(said))

@@ -10,6 +10,7 @@ from streambed.experiment.draft import Draft
 from streambed.experiment.form import Form
 from streambed.experiment.stream2gym_files import first_of, properties_of
 from streambed.experiment.stream2gym_kafka import NAME as KAFKA
+from streambed.kinds.tables import COMPONENTS
 
 STORES: dict[str, dict[str, Any]] = {
     "mysql": {"kind": "mariadb"},
@@ -38,16 +39,14 @@ def put_store(draft: Draft, host: Form) -> None:
         host.wrong("storeType", f"there is no store '{asked}'. {suggestion(asked.lower(), STORES)}")
         return
     name = f"{host.node}-store"
-    place = {"nodes": [host.node]} if body["kind"] == "cassandra" else {"node": host.node}
+    store = COMPONENTS[body["kind"]]
+    place = {"nodes": [host.node]} if store.host_keys == ("nodes",) else {"node": host.node}
     draft.put(("components", name), {**body, **place}, host.at("storeType" if "storeType" in host else key))
+    reference = "path" if "engine" in body else "address"
     noun = "MariaDB, in MySQL's protocol," if asked.lower() == "mysql" else asked
-    draft.note(f"storeType {asked}: {noun} runs on the host itself, inside the network; {{{name}.{_reference(body)}}} is where", host.node)
+    draft.note(f"storeType {asked}: {noun} runs on the host itself, inside the network; {{{name}.{reference}}} is where", host.node)
     if key in host:
         _put_sinks(draft, host, key, name)
-
-
-def _reference(body: dict[str, Any]) -> str:
-    return "path" if body["kind"] == "embedded" else "address"
 
 
 def _put_sinks(draft: Draft, host: Form, key: str, store: str) -> None:

@@ -95,7 +95,16 @@ def test_a_lost_record_names_the_fault_it_was_sent_in():
 
     assert verdict.says == "1 of 2 acked records was never seen: a=2; sent during kill"
     assert verdict.evidence["lost"] == [
-        {"producer": "a", "sequence": 2, "topic": "lines", "partition": 0, "offset": 2, "where": "never seen by reader", "during": "kill"}
+        {
+            "producer": "a",
+            "sequence": 2,
+            "topic": "lines",
+            "partition": 0,
+            "offset": 2,
+            "part": "either",
+            "where": "never seen by reader",
+            "during": "kill",
+        }
     ]
 
 

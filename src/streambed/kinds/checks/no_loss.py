@@ -16,7 +16,8 @@ from streambed.kinds.evidence.readers import IDENTITY, Reader, readers_of, times
 from streambed.kinds.evidence.taken import Taken
 
 NAMES_SHOWN = 20
-IN_THE_LOG = "lost in the log"
+LOG, WAY, EITHER = "log", "way", "either"
+"""Which part of its way lost a record."""
 
 
 @declared
@@ -163,24 +164,34 @@ def _doubt(reader: Reader, taken: Taken, undecided: pl.DataFrame, acked: int, *,
 
 def lost_records(findings: list[Finding], history: History) -> pl.DataFrame:
     """Every lost record: who it was, where it went missing, during which fault it was sent; once for each place."""
-    parts = [finding.lost.with_columns(where=_where(finding.reader)) for finding in findings]
+    parts = [
+        finding.lost.with_columns(reader=pl.lit(finding.reader.name), part=_part(), where=_where(finding.reader.name))
+        for finding in findings
+    ]
     during = names_during(faults_of(history), start="due", end="acked")
-    columns = ["producer", "sequence", "topic", "partition", "offset", "where"]
+    columns = ["producer", "sequence", "topic", "partition", "offset", "part", "where"]
     return pl.concat(parts).with_columns(during=during).select(*columns, "during").unique(columns, maintain_order=True)
 
 
-def _where(reader: Reader) -> pl.Expr:
-    on_the_way = pl.when(pl.col("in_log")).then(pl.lit(f"lost on the way to {reader.name}"))
-    return pl.when(~pl.col("in_log")).then(pl.lit(IN_THE_LOG)).otherwise(on_the_way.otherwise(pl.lit(f"never seen by {reader.name}")))
+def _part() -> pl.Expr:
+    """Which part of the way lost a record: the log, the way from there to the reader, or nobody knows which."""
+    of_known = pl.when(pl.col("in_log")).then(pl.lit(WAY)).otherwise(pl.lit(LOG))
+    return pl.when(pl.col("in_log").is_null()).then(pl.lit(EITHER)).otherwise(of_known)
+
+
+def _where(reader: str) -> pl.Expr:
+    """The same for people."""
+    texts = {LOG: "lost in the log", WAY: f"lost on the way to {reader}", EITHER: f"never seen by {reader}"}
+    return _part().replace_strict(texts, return_dtype=pl.String)
 
 
 def says_of_lost(lost: pl.DataFrame, acked: int, *, alone: bool) -> str:
     """One sentence: how many of how many, which, where, and during what."""
     count = lost.select(IDENTITY).unique().height
     places = []
-    for (where,), part in lost.group_by("where", maintain_order=True):
-        plain = alone and str(where).startswith("never seen")  # One reader and no witness: the sentence has said it already.
-        places.append(names_of(part) + ("" if plain else f" ({where})"))
+    for (part, where), records in lost.group_by("part", "where", maintain_order=True):
+        plain = alone and part == EITHER  # One reader and no witness: the sentence has said it already.
+        places.append(names_of(records) + ("" if plain else f" ({where})"))
     faults = [name for name in lost["during"].unique(maintain_order=True) if name]
     during = f"; sent during {', '.join(faults)}" if faults else ""
     return f"{count} of {acked} acked records {'was' if count == 1 else 'were'} never seen: {', '.join(places)}{during}"

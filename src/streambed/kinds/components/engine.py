@@ -1,14 +1,14 @@
 """What an engine is to the rest of streambed: a component that runs a job, which reads topics and writes others.
 
-A kind that is an engine gives itself as `as_engine`. What an output covers of the input is the engine's own knowledge: Spark knows
-the offsets of each batch; a job that passes on the identity of each record is known by that (kinds/evidence/by_identity.py); of
-any other job nobody can tell, and checks that depend on it answer "unknown".
+A kind that is an engine gives itself as `as_engine`. Which input an output covers is the engine's own knowledge: Spark knows the
+offsets of each batch (CoveredByBatches); a job that passes on the identity of each record is known by that (CoveredByIdentity). An
+engine that knows better answers `times_taken`, `journeys` and `output_dues` itself; where nobody can tell, checks answer "unknown".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from streambed.record.events import Batch
 from streambed.world import World
@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # The conductor imports this module, and must not wait for da
     import polars as pl
 
     from streambed.history import History
+    from streambed.kinds.evidence.by_batches import ByBatches
+    from streambed.kinds.evidence.by_identity import ByIdentity
     from streambed.kinds.evidence.taken import Taken
 
 
@@ -52,6 +54,65 @@ class Engine(Protocol):
 
         An output is due when the earliest input behind it was. Engines in `below` are asking, and must not be asked back.
         """
+
+
+class CoveredByBatches:
+    """An engine whose outputs cover the offset ranges of its batches."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+    @property
+    def _evidence(self) -> ByBatches:
+        # A run is made without what judges it, so this is loaded only when a run is judged.
+        from streambed.kinds.evidence.by_batches import ByBatches
+
+        return ByBatches(name=self.name, reads=self.reads, writes=self.writes)
+
+    def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
+        """By the offsets of its batches."""
+        return self._evidence.times_taken(history, topic, records)
+
+    def journeys(self, history: History) -> pl.DataFrame:
+        """Until the first output of the batch that took a record."""
+        return self._evidence.journeys(history)
+
+    def output_dues(self, history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
+        """By the earliest input of the batch that wrote an output."""
+        return self._evidence.output_dues(history, topics, below=below)
+
+
+class CoveredByIdentity:
+    """An engine whose outputs carry the identity of their input. It has no batches."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    every_input: ClassVar[bool] = False
+    """Whether each input leads to an output: then one without an output is lost."""
+
+    @property
+    def _evidence(self) -> ByIdentity:
+        from streambed.kinds.evidence.by_identity import ByIdentity  # As above.
+
+        return ByIdentity(name=self.name, reads=self.reads, writes=self.writes, every_input=self.every_input)
+
+    def batches(self, world: World) -> list[Batch]:
+        """It has none."""
+        return []
+
+    def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
+        """By the outputs that were seen."""
+        return self._evidence.times_taken(history, topic, records)
+
+    def journeys(self, history: History) -> pl.DataFrame:
+        """Until an output with the identity of a record was first seen."""
+        return self._evidence.journeys(history)
+
+    def output_dues(self, history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
+        """An output was due when its input was."""
+        return self._evidence.output_dues(history, topics, below=below)
 
 
 def engines_among(components: Mapping[str, Any]) -> dict[str, Engine]:

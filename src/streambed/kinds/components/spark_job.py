@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from streambed import artifacts
 from streambed.errors import Problem
 from streambed.kinds.components.broker import unknown_topics
 from streambed.kinds.components.component import ExistingCluster, Needs, OnOneNode, missing_file, missing_folder, reference_texts
+from streambed.kinds.components.engine import CoveredByBatches
 from streambed.kinds.components.hdfs import keeping_problems
 from streambed.kinds.components.hdfs_files import Copies
 from streambed.kinds.components.limits import Limits
@@ -30,19 +31,12 @@ from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
 from streambed.world import Missing, World
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from streambed.history import History
-    from streambed.kinds.evidence.by_batches import ByBatches
-    from streambed.kinds.evidence.taken import Taken
-
 DRIVER = Path(__file__).parents[2] / "agents" / "spark_driver.py"
 """Run as a file, because the job's own interpreter may not have streambed."""
 
 
 @declared
-class SparkJob(OnOneNode):
+class SparkJob(OnOneNode, CoveredByBatches):
     """Runs the PySpark script `job` with `args`; the script need not know of streambed."""
 
     needs: ClassVar[Needs] = ("spark_job",)
@@ -269,22 +263,3 @@ class SparkJob(OnOneNode):
     def batches(self, world: World) -> list[Batch]:
         """The batches that ended since the last call."""
         return self.log(world).take_batches()
-
-    @property
-    def _evidence(self) -> ByBatches:
-        # A run is made without what judges it, so this is loaded only when a run is judged.
-        from streambed.kinds.evidence.by_batches import ByBatches
-
-        return ByBatches(name=self.name, reads=self.reads, writes=self.writes)
-
-    def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
-        """By the offsets of its batches."""
-        return self._evidence.times_taken(history, topic, records)
-
-    def journeys(self, history: History) -> pl.DataFrame:
-        """Until the first output of the batch that took a record."""
-        return self._evidence.journeys(history)
-
-    def output_dues(self, history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
-        """By the earliest input of the batch that wrote an output."""
-        return self._evidence.output_dues(history, topics, below=below)
