@@ -69,7 +69,7 @@ class Run:
 
     def ledger(self) -> Ledger:
         """Every record sent and seen, as two data frames."""
-        return self.history().ledger
+        return history.read(self.directory).ledger
 
     def records(self) -> pl.DataFrame:
         """Keys and values of what consumers with `keep: true` saw."""
