@@ -48,6 +48,7 @@ class Span:
     start: int
     end: int
     says: str
+    reasons: tuple[Reason, ...] = ()
     only_slower: bool = True
     """Packets were late then, and nothing else: what was fast enough all the same would have been with punctual links too."""
 
@@ -181,7 +182,13 @@ def merged(found: list[Doubt]) -> tuple[Span, ...]:
 
 def _span(group: list[Doubt]) -> Span:
     only_slower = all(doubt.only_slower for doubt in group)
-    return Span(start=group[0].start, end=max(doubt.end for doubt in group), says=_reasons(group), only_slower=only_slower)
+    return Span(
+        start=group[0].start,
+        end=max(doubt.end for doubt in group),
+        says=_reasons(group),
+        reasons=tuple(dict.fromkeys(doubt.reason for doubt in group)),
+        only_slower=only_slower,
+    )
 
 
 def _reasons(group: list[Doubt]) -> str:

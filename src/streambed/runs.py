@@ -14,13 +14,13 @@ import polars as pl
 
 from streambed import history, plan
 from streambed.errors import QueryError, UsageError, WorldError, suggestion
-from streambed.fidelity import Fidelity, Span, fidelity
+from streambed.fidelity import Fidelity, fidelity
 from streambed.history import History, Ledger, Verdict
 from streambed.kinds.cast import components_of, revive
 from streambed.kinds.check_table import CHECKS
 from streambed.kinds.checks.check import Check
 from streambed.kinds.evidence.course import doubted
-from streambed.record import read_json, write_whole
+from streambed.record import codec, read_json, write_whole
 from streambed.status import State, state_of
 
 RUNS = Path("runs")
@@ -117,7 +117,7 @@ class Run:
         kept = read_json(self._measured)
         if not kept:
             return fidelity(self.history())
-        return Fidelity(**{**kept, "spans": tuple(Span(**span) for span in kept["spans"])})
+        return codec.convert(Fidelity, kept)
 
     @property
     def _judged(self) -> Path:

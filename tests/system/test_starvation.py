@@ -113,7 +113,7 @@ def test_the_span_of_starvation_is_not_to_be_believed(starved: tuple[Run, tuple[
 
 def in_doubt_elsewhere(run: Run, span: tuple[int, int]) -> float:
     """The share in doubt of the time before the span or of that after it, whichever is larger; the hypervisor gives doubts of its own."""
-    window, spans = judged(run.history()), [doubt for doubt in run.fidelity().spans if "hypervisor" not in doubt.says]
+    window, spans = judged(run.history()), [doubt for doubt in run.fidelity().spans if "stolen" not in doubt.reasons]
     assert window
     calm = (window[0], span[0] - SECOND_NS), (span[1] + 2 * SECOND_NS, window[1])
     return max(sum(overlap((doubt.start, doubt.end), one) for doubt in spans) / (one[1] - one[0]) for one in calm)

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from streambed.record import codec, file_name, now_ns, read_json
+from streambed.record import codec, file_name, now_ns
+from streambed.record.gates import Gate, path_of
 from streambed.record.gauges import Gauge, write_gauge
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 REPORT_NS = 500_000_000
 Order = TypeVar("Order")
+OpenGate = TypeVar("OpenGate", bound=Gate)
 
 
 def read_order(kind: type[Order]) -> Order:
@@ -57,12 +59,14 @@ class Agent:
         owner = file_name(of) or self.name
         return Table(self.run / "history" / f"{kind}-{owner}-{self.incarnation}.arrow", schema)
 
-    def gate(self, name: str) -> dict[str, Any]:
-        """Wait until the conductor opens a gate; what it wrote there. Empty if told to stop first."""
-        path = self.run / "gates" / name
-        while not path.exists() and not self.stopping:
+    def wait_for(self, gate: type[OpenGate]) -> OpenGate | None:
+        """Wait until the conductor opens a gate, and what it says there; None if told to stop first."""
+        path = path_of(self.run, gate)
+        while not path.exists():
+            if self.stopping:
+                return None
             time.sleep(0.005)
-        return read_json(path)
+        return codec.read_message(path, gate)
 
     def report(self, gauge: Gauge) -> None:
         """Write the gauge now."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from streambed.agents import host_network
 from streambed.agents.agent import Agent, import_factory, read_order
 from streambed.agents.reading import Reading
+from streambed.record.gates import ServersReady
 from streambed.record.gauges import Positions, ReaderGauge
 from streambed.record.orders import ConsumerOrder
 
@@ -97,7 +98,7 @@ def readings_of(agent: Agent, order: ConsumerOrder) -> list[Reading]:
 def main(order: ConsumerOrder) -> None:
     """Read until told to stop."""
     agent = Agent()
-    agent.gate("servers")
+    agent.wait_for(ServersReady)
     readings = readings_of(agent, order)
     if order.members[0].group:
         follow(agent, readings)

@@ -18,6 +18,7 @@ from streambed.agents.schedule import NEVER, Agenda, Schedule, schedule_of
 from streambed.agents.sender import Sender, SenderFactory, SenderSetup
 from streambed.agents.sent_rows import SentRows
 from streambed.record import now_ns
+from streambed.record.gates import LoadBegins, ServersReady
 from streambed.record.gauges import ProducerGauge
 from streambed.record.orders import ProducerOrder
 from streambed.tables import SENT
@@ -145,11 +146,12 @@ def main(order: ProducerOrder) -> None:
     gc.disable()  # Records under way are many, and none of them is in a cycle: looking for some takes half of the time.
     agent = Agent()
     sources = [source_of(order.records, member) for member in order.members]
-    agent.gate("servers")
+    agent.wait_for(ServersReady)
     rows = SentRows(agent.table("sent", SENT)) if order.ledger else None
     sending = Sending(agent, senders_of(agent, order, sources, rows), rows)
     sending.report()
-    start_ns = agent.gate("load").get("start_ns", 0) + order.schedule.after_ns
+    load = agent.wait_for(LoadBegins)
+    start_ns = (load.start_ns if load else 0) + order.schedule.after_ns
     sending.follow(schedules_of(order, sources, start_ns))
     sending.finish()
 

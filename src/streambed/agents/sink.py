@@ -15,6 +15,7 @@ from streambed.agents.consumer import follow, report
 from streambed.agents.reader import ReaderFactory, ReadRecord
 from streambed.agents.reading import Reading
 from streambed.errors import QueryError, StoreError
+from streambed.record.gates import ServersReady
 from streambed.record.orders import SinkOrder
 from streambed.stores.store import Store, connect
 
@@ -128,7 +129,7 @@ class Sinking(Reading):
 def main(order: SinkOrder) -> None:
     """Write until told to stop."""
     agent = Agent()
-    agent.gate("servers")
+    agent.wait_for(ServersReady)
     sinking = Sinking(agent, order, import_factory(order.reader))
     while not agent.stopping and sinking.store is None:
         try:

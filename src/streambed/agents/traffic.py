@@ -19,6 +19,7 @@ from functools import partial
 
 from streambed.agents.agent import Agent, read_order
 from streambed.record import now_ns
+from streambed.record.gates import LoadBegins
 from streambed.record.gauges import TrafficGauge
 from streambed.record.orders import TrafficOrder
 
@@ -199,7 +200,8 @@ def main(order: TrafficOrder) -> None:
     serving = threading.Thread(target=traffic.serve)
     serving.start()
     traffic.ready = True
-    start_ns = agent.gate("load").get("start_ns", 0) + order.after_ns
+    load = agent.wait_for(LoadBegins)
+    start_ns = (load.start_ns if load else 0) + order.after_ns
     if order.to and not agent.stopping:
         traffic.flow(start_ns, start_ns + order.lasts_ns)
     serving.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, now_ns
 from streambed.record.event_log import EventLog
 from streambed.record.events import Clock, Drained, DrainIncomplete, Note, Phase, Ready, WitnessIncomplete
+from streambed.record.gates import LoadBegins, ServersReady, open_gate
 from streambed.runner import captures
 from streambed.runner.broker_watch import watching
 from streambed.runner.calibration import calibrate
@@ -97,7 +97,7 @@ def ready(world: LiveWorld) -> None:
     others = [component for component in components if not component.server]
     world.record(Phase(phase="servers"))
     await_all(world, {server.name: server.readiness(world) for server in servers}, end_ns)
-    open_gate(world, "servers")
+    open_gate(world.directory, ServersReady())
     start(world, "ready")
     await_all(world, {other.name: other.readiness(world) for other in others}, end_ns)
 
@@ -123,18 +123,11 @@ def _late(world: LiveWorld, name: str, missing: str) -> str:
     return f"{name} was not ready within {limit_s:g} s: {missing}. Raise `ready:` if it needs longer. Last lines:{''.join(last)}"
 
 
-def open_gate(world: LiveWorld, name: str, **message: object) -> None:
-    """Let everybody pass who waits at a gate."""
-    part = world.directory / "gates" / f"{name}.part"
-    part.write_text(json.dumps(message))
-    part.rename(part.with_suffix(""))
-
-
 def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
     """Records flow; faults come and go."""
     start_ns = now_ns() + LEAD_NS
     world.record(Phase(phase="load"))
-    open_gate(world, "load", start_ns=start_ns)
+    open_gate(world.directory, LoadBegins(start_ns=start_ns))
     start_processes(world, "load")
     faults.follow(start_ns, start_ns + duration_ns)
     world.record(Phase(phase="heal"))
