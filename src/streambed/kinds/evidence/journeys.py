@@ -54,11 +54,11 @@ def _to_group(history: History, component: str, group: str) -> pl.DataFrame:
     mine = of_component("consumer", component)
     own = by_group.filter(mine & pl.col("producer").is_not_null())
     first = own.group_by(IDENTITY).agg(pl.col("seen").min())
-    others = by_group.filter(~mine).select(IDENTITY).unique()
+    others = by_group.filter(~mine).select(IDENTITY).unique().with_columns(by_another=True)
     declared = history.components.get(component)
     reads = [topic for reader in declared.readers if reader.name == group for topic in reader.topics] if declared else []
-    found = _sent(history, reads, own).join(first, on=IDENTITY, how="left")
-    found = found.filter(pl.col("seen").is_not_null() | ~_is_in(others))
+    sent = _sent(history, reads, own).join(first, on=IDENTITY, how="left")
+    found = sent.join(others, on=IDENTITY, how="left").filter(pl.col("seen").is_not_null() | pl.col("by_another").is_null())
     reader = next((reader for topic in reads for reader in readers_of(history, topic) if reader.name == group), None)
     if reader is None:
         return _judged(found, pl.lit(True))
@@ -76,11 +76,6 @@ def _sent(history: History, reads: list[str], own: pl.DataFrame) -> pl.DataFrame
     awaited = pl.col("topic").is_in(reads) | pl.col("producer").is_in(own["producer"].unique().to_list())
     sent = history.ledger.sent.filter(awaited)
     return sent.with_columns(acked=pl.col("acked").is_not_null())
-
-
-def _is_in(records: pl.DataFrame) -> pl.Expr:
-    names = pl.struct(IDENTITY)
-    return names.is_in(records.select(names.alias("name"))["name"].implode())
 
 
 def _unread_rows(history: History, reader: Reader, records: pl.DataFrame) -> pl.Expr:
