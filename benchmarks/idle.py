@@ -57,7 +57,7 @@ def roles(launcher: int) -> dict[str, int]:
 def wait_for_load(folder: Path) -> None:
     """Until the run has gone through its start."""
     end = time.monotonic() + LIMIT_S
-    while not any('"phase": "load"' in path.read_text() for path in folder.glob("runs/*/latest/history/events.jsonl")):
+    while not any('"phase":"load"' in path.read_text() for path in folder.glob("runs/*/latest/history/events.jsonl")):
         if time.monotonic() > end:
             raise SystemExit(f"the run did not reach its load within {LIMIT_S} s")
         time.sleep(0.1)

@@ -41,6 +41,8 @@ from gateway_traffic.stores.opening import open_store
 from streambed import artifacts, units
 from streambed.kinds.components.spark_cluster import flags_for
 from streambed.lone_broker import lone_broker
+from streambed.record.codec import write_message
+from streambed.record.orders import SparkDriverOrder
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -236,17 +238,21 @@ def job(folder: Path, bootstrap: str, store: str, *options: str) -> Iterator[sub
     (folder / "run" / "gates").mkdir(parents=True)
     (folder / "run" / "gates" / "servers").touch()
     words = ["--bootstrap", bootstrap, "--version", "counter", "--checkpoint", f"{folder}/checkpoint", "--store", store, "--no-tops"]
-    order = {
-        "java": artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=flags_for("steady", HEAP)),
-        "settings": {"spark.master": "local[2]", "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"{folder}/events",
+    java = artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=flags_for("steady", HEAP))
+    order = SparkDriverOrder(
+        java=tuple(java),
+        settings={"spark.master": "local[2]", "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"{folder}/events",
                      "spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false", "spark.ui.enabled": "false"},
-        "job": str(ROOT / "src" / "gateway_traffic" / "__main__.py"),
-        "args": ["job", *words, *options],
-    }  # fmt: skip
+        job=str(ROOT / "src" / "gateway_traffic" / "__main__.py"),
+        args=("job", *words, *options),
+    )  # fmt: skip
+    write_message(folder / "order.json", order)
     driver = Path(artifacts.__file__).parent / "agents" / "spark_driver.py"
     environment = {**os.environ, "STREAMBED_RUN": f"{folder}/run", "STREAMBED_PROCESS": "job"}
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, driver, json.dumps(order)], stdout=log, stderr=log, env=environment, cwd=folder)
+        process = subprocess.Popen(
+            [sys.executable, driver, str(folder / "order.json")], stdout=log, stderr=log, env=environment, cwd=folder
+        )
         try:
             yield process
         finally:

@@ -381,7 +381,7 @@ def rerouted(net: Network, plan: Plan) -> dict[str, Any]:
     from streambed.runner.convergence import Convergence  # Only here: the machine with netem lacks the libraries that it needs.
 
     events: list[dict[str, Any]] = []
-    convergence = Convergence(plan, net, lambda event, **fields: events.append(fields), [])
+    convergence = Convergence(plan, net, lambda event: events.append(asdict(event)), [])
     wire = net.wires[" – ".join(plan.declaration["faults"][0]["link"])]
     serve_echo(net, "b")
     found: dict[str, Any] = {"whole": passed(net)}

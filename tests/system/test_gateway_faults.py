@@ -5,7 +5,6 @@ Whatever happens to them, the store equals the exact answer for what was acknowl
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -28,6 +27,8 @@ from streambed import artifacts
 from streambed.lone_broker import LoneBroker, lone_broker
 from streambed.making import free_ports
 from streambed.record import wait_until
+from streambed.record.codec import write_message
+from streambed.record.orders import SparkDriverOrder
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("store_servers")]
 MAIN = Path(__file__).parents[2] / "src" / "gateway_traffic" / "__main__.py"
@@ -54,14 +55,19 @@ def driver(folder: Path, bootstrap: str, store: str) -> tuple[list[str], dict[st
     (folder / "run" / "gates").mkdir(parents=True, exist_ok=True)
     (folder / "run" / "gates" / "servers").touch()
     where = ["--bootstrap", bootstrap, "--version", "counter", "--checkpoint", f"{folder}/checkpoint", "--store", store]
-    order = {
-        "java": artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark()),
-        "settings": {"spark.master": "local[2]", "spark.eventLog.dir": f"{folder}/events", "spark.ui.enabled": "false"},
-        "job": str(MAIN),
-        "args": ["job", *where, "--trigger", "200 milliseconds", "--offsets-per-batch", "500", "--archive", f"{folder}/archive"],
-    }
+    order = SparkDriverOrder(
+        java=tuple(artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark())),
+        settings={"spark.master": "local[2]", "spark.eventLog.dir": f"{folder}/events", "spark.ui.enabled": "false"},
+        job=str(MAIN),
+        args=("job", *where, "--trigger", "200 milliseconds", "--offsets-per-batch", "500", "--archive", f"{folder}/archive"),
+    )
+    write_message(folder / "order.json", order)
     agent = Path(artifacts.__file__).parent / "agents" / "spark_driver.py"
-    return [sys.executable, str(agent), json.dumps(order)], {**os.environ, "STREAMBED_RUN": f"{folder}/run", "STREAMBED_PROCESS": "job"}
+    return [sys.executable, str(agent), str(folder / "order.json")], {
+        **os.environ,
+        "STREAMBED_RUN": f"{folder}/run",
+        "STREAMBED_PROCESS": "job",
+    }
 
 
 def serve(bootstrap: str, port: int) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from running import ROOT, streambed
 
 from streambed import Run
-from streambed.record.events import Reroute
+from streambed.record.events import Heal, Inject, Reroute
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "reroute" / "experiment.yaml"
@@ -25,7 +25,7 @@ def test_records_are_late_until_packets_take_another_way(tmp_path: Path) -> None
     around, back = run.history().of(Reroute)
     assert (around.without, back.without) == ((CABLE,), ())
     assert around.nodes == ("berlin-switch", "paris-switch", "madrid-switch")
-    (cut,), (mended,) = (run.history().of(event) for event in ("inject", "heal"))
+    (cut,), (mended,) = (run.history().of(event) for event in (Inject, Heal))
     assert 2 <= (around.time - cut.time) / 1e9 + 0.1 < 3
     assert 2 <= (back.time - mended.time) / 1e9 + 0.1 < 3
     acked = run.ledger().sent.with_columns(took_s=(pl.col("acked") - pl.col("due")) / 1e9)
