@@ -18,7 +18,7 @@ from pathlib import Path
 
 from _arguments import parser
 
-from streambed.experiment import reading
+from streambed.declare import reading
 
 ROOT = Path(__file__).parents[1]
 SWEEP = ROOT / "studies" / "delay_sweep"

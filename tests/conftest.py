@@ -13,7 +13,7 @@ import pytest
 
 from streambed import artifacts
 from streambed.errors import StreambedError
-from streambed.runner import hierarchies
+from streambed.runner.cgroups import hierarchies
 
 ORDER = ("browser", "kernel", "spark", "system")
 """From quick to slow; a test without any of these comes before all."""

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from streambed import plan as plans
+from streambed.declare.experiment import Experiment
 from streambed.errors import WorldError
-from streambed.experiment.model import Experiment
 from streambed.plan import Machine, Plan
+from streambed.record.status import begin, conclude
+from streambed.results.runs import Run
 from streambed.runner import launcher
-from streambed.runs import Run
-from streambed.status import begin, conclude
 
 SMALL = """\
 version: 1

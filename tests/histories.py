@@ -11,12 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from streambed import tables
-from streambed.history import History, Ledger, empty
 from streambed.kinds.cast import components_of
 from streambed.plan import WITNESS
-from streambed.record import codec
+from streambed.record import codec, tables
 from streambed.record.events import EVENTS, Batch, DrainIncomplete, Event, Heal, Inject, Wait
+from streambed.record.history import History, Ledger, empty
 
 WALL_NS = 1_700_000_000_000_000_000
 """What a wall clock showed when the run began."""

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streambed import artifacts
-from streambed.kinds.components.cassandra import LOGGING, SMALL
-from streambed.making import free_ports, listens
+from streambed.artifacts.one_shot import free_ports, listens
+from streambed.kinds.components.stores.cassandra import LOGGING, SMALL
 from streambed.record import wait_until
 
 

@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from streambed.artifacts import find_java, find_pyspark, spark_command
-from streambed.spark_training import start_gateway
+from streambed.artifacts.spark_archive import start_gateway
 
 
 @contextmanager

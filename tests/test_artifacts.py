@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from streambed import archives, artifacts, jars
+from streambed import artifacts
+from streambed.artifacts import jars, jvm_commands
+from streambed.artifacts.java import Java
 from streambed.errors import MissingError, UsageError
-from streambed.java import Java
 from streambed.kinds.tables import COMPONENTS, needs_of
 
 JAVA = Java(path=Path("/opt/java/bin/java"), version=21, build="21.0.8")
@@ -178,10 +179,10 @@ def test_every_line_of_the_committed_locks_is_exact(monkeypatch):
 
 
 def test_a_command_uses_an_archive_only_once_it_is_made(monkeypatch):
-    monkeypatch.setattr(archives, "base_archive", lambda java: None)
+    monkeypatch.setattr(jvm_commands, "base_archive", lambda java: None)
     fetch(Repository())
     before = artifacts.kafka_command(JAVA)
-    archive = archives.archive_path("kafka", JAVA, archives.kafka_class_path())
+    archive = jvm_commands.archive_path("kafka", JAVA, jvm_commands.kafka_class_path())
     archive.parent.mkdir()
     archive.touch()
 
@@ -191,25 +192,25 @@ def test_a_command_uses_an_archive_only_once_it_is_made(monkeypatch):
 
 
 def test_a_java_without_an_archive_of_its_own_gets_ours_as_the_base():
-    base = archives.base_archive(JAVA)
-    archive = archives.archive_path("kafka", JAVA, [])
+    base = jvm_commands.base_archive(JAVA)
+    archive = jvm_commands.archive_path("kafka", JAVA, [])
     archive.parent.mkdir(parents=True)
     base.touch()
     archive.touch()
 
-    assert archives.sharing(JAVA, archive) == [f"-XX:SharedArchiveFile={base}:{archive}"]
+    assert jvm_commands.sharing(JAVA, archive) == [f"-XX:SharedArchiveFile={base}:{archive}"]
 
 
 @pytest.mark.parametrize("change", ["java", "build", "jar"])
 def test_another_java_or_another_jar_means_another_archive(change, tmp_path):
     jar = tmp_path / "one.jar"
     jar.write_bytes(b"1")
-    before = archives.archive_path("kafka", JAVA, [jar])
+    before = jvm_commands.archive_path("kafka", JAVA, [jar])
     if change == "jar":
         jar.write_bytes(b"22")
     path, build = ("/other/java" if change == "java" else "/opt/java/bin/java"), ("21.0.9" if change == "build" else "21.0.8")
 
-    assert archives.archive_path("kafka", Java(path=Path(path), version=21, build=build), [jar]) != before
+    assert jvm_commands.archive_path("kafka", Java(path=Path(path), version=21, build=build), [jar]) != before
 
 
 def test_sparks_class_path_is_sorted_and_extra_jars_come_last(tmp_path):

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from streambed import artifacts
-from streambed.experiment import reading, study_file
-from streambed.experiment.document import document_at
-from streambed.experiment.reading import Declared
+from streambed.declare import reading
+from streambed.declare.reading import Declared
+from streambed.declare.yaml import study_file
+from streambed.declare.yaml.document import document_at
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
 

@@ -3,10 +3,10 @@ from dataclasses import asdict
 import polars as pl
 from histories import event, ns
 
-from streambed import tables
-from streambed.fidelity import fidelity
-from streambed.history import History, empty
+from streambed.record import tables
 from streambed.record.calibration import LinkCalibration
+from streambed.record.fidelity import fidelity
+from streambed.record.history import History, empty
 
 MS = 1_000_000
 

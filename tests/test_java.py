@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streambed import java
+from streambed.artifacts import java
 from streambed.errors import MissingError, UsageError
 
 

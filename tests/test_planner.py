@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from streambed import artifacts, plan
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link, Way
+from streambed.declare.topology import Topology
 from streambed.errors import MachineError
-from streambed.experiment.link import Link, Way
-from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Topology
 from streambed.kinds.checks import NoLoss
 from streambed.kinds.components import Command, Kafka, Producer
-from streambed.kinds.components.kafka_topic import Topic
+from streambed.kinds.components.kafka.topic import Topic
 from streambed.kinds.faults import Cut, Degrade, Isolate, Partition
 from streambed.plan import Machine, Plan, Route, Shape
 from streambed.planner import describe, plan_for

@@ -3,10 +3,11 @@ import os
 
 import pytest
 
-from streambed import plan, runs
+from streambed import plan
 from streambed.errors import UsageError
 from streambed.plan import Machine, Plan
-from streambed.status import begin, conclude
+from streambed.record.status import begin, conclude
+from streambed.results import runs
 
 NO_LOSS = {"kind": "no_loss", "topic": "lines", "by": []}
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streambed import artifacts, jars, servers
+from streambed import artifacts
+from streambed.artifacts import jars, servers
 from streambed.errors import MissingError
 
 

@@ -6,7 +6,7 @@ from statistics import fmean, median, pstdev
 
 import pytest
 
-from streambed.spread import ENTRIES, ENTRIES_MAX, ENTRY_MAX, PARTS, Spread, spread, thinned
+from streambed.kinds.delay_table import ENTRIES, ENTRIES_MAX, ENTRY_MAX, PARTS, Spread, spread, thinned
 
 MS = 1_000_000
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from streambed import history, parquet_files
 from streambed.errors import FormatError
-from streambed.record import events
+from streambed.record import events, history, parquet_files
 from streambed.record.event_log import read_events
+from streambed.record.status import begin, conclude
+from streambed.record.tables import SEEN, SENT, Table, read_part, read_table
+from streambed.results.runs import Run
 from streambed.runner import launcher
-from streambed.runs import Run
-from streambed.status import begin, conclude
-from streambed.tables import SEEN, SENT, Table, read_part, read_table
 
 BATCHES, ROWS = 4, 50
 LENGTH_AT = 4

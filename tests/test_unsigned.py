@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streambed.unsigned import MANIFEST, make_unsigned, unsigned
+from streambed.artifacts.unsigned_jars import MANIFEST, make_unsigned, unsigned
 
 ABOUT_ALL = b"Manifest-Version: 1.0\r\nBundle-Name: one\r\n\r\n"
 ABOUT_ONE = b"Name: One.class\r\nSHA-512-Digest: abc\r\n\r\n"

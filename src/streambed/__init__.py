@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streambed.api import check, report, run, study
-    from streambed.experiment.expansion import generated
-    from streambed.experiment.generators import Cities, FatTree, GraphmlNetwork, Line, Mesh, Random, Ring, Star, Tree
-    from streambed.experiment.link import Link
-    from streambed.experiment.model import Experiment
-    from streambed.experiment.topology import Topology
+    from streambed.declare.expansion import generated
+    from streambed.declare.experiment import Experiment
+    from streambed.declare.generators import Cities, FatTree, GraphmlNetwork, Line, Mesh, Random, Ring, Star, Tree
+    from streambed.declare.link import Link
+    from streambed.declare.topology import Topology
     from streambed.kinds.checks import Latency, NoLoss, Succeeds
     from streambed.kinds.components import (
         Cassandra,
@@ -42,51 +42,51 @@ if TYPE_CHECKING:
         SparkJob,
         Traffic,
     )
-    from streambed.kinds.components.kafka_topic import Topic
+    from streambed.kinds.components.kafka.topic import Topic
     from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition, Pause
-    from streambed.runs import Run
+    from streambed.results.runs import Run
 
 _HOMES = {
     "Cassandra": "streambed.kinds.components",
-    "Cities": "streambed.experiment.generators",
+    "Cities": "streambed.declare.generators",
     "Command": "streambed.kinds.components",
     "Consumer": "streambed.kinds.components",
     "Cut": "streambed.kinds.faults",
     "Degrade": "streambed.kinds.faults",
     "Embedded": "streambed.kinds.components",
-    "Experiment": "streambed.experiment.model",
-    "FatTree": "streambed.experiment.generators",
-    "GraphmlNetwork": "streambed.experiment.generators",
+    "Experiment": "streambed.declare.experiment",
+    "FatTree": "streambed.declare.generators",
+    "GraphmlNetwork": "streambed.declare.generators",
     "Hdfs": "streambed.kinds.components",
     "Isolate": "streambed.kinds.faults",
     "Kafka": "streambed.kinds.components",
     "Kill": "streambed.kinds.faults",
     "Latency": "streambed.kinds.checks",
-    "Line": "streambed.experiment.generators",
-    "Link": "streambed.experiment.link",
+    "Line": "streambed.declare.generators",
+    "Link": "streambed.declare.link",
     "MariaDB": "streambed.kinds.components",
-    "Mesh": "streambed.experiment.generators",
+    "Mesh": "streambed.declare.generators",
     "MongoDB": "streambed.kinds.components",
     "NoLoss": "streambed.kinds.checks",
     "Partition": "streambed.kinds.faults",
     "Pause": "streambed.kinds.faults",
     "PostgreSQL": "streambed.kinds.components",
     "Producer": "streambed.kinds.components",
-    "Random": "streambed.experiment.generators",
+    "Random": "streambed.declare.generators",
     "Redis": "streambed.kinds.components",
-    "Ring": "streambed.experiment.generators",
-    "Run": "streambed.runs",
+    "Ring": "streambed.declare.generators",
+    "Run": "streambed.results.runs",
     "Sink": "streambed.kinds.components",
     "SparkCluster": "streambed.kinds.components",
     "SparkJob": "streambed.kinds.components",
-    "Star": "streambed.experiment.generators",
+    "Star": "streambed.declare.generators",
     "Succeeds": "streambed.kinds.checks",
-    "Topic": "streambed.kinds.components.kafka",
-    "Topology": "streambed.experiment.topology",
+    "Topic": "streambed.kinds.components.kafka.kafka",
+    "Topology": "streambed.declare.topology",
     "Traffic": "streambed.kinds.components",
-    "Tree": "streambed.experiment.generators",
+    "Tree": "streambed.declare.generators",
     "check": "streambed.api",
-    "generated": "streambed.experiment.expansion",
+    "generated": "streambed.declare.expansion",
     "report": "streambed.api",
     "run": "streambed.api",
     "study": "streambed.api",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from streambed.declare import expansion
+from streambed.declare.experiment import Experiment
+from streambed.declare.yaml import study_file
 from streambed.errors import WorldError
-from streambed.experiment import expansion, model, study_file
-from streambed.experiment.model import Experiment
-from streambed.experiment.placement import placed
-from streambed.history import Verdict
+from streambed.planner.placement import placed
+from streambed.record.history import Verdict
 from streambed.reports import page
 from streambed.reports import study as study_page
+from streambed.results.runs import RUNS, Run
+from streambed.results.studies import StudyResult
 from streambed.runner import launcher
 from streambed.runner import study as trials
-from streambed.runs import RUNS, Run
-from streambed.studies import StudyResult
 
 
 def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = ".") -> Run:
@@ -25,7 +26,7 @@ def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = "
     base = Path(base).absolute()
     experiment, notes = expansion.written_out(experiment, base)
     experiment = placed(experiment)
-    model.check(experiment, base)
+    experiment.check(experiment, base)
     made = launcher.launch(launcher.prepare(experiment, base=base, into=Path(into), notes=notes))
     if made.state != "finished":
         raise WorldError(f"{made.directory}: {made.state}: {made.reason}")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streambed import artifacts
+from streambed.artifacts.one_shot import free_ports, listens
 from streambed.errors import WorldError
-from streambed.making import free_ports, listens
 from streambed.record import wait_until
 
 READY_LIMIT_S = 60.0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from streambed.runs import Run
+    from streambed.results.runs import Run
 
 INTO = Path(".streambed") / "runs"
 NOT_MADE = ("streambed", "the run could not be made")
@@ -56,7 +56,8 @@ class Bed:
         return run
 
     def _run(self, path: Path, changes: Mapping[str, Any], seed: int | None) -> Run:
-        from streambed.experiment import overrides, reading
+        from streambed.declare import reading
+        from streambed.declare.yaml import overrides
         from streambed.runner import launcher
 
         declared = reading.read(path, [overrides.override(key, value) for key, value in changes.items()], seed)
@@ -103,7 +104,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _told(run: Run) -> str:
     """The verdicts of a run and where its report is."""
-    from streambed.history import NOTHING_CHECKED
+    from streambed.record.history import NOTHING_CHECKED
 
     verdicts = [f"{verdict.check} {verdict.answer.upper()}: {verdict.says}" for verdict in run.verdicts()]
     if run.state == "finished" and not verdicts:

@@ -16,7 +16,7 @@ from streambed.agents.reader import Reader, ReaderSetup, ReadRecord
 from streambed.agents.reading import Reading
 from streambed.record.gauges import ReaderGauge, read_gauge
 from streambed.record.orders import ConsumerMember, ConsumerOrder
-from streambed.tables import SEEN, read_table
+from streambed.record.tables import SEEN, read_table
 
 
 class Message:

@@ -15,8 +15,8 @@ from streambed.agents.delay_line.chance import Chance
 from streambed.agents.delay_line.channel import Verdicts
 from streambed.agents.delay_line.copies import COPIER, neighbour
 from streambed.agents.delay_line.gauge import KEPT, Gauge
-from streambed.agents.delay_line.habits import LONGEST_NS, Habit
 from streambed.agents.delay_line.queue import NEVER_NS, PLAIN, Queue, needs_single, needs_whole
+from streambed.agents.delay_line.wakeup_estimate import LONGEST_NS, Habit
 
 MS = 1_000_000
 VERDICT, VERDICT_UP_TO = 0x301, 0x303

@@ -3,9 +3,9 @@ import ctypes
 import numpy as np
 import pytest
 
-from streambed.agents import librdkafka
-from streambed.agents.record_names import RecordNames
-from streambed.agents.under_way import UnderWay
+from streambed.agents.producer import librdkafka
+from streambed.agents.producer.in_flight import UnderWay
+from streambed.agents.producer.record_names import RecordNames
 
 
 @pytest.mark.parametrize("sequence", [0, 9, 10, 99, 100, 999, 1000, 1001, 1999, 123_456_789_012])

@@ -3,9 +3,18 @@ from dataclasses import replace
 
 import pytest
 
-from streambed.agents.due_times import Due
-from streambed.agents.record_source import as_record, contents_of, from_function, made_up_records, repeated, source_of, topics_of, worded
-from streambed.agents.schedule import NEVER, Agenda, AsTheyGo, schedule_of
+from streambed.agents.producer.due_times import Due
+from streambed.agents.producer.record_source import (
+    as_record,
+    contents_of,
+    from_function,
+    made_up_records,
+    repeated,
+    source_of,
+    topics_of,
+    worded,
+)
+from streambed.agents.producer.schedule import NEVER, Agenda, AsTheyGo, schedule_of
 from streambed.record import now_ns
 from streambed.record.orders import ProducerMember, RecordsOrder, ScheduleOrder
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streambed.agents.rate_profile import timetable_of
+from streambed.agents.producer.rate_profile import timetable_of
 from streambed.kinds.components.profile import Profile
 from streambed.record.orders import ScheduleOrder
 

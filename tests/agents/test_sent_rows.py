@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from streambed.agents.due_times import Due
-from streambed.agents.record_source import Source
-from streambed.agents.sender import RecordSender, SenderSetup
-from streambed.agents.sent_rows import AT_ONCE, Acked, SentRows
-from streambed.tables import SENT, Table, read_table
+from streambed.agents.producer.due_times import Due
+from streambed.agents.producer.record_source import Source
+from streambed.agents.producer.sender import RecordSender, SenderSetup
+from streambed.agents.producer.sent_rows import AT_ONCE, Acked, SentRows
+from streambed.record.tables import SENT, Table, read_table
 
 
 def records(*rows: list[int]) -> Acked:

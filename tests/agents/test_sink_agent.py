@@ -10,9 +10,9 @@ import pytest
 
 from streambed.agents import sink
 from streambed.agents.agent import Agent
-from streambed.agents.asker import frame_of
 from streambed.agents.reader import Reader, ReaderSetup, ReadRecord
 from streambed.agents.sink import Sinking, Unfit, row_of
+from streambed.agents.store_query import frame_of
 from streambed.errors import StoreError
 from streambed.record.orders import ConsumerMember, SinkOrder
 from streambed.stores.store import Address, Answer, SinkTable

@@ -11,7 +11,7 @@ from streambed.record.orders import ServerSetupOrder
 
 
 def start(order: Path) -> str:
-    command = [sys.executable, "-m", "streambed.agents.starter", str(order)]
+    command = [sys.executable, "-m", "streambed.agents.server_setup", str(order)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 

@@ -9,8 +9,8 @@ from experiment.graphs import write
 from typer.testing import CliRunner
 
 from streambed.cli import app
+from streambed.declare import reading
 from streambed.errors import DeclarationError, UsageError
-from streambed.experiment import reading
 
 
 def test_a_graph_is_printed_as_yaml_with_its_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

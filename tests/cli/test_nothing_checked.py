@@ -11,7 +11,7 @@ from fake_launcher import CHECKED, SMALL, install, write_study
 from typer.testing import CliRunner
 
 from streambed.cli import app
-from streambed.history import EXIT_STATUS, Verdict, worst
+from streambed.record.history import EXIT_STATUS, Verdict, worst
 
 
 def streambed(*words: str | Path) -> Result:

@@ -8,7 +8,7 @@ import pytest
 
 from streambed import artifacts
 from streambed.artifacts import Need, Progress, Step
-from streambed.cli import setting_up
+from streambed.cli import machine
 from streambed.errors import UsageError
 
 EXPERIMENT = """
@@ -42,14 +42,14 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Need]:
 
 
 def test_a_kind_is_fetched_by_what_it_needs(fetched: list[Need], capsys: pytest.CaptureFixture[str]) -> None:
-    setting_up.fetch(["spark_cluster"])
+    machine.fetch(["spark_cluster"])
 
     assert fetched == ["spark_job"]
     assert capsys.readouterr().out == "spark_cluster: ready\n"
 
 
 def test_a_kind_that_needs_nothing_says_so(fetched: list[Need], capsys: pytest.CaptureFixture[str]) -> None:
-    setting_up.fetch(["consumer", "kafka"])
+    machine.fetch(["consumer", "kafka"])
 
     assert fetched == ["kafka"]
     assert capsys.readouterr().out == "consumer: needs nothing\nkafka: ready\n"
@@ -74,7 +74,7 @@ def test_a_file_is_fetched_by_what_its_components_need(
     monkeypatch.chdir(tmp_path)
     Path("first.yaml").write_text(EXPERIMENT + components)
 
-    setting_up.fetch(["first.yaml"])
+    machine.fetch(["first.yaml"])
 
     assert fetched == needs
     assert capsys.readouterr().out == f"{says}\n"
@@ -82,10 +82,10 @@ def test_a_file_is_fetched_by_what_its_components_need(
 
 def test_what_is_neither_a_kind_nor_a_file_is_refused() -> None:
     with pytest.raises(UsageError, match=r"'kafak' is neither a file nor a kind of component. Did you mean 'kafka'"):
-        setting_up.fetch(["kafak"])
+        machine.fetch(["kafak"])
 
 
 def test_without_a_terminal_each_piece_of_work_has_a_line_and_no_jar_has(fetched: list[Need], capsys: pytest.CaptureFixture[str]) -> None:
-    setting_up.fetch(["kafka"])
+    machine.fetch(["kafka"])
 
     assert capsys.readouterr().err.splitlines() == ["jars", "fetching jars", "making: a class archive", "note: a note"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from streambed.declare import reading
+from streambed.declare.reading import Declared
 from streambed.errors import DeclarationError
-from streambed.experiment import reading
-from streambed.experiment.reading import Declared
 
 Attributes = dict[str, str]
 SPELLINGS = {

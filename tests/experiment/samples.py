@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
-from streambed.experiment.yaml_file import read
 
 GOOD = """\
 version: 1

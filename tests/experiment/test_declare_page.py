@@ -11,21 +11,21 @@ import pytest
 from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
-from streambed.experiment.capture import Capture
-from streambed.experiment.document import document_of
-from streambed.experiment.expansion import expanded
-from streambed.experiment.keys import TABLES, keys_of
-from streambed.experiment.link import Link, Way
-from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Topology
-from streambed.experiment.yaml_file import read
-from streambed.kinds.components.kafka_topic import Topic
+from streambed.declare.capture import Capture
+from streambed.declare.expansion import expanded
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link, Way
+from streambed.declare.topology import Topology
+from streambed.declare.yaml.document import document_of
+from streambed.declare.yaml.keys import TABLES, keys_of
+from streambed.declare.yaml.reader import read
+from streambed.kinds.components.kafka.topic import Topic
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.place import Place
+from streambed.kinds.components.placement_rule import Place
 from streambed.kinds.components.producer import Producer, Transaction
 from streambed.kinds.components.profile import KEYS, Profile
 from streambed.kinds.components.ready_sign import ReadySign
-from streambed.kinds.way import Bursts
+from streambed.kinds.direction import Bursts
 
 PAGE = Path(__file__).parents[2] / "docs" / "declare.md"
 KINDS = {kind: declared for table in TABLES.values() for kind, declared in table.items()}

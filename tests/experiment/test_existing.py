@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from streambed.declare import reading
+from streambed.declare.experiment import Experiment
 from streambed.errors import UsageError
-from streambed.experiment import reading
-from streambed.experiment.existing import is_outside, left_out, on_existing, refuse_what_needs_a_box
-from streambed.experiment.model import Experiment
+from streambed.planner.existing import is_outside, left_out, on_existing, refuse_what_needs_a_box
 
 FILE = """
 version: 1

@@ -9,14 +9,14 @@ import pytest
 from samples import write
 
 from streambed import Cities, FatTree, Line, Mesh, Random, Ring, Star, Topology, Tree, generated
+from streambed.declare import reading
+from streambed.declare.earth import distance_km
+from streambed.declare.generators import tree
+from streambed.declare.generators.generator import numbered
 from streambed.errors import DeclarationError
-from streambed.experiment import reading
-from streambed.experiment.earth import distance_km
-from streambed.experiment.generators import tree
-from streambed.experiment.generators.generator import numbered
-from streambed.experiment.layout import layout
-from streambed.experiment.routing import Routing
-from streambed.kinds.way import Way
+from streambed.kinds.direction import Way
+from streambed.planner.layout import layout
+from streambed.planner.routing import Routing
 from streambed.units import Bandwidth, Duration
 
 TOWNS = {"berlin": (52.52, 13.40), "paris": (48.86, 2.35), "rome": (41.90, 12.50), "madrid": (40.42, -3.70)}

@@ -8,9 +8,9 @@ import pytest
 from experiment.graphs import NODES, graphml, read, star, write, wrong
 
 from streambed import Command, Consumer, Cut, Kafka, Link, Producer, SparkJob
+from streambed.declare import reading
+from streambed.declare.reading import Declared
 from streambed.errors import DeclarationError
-from streambed.experiment import reading
-from streambed.experiment.reading import Declared
 from streambed.units import Duration, Share
 
 ZOOKEEPER = "ZooKeeper is gone from Kafka 4: h2 is a KRaft controller instead (h2)"

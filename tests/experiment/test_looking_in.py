@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from fakes import order_of
 
+from streambed.declare.experiment import Experiment, problems
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
+from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment, problems
-from streambed.experiment.topology import Topology
-from streambed.experiment.yaml_file import read
 from streambed.plan import Exposure, Machine, Plan
 from streambed.planner import describe, plan_for
 from streambed.record.orders import CaptureOrder, CapturePort

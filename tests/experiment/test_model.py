@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from streambed.declare.experiment import Experiment, check, completed, problems
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.errors import DeclarationError
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment, check, completed, problems
-from streambed.experiment.topology import Topology
 from streambed.kinds.components.command import Command
-from streambed.kinds.components.kafka import Kafka
-from streambed.kinds.components.kafka_topic import Topic
+from streambed.kinds.components.kafka.kafka import Kafka
+from streambed.kinds.components.kafka.topic import Topic
 from streambed.kinds.components.producer import Producer
 
 KAFKA = Kafka(name="kafka", nodes=["a"], topics={"lines": Topic()})

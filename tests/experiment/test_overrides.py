@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from experiment.samples import GOOD, complaints, write
 
-from streambed.experiment.document import document_of
-from streambed.experiment.keys import keys_of
-from streambed.experiment.overrides import override
-from streambed.experiment.yaml_file import read
+from streambed.declare.yaml.document import document_of
+from streambed.declare.yaml.keys import keys_of
+from streambed.declare.yaml.overrides import override
+from streambed.declare.yaml.reader import read
 from streambed.kinds.components import Producer
 from streambed.units import Duration
 

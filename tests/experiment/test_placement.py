@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
+from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment
-from streambed.experiment.placement import placed, problems
-from streambed.experiment.topology import Topology
-from streambed.experiment.yaml_file import read
 from streambed.kinds.components.consumer import Consumer
-from streambed.kinds.components.kafka import Kafka
+from streambed.kinds.components.kafka.kafka import Kafka
 from streambed.kinds.components.producer import Producer
-from streambed.kinds.components.spark_job import SparkJob
+from streambed.kinds.components.spark.job import SparkJob
+from streambed.planner.placement import placed, problems
 
 LINKS = [
     Link(ends=("west", "east"), delay="10ms"),

@@ -10,15 +10,15 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from streambed.experiment import route_tables
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment
-from streambed.experiment.route_tables import RouteTables, summary
-from streambed.experiment.routing import Hop, Routing
-from streambed.experiment.topology import Topology
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.plan import PlannedLink, Route
+from streambed.planner import route_tables
 from streambed.planner.links import links_of
 from streambed.planner.nodes import nodes_of
+from streambed.planner.route_tables import RouteTables, summary
+from streambed.planner.routing import Hop, Routing
 
 
 class Net:

@@ -9,7 +9,7 @@ from experiment.samples import GOOD, spoilt
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from streambed.experiment.schema import schema
+from streambed.declare.yaml.schema import schema
 
 
 def errors(text: str) -> list[str]:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from streambed.declare.experiment import Experiment, problems
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.errors import UsageError
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment, problems
-from streambed.experiment.shapes import samples_in
-from streambed.experiment.topology import Topology
 from streambed.kinds.faults import Degrade
+from streambed.planner.shapes import samples_in
 
 MS = 1_000_000
 

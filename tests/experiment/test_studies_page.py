@@ -9,9 +9,9 @@ import pytest
 from experiment.samples import GOOD
 from experiment.test_declare_page import default_text
 
-from streambed.experiment.study import Plot, Study
-from streambed.experiment.study_file import read
-from streambed.measures import Measure
+from streambed.declare.study import Plot, Study
+from streambed.declare.yaml.study_file import read
+from streambed.results.measures import Measure
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from experiment.samples import write
 
+from streambed.declare.yaml.study_file import DeclaredStudy, read
 from streambed.errors import DeclarationError
-from streambed.experiment.study_file import DeclaredStudy, read
 
 GOOD = """\
 version: 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from streambed.experiment.layout import layout
-from streambed.experiment.link import Link, Way
-from streambed.experiment.routing import Routing
-from streambed.experiment.topology import NODES_MAX, Topology
+from streambed.declare.link import Link, Way
+from streambed.declare.topology import NODES_MAX, Topology
+from streambed.planner.layout import layout
+from streambed.planner.routing import Routing
 from streambed.units import Bandwidth, Duration
 
 

@@ -8,10 +8,10 @@ import pytest
 from experiment.samples import complaints, spoilt, write
 from pydantic import TypeAdapter
 
+from streambed.declare.experiment import Experiment
+from streambed.declare.yaml.messages import NAME_RULE, NODE_RULE, WORD_RULE
+from streambed.declare.yaml.reader import read
 from streambed.errors import UNKNOWN_KEY, UNKNOWN_TOPIC, DeclarationError
-from streambed.experiment.messages import NAME_RULE, NODE_RULE, WORD_RULE
-from streambed.experiment.model import Experiment
-from streambed.experiment.yaml_file import read
 from streambed.units import Duration
 
 UNITS = "write a number and one of ns, us, ms, s, min, h, such as '20ms'"

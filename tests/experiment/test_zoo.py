@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from streambed import GraphmlNetwork, generated
+from streambed.declare import reading
+from streambed.declare.expansion import expanded
+from streambed.declare.topology import Topology
 from streambed.errors import DeclarationError
-from streambed.experiment import reading
-from streambed.experiment.expansion import expanded
-from streambed.experiment.topology import Topology
 from streambed.units import Bandwidth
 
 HEAD = """<graphml>

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from gateway_traffic.cli import main
-from streambed.making import free_ports
+from streambed.artifacts.one_shot import free_ports
 
 
 class Done(NamedTuple):

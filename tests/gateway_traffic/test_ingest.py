@@ -20,7 +20,7 @@ from gateway_traffic.codecs import encode
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.records import ENCODINGS
 from gateway_traffic.tokens import Tokens
-from streambed.making import free_ports
+from streambed.artifacts.one_shot import free_ports
 from tests.conftest import lack
 
 HEADERS = {"Content-Type": ENCODING.content_type}

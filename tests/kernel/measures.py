@@ -27,7 +27,7 @@ from streambed.net.network import Network, network
 from streambed.net.ports import METRICS
 from streambed.net.wires import Wire
 from streambed.plan import Plan
-from streambed.runner import caps, hierarchies
+from streambed.runner.cgroups import caps, hierarchies
 
 PORT = 7777
 ECHO_LIMIT_S = 1.0
@@ -378,7 +378,7 @@ def packets_at_switches(net: Network) -> dict[str, int]:
 
 def rerouted(net: Network, plan: Plan) -> dict[str, Any]:
     """The ways from a to b: whole, with the link of the first fault cut, when other routes hold, and some time after it is mended."""
-    from streambed.runner.convergence import Convergence  # Only here: the machine with netem lacks the libraries that it needs.
+    from streambed.runner.rerouting import Convergence  # Only here: the machine with netem lacks the libraries that it needs.
 
     events: list[dict[str, Any]] = []
     convergence = Convergence(plan, net, lambda event: events.append(asdict(event)), [])
@@ -411,7 +411,7 @@ def spread(net: Network, connections: int = 100) -> dict[str, Any]:
 def calibration(net: Network, **declaration: str) -> dict[str, Any]:
     """What calibration records of every way."""
     from streambed.record.events import Calibrated, Event
-    from streambed.runner.calibration import calibrate  # Only here: the machine with netem lacks the libraries that it needs.
+    from streambed.runner.calibration.calibration import calibrate  # Only here: the machine with netem lacks the libraries that it needs.
 
     ways: list[dict[str, Any]] = []
 

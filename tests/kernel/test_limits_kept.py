@@ -11,7 +11,7 @@ import pytest
 
 from streambed import Run
 from streambed.record.events import ProcessEnded
-from streambed.runner import hierarchies
+from streambed.runner.cgroups import hierarchies
 from tests.system.running import streambed
 
 pytestmark = pytest.mark.kernel

@@ -13,9 +13,9 @@ import pytest
 from boxes import Measure
 from small_plans import MS, pair
 
-from streambed.kinds.shape_rules import delays
+from streambed.kinds.delay_table import PARTS
+from streambed.kinds.direction_rules import delays
 from streambed.plan import Plan, Shape
-from streambed.spread import PARTS
 
 pytestmark = pytest.mark.kernel
 

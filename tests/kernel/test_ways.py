@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from boxes import Measure
 
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Topology
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.net import machine
 from streambed.plan import Plan
 from streambed.planner import plan_for

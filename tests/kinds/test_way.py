@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streambed.experiment.link import Link
-from streambed.kinds.shape_words import shape_words
-from streambed.kinds.way import Way
+from streambed.declare.link import Link
+from streambed.kinds.direction import Way
+from streambed.kinds.direction_words import shape_words
 from streambed.plan import Shape
 from streambed.units import Duration
 

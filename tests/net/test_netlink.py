@@ -7,10 +7,11 @@ import struct
 
 import pytest
 
-from streambed.net import netlink, nfnetlink, rtnetlink, shaping
-from streambed.net.netlink import Request
-from streambed.net.nfnetlink import QueueRule
-from streambed.net.rtnetlink import End
+from streambed.net import shaping
+from streambed.net.netlink import netlink, nfnetlink, rtnetlink
+from streambed.net.netlink.netlink import Request
+from streambed.net.netlink.nfnetlink import QueueRule
+from streambed.net.netlink.rtnetlink import End
 from streambed.plan import Hop, Port, Route, Shape
 
 NEAR, FAR = Port(node="a", interface="eth0", index=10), Port(node="b", interface="eth3", index=13)

@@ -9,7 +9,8 @@ import pytest
 from small_plans import MS, pair, star
 
 from streambed.errors import MachineError
-from streambed.net import rtnetlink, shaping
+from streambed.net import shaping
+from streambed.net.netlink import rtnetlink
 from streambed.plan import Plan, Shape
 
 DELAY = Shape(delay_ns=10 * MS)

@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 
 from streambed import plan as plans
-from streambed import record, tables
-from streambed.history import History, Ledger, empty
+from streambed import record
 from streambed.kinds.cast import components_of
 from streambed.plan import Machine, Plan, PlannedLink, PlannedNode, Port, ProcessSpec, Shape
-from streambed.record import codec
+from streambed.record import codec, tables
 from streambed.record.event_log import line_of
 from streambed.record.events import EVENTS, Batch, Event
+from streambed.record.history import History, Ledger, empty
 
 SECOND = 1_000_000_000
 BEGAN = 5_000 * SECOND

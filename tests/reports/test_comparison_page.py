@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from streambed import comparison
 from streambed.reports import comparison as page
-from streambed.runs import Run
+from streambed.results import comparison
+from streambed.results.runs import Run
 from tests.reports import synthetic
 
 

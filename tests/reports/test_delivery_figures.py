@@ -2,12 +2,13 @@
 
 import polars as pl
 
-from streambed import tables
-from streambed.history import History, Ledger, empty
 from streambed.kinds.evidence.readers import Reader
+from streambed.record import tables
 from streambed.record.events import Drained, Phase
-from streambed.reports import delivery, page, timeline
+from streambed.record.history import History, Ledger, empty
+from streambed.reports import page
 from streambed.reports.figure import Absent, Figure
+from streambed.reports.figures import delivery, timeline
 from tests.histories import acked, behind, event, heal, history_of, inject, seen, sent, undrained, witnessed
 
 READER = {"reader": {"kind": "consumer", "reads": ["lines"]}}

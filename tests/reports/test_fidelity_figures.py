@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 from streambed.record.calibration import LinkCalibration
-from streambed.reports import fidelity
 from streambed.reports.figure import Absent, Figure
+from streambed.reports.figures import fidelity
 from tests.reports.synthetic import event, history_of
 
 

@@ -1,9 +1,10 @@
 """The figures of load, processes, Spark, timeline and topology."""
 
-from streambed.history import History
 from streambed.plan import Shape
-from streambed.reports import processes, records, series, spark, timeline, topology
+from streambed.record.history import History
+from streambed.reports import series
 from streambed.reports.figure import Absent, Figure
+from streambed.reports.figures import processes, records, spark, timeline, topology
 from tests.reports.synthetic import at, event, history_of, plan_of
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from streambed.reports import latency
 from streambed.reports.figure import Absent, Figure
+from streambed.reports.figures import latency
 from tests.reports.synthetic import at, event, history_of, seen, sent
 
 

@@ -1,7 +1,7 @@
 """The figures of the network."""
 
-from streambed.reports import network
 from streambed.reports.figure import Absent, Figure
+from streambed.reports.figures import network
 from tests.reports.synthetic import history_of, plan_of
 
 

@@ -1,7 +1,7 @@
 """The figures of switches."""
 
-from streambed.reports import ports
 from streambed.reports.figure import Absent, Figure
+from streambed.reports.figures import ports
 from tests.reports.synthetic import history_of, plan_of
 
 

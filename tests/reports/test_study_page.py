@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from fake_launcher import STUDY, install, write_study
 
-from streambed.experiment import study_file
+from streambed.declare.yaml import study_file
 from streambed.reports import study as page
+from streambed.results.studies import StudyResult
 from streambed.runner.study import carry_out
-from streambed.studies import StudyResult
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "net"))  # small_plans
 from small_plans import MS, pair, star
 
 from streambed.plan import Shape
-from streambed.runner import calibration
-from streambed.runner.calibration import calibrated, expected_ns, with_rates
-from streambed.runner.probing import PROBES, PROBES_LEAST, SPREAD_MOST_NS, arriving, ways_of
-from streambed.runner.probing import schedule as schedule_of
-from streambed.runner.rate_calibration import groups
+from streambed.runner.calibration import calibration
+from streambed.runner.calibration.calibration import calibrated, expected_ns, with_rates
+from streambed.runner.calibration.probing import PROBES, PROBES_LEAST, SPREAD_MOST_NS, arriving, ways_of
+from streambed.runner.calibration.probing import schedule as schedule_of
+from streambed.runner.calibration.rate import groups
 
 
 def way_of(shape, took_ms=()):

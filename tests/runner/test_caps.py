@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.errors import MachineError
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Topology
 from streambed.kinds.components import Command
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
-from streambed.runner import caps, hierarchies
+from streambed.runner.cgroups import caps, hierarchies
 
 GONE = 1 << 23
 """More than the number of any process."""

@@ -11,10 +11,10 @@ import pytest
 from fake_launcher import CHECKED, SMALL, STUDY, install, write_study
 
 import streambed
+from streambed.declare.yaml import study_file
 from streambed.errors import UsageError, WorldError
-from streambed.experiment import study_file
+from streambed.results.studies import StudyResult
 from streambed.runner.study import Progress, carry_out
-from streambed.studies import StudyResult
 
 
 def study(folder: Path, text: str = STUDY, *, experiment: str = SMALL, again: bool = False, repetitions: int | None = None) -> StudyResult:

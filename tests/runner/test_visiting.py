@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from streambed import plan
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.errors import UsageError, WorldError
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Topology
 from streambed.plan import Machine
 from streambed.planner import plan_for
-from streambed.runner import visiting
-from streambed.runner.whereabouts import command_on
-from streambed.status import begin, conclude
+from streambed.record.status import begin, conclude
+from streambed.runner.visits import shell
+from streambed.runner.visits.namespaces import command_on
 
 
 def kept(into: Path, name: str, stamp: str, *, running: bool) -> Path:
@@ -46,7 +46,7 @@ def test_without_a_run_it_is_the_newest_that_goes_on(tmp_path: Path, words: list
     kept(tmp_path, "new", "2", running=True)
     kept(tmp_path, "newest", "3", running=False)
 
-    run, node, command = visiting.choose(words, tmp_path)
+    run, node, command = shell.choose(words, tmp_path)
 
     assert (f"{run.name}/{run.directory.name}", node, command) == expected
 
@@ -65,19 +65,19 @@ def test_what_is_not_there_is_said_with_what_may_be_meant(tmp_path: Path, words:
     kept(tmp_path, "newest", "3", running=False)
 
     with pytest.raises(UsageError) as caught:
-        visiting.choose(words, tmp_path)
+        shell.choose(words, tmp_path)
 
     assert says in str(caught.value)
 
 
 def test_without_any_run_nothing_can_be_entered(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="none that goes on: hosts are there only while a run lasts"):
-        visiting.choose(["edge"], tmp_path)
+        shell.choose(["edge"], tmp_path)
 
 
 def test_a_run_whose_network_is_not_built_yet_asks_for_a_moment(tmp_path: Path) -> None:
     kept(tmp_path, "new", "2", running=True)
-    run, node, _ = visiting.choose(["edge"], tmp_path)
+    run, node, _ = shell.choose(["edge"], tmp_path)
 
     with pytest.raises(WorldError, match="still being built: try again in a moment"):
         command_on(run.directory, node, ["ls"])

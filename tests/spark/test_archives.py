@@ -7,8 +7,9 @@ import zipfile
 
 import pytest
 
-from streambed import archives, artifacts
-from streambed.unsigned import SIGNATURE
+from streambed import artifacts
+from streambed.artifacts import jvm_commands
+from streambed.artifacts.unsigned_jars import SIGNATURE
 
 pytestmark = pytest.mark.spark
 
@@ -60,6 +61,6 @@ def test_the_archive_serves_every_process_of_a_cluster(main):
 
 
 def test_no_jar_of_sparks_is_signed():
-    for jar in archives.spark_class_path(artifacts.find_pyspark()):
+    for jar in jvm_commands.spark_class_path(artifacts.find_pyspark()):
         with zipfile.ZipFile(jar) as packed:
             assert not [name for name in packed.namelist() if SIGNATURE.fullmatch(name)], jar

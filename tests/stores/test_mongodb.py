@@ -10,8 +10,8 @@ from contextlib import suppress
 
 import pytest
 
+from streambed.artifacts.one_shot import free_ports
 from streambed.errors import MissingError, QueryError, StoreError
-from streambed.making import free_ports
 from streambed.record import wait_until
 from streambed.stores import mongodb
 from streambed.stores.store import Address, SinkTable, Store, connect

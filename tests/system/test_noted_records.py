@@ -12,15 +12,15 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from streambed.agents.due_times import Due
-from streambed.agents.noting_sender import NotingSender
+from streambed.agents.producer.due_times import Due
+from streambed.agents.producer.ledger_sender import NotingSender
+from streambed.agents.producer.record_source import Record, Source
+from streambed.agents.producer.sender import UNDECIDED
+from streambed.agents.producer.sent_rows import SentRows
 from streambed.agents.record_identity import IDENTITY
-from streambed.agents.record_source import Record, Source
-from streambed.agents.sender import UNDECIDED
-from streambed.agents.sent_rows import SentRows
 from streambed.lone_broker import LoneBroker, lone_broker
 from streambed.record import now_ns, wait_until
-from streambed.tables import SENT, Table, read_table
+from streambed.record.tables import SENT, Table, read_table
 
 pytestmark = pytest.mark.system
 

@@ -18,8 +18,8 @@ from running import ROOT, streambed
 from streambed import Producer, Run
 from streambed.kinds.evidence.readers import IDENTITY
 from streambed.record.events import Inject
-from streambed.reports import delivery
-from streambed.runs import find
+from streambed.reports.figures import delivery
+from streambed.results.runs import find
 
 pytestmark = pytest.mark.system
 STUDY = ROOT / "examples" / "partition"

@@ -11,10 +11,10 @@ import pytest
 from held_up import wait_for_calm
 from running import end_now, only_run, phases, start, wait_for
 
-from streambed.fidelity import judged
+from streambed.record.fidelity import judged
 from streambed.reports import page
 from streambed.reports.figure import Figure
-from streambed.runs import Run
+from streambed.results.runs import Run
 
 pytestmark = pytest.mark.system
 

@@ -17,7 +17,7 @@ from streambed.record.gauges import Gauge, write_gauge
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from streambed.tables import Table
+    from streambed.record.tables import Table
 
 REPORT_NS = 500_000_000
 Order = TypeVar("Order")
@@ -54,7 +54,7 @@ class Agent:
 
     def table(self, kind: str, schema: pa.Schema, *, of: str = "") -> Table:
         """A file of the ledger, of this agent or of one that it holds; a restarted agent begins another."""
-        from streambed.tables import Table  # Arrow takes a while to load: an agent without a ledger does not wait for it.
+        from streambed.record.tables import Table  # Arrow takes a while to load: an agent without a ledger does not wait for it.
 
         owner = file_name(of) or self.name
         return Table(self.run / "history" / f"{kind}-{owner}-{self.incarnation}.arrow", schema)

@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consum
 from streambed.agents.reader import Progress, Reader, ReaderSetup, ReadRecord
 from streambed.agents.record_identity import IDENTITY
 from streambed.record.gauges import Positions
-from streambed.tables import FLUSH_NS
+from streambed.record.tables import FLUSH_NS
 
 ASK_S = 10
 OWN_SETTINGS = {"enable.auto.offset.store": False, "log_level": 4}

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from streambed.agents.agent import Agent
 from streambed.record.gauges import Positions
-from streambed.tables import FLUSH_NS
+from streambed.record.tables import FLUSH_NS
 
 
 class ReadRecord(NamedTuple):

@@ -8,7 +8,7 @@ from streambed.agents.record_identity import parse_identity
 from streambed.record import now_ns
 from streambed.record.gauges import ReaderGauge
 from streambed.record.orders import ConsumerMember, ConsumerOrder, SinkOrder
-from streambed.tables import KEPT, SEEN, Table
+from streambed.record.tables import KEPT, SEEN, Table
 
 BATCH = 10_000
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import typer
 from rich.markup import escape
 
-from streambed.cli import converting, keeping, querying, remembering, running, setting_up, studying, visiting
-from streambed.cli.screen import err
+from streambed.cli import convert, machine, query, run, runs, shell, spark_history, studies
+from streambed.cli.options import err
 from streambed.errors import StreambedError, UsageError
 
 app = typer.Typer(
@@ -19,25 +19,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS: dict[str, Callable[..., None]] = {
-    "run": running.run,
-    "plan": running.plan,
-    "convert": converting.convert,
-    "study": studying.study,
-    "compare": studying.compare,
-    "check": keeping.check,
-    "report": keeping.report,
-    "list": keeping.list_runs,
-    "logs": keeping.logs,
-    "query": querying.query,
-    "history": remembering.history,
-    "rm": keeping.remove,
-    "shell": visiting.shell,
-    "schema": setting_up.schema,
-    "doctor": setting_up.doctor,
-    "fetch": setting_up.fetch,
+    "run": run.run,
+    "plan": run.plan,
+    "convert": convert.convert,
+    "study": studies.study,
+    "compare": studies.compare,
+    "check": runs.check,
+    "report": runs.report,
+    "list": runs.list_runs,
+    "logs": runs.logs,
+    "query": query.query,
+    "history": spark_history.history,
+    "rm": runs.remove,
+    "shell": shell.shell,
+    "schema": machine.schema,
+    "doctor": machine.doctor,
+    "fetch": machine.fetch,
 }
 for _name, _command in COMMANDS.items():
-    app.command(_name, context_settings=visiting.WHOLE if _name == "shell" else None)(_command)
+    app.command(_name, context_settings=shell.WHOLE if _name == "shell" else None)(_command)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from streambed.errors import MachineError, WorldError
 from streambed.net import syscalls
-from streambed.net.netlink import Channel, Request
+from streambed.net.netlink.netlink import Channel, Request
 from streambed.net.syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWUTS
 
 Answer = TypeVar("Answer")

@@ -16,8 +16,9 @@ from pathlib import Path
 import streambed
 from streambed import record
 from streambed.errors import MachineError
-from streambed.net import box_entry, netlink, nfnetlink, rtnetlink, shaping
-from streambed.net.rtnetlink import End
+from streambed.net import box_entry, shaping
+from streambed.net.netlink import netlink, nfnetlink, rtnetlink
+from streambed.net.netlink.rtnetlink import End
 from streambed.plan import Machine, Means, Port, Shape
 
 PROBE_LIMIT_S = 20

@@ -14,14 +14,15 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from streambed.net import bundles, netlink, nfnetlink, rtnetlink, shaping
+from streambed.net import bundles, shaping
 from streambed.net.delay_line import DelayLine, delay_line
 from streambed.net.hosts import TMP, Furniture, Host, look_afresh, make_room, visit
-from streambed.net.netlink import Request
-from streambed.net.nfnetlink import Means, QueueRule
+from streambed.net.netlink import netlink, nfnetlink, rtnetlink
+from streambed.net.netlink.netlink import Request
+from streambed.net.netlink.nfnetlink import Means, QueueRule
+from streambed.net.netlink.rtnetlink import End
 from streambed.net.ports import PortCounters
 from streambed.net.rerouting import Rerouting, Tables
-from streambed.net.rtnetlink import End
 from streambed.net.shaping import Direction
 from streambed.net.wires import Apply, Wire
 from streambed.plan import DOMAIN, Plan, PlannedNode, Port, Shape

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streambed.net import rtnetlink
-from streambed.net.netlink import Request
+from streambed.net.netlink import rtnetlink
+from streambed.net.netlink.netlink import Request
 from streambed.plan import Plan, Port, Route
 
 Tables = Mapping[str, tuple[Route, ...]]

@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from streambed.errors import MachineError
-from streambed.kinds.shape_rules import delays
-from streambed.net import rtnetlink
-from streambed.net.netlink import Request
-from streambed.net.nfnetlink import QueueRule
-from streambed.net.rtnetlink import Bucket
+from streambed.kinds.direction_rules import delays
+from streambed.net.netlink import rtnetlink
+from streambed.net.netlink.netlink import Request
+from streambed.net.netlink.nfnetlink import QueueRule
+from streambed.net.netlink.rtnetlink import Bucket
 from streambed.plan import LONGEST_NETEM_JITTER_NS, Means, Plan, PlannedLink, Port, Shape
 
 BURST_LEAST_BYTES = 3_200

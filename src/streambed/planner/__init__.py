@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from streambed.experiment.existing import is_outside, left_out, own_address, refuse_what_needs_a_box
-from streambed.experiment.expose import target_of
-from streambed.experiment.model import Experiment
-from streambed.experiment.references import resolver
-from streambed.experiment.shapes import read_samples, sample_files, with_mean_delays
+from streambed.declare.experiment import Experiment
+from streambed.declare.expose import target_of
 from streambed.kinds.components.broker import brokers_among
 from streambed.kinds.components.site import Site
 from streambed.plan import WITNESS, Exposure, Machine, Plan, ProcessSpec
 from streambed.planner.captures import captures_of
 from streambed.planner.description import describe
+from streambed.planner.existing import is_outside, left_out, own_address, refuse_what_needs_a_box
 from streambed.planner.limits import limited, refuse_limits
 from streambed.planner.links import links_of
 from streambed.planner.nodes import nodes_of, open_nodes
+from streambed.planner.references import resolver
 from streambed.planner.refusals import refuse_too_much_memory, refuse_what_cannot_be
+from streambed.planner.shapes import read_samples, sample_files, with_mean_delays
 from streambed.stores.store import Address
 
 __all__ = ["describe", "plan_for"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from streambed.experiment.capture import Capture
+from streambed.declare.capture import Capture
 from streambed.kinds.components.site import Site
 from streambed.kinds.faults.of_links import LinkEnds, meant
 from streambed.plan import CAPTURE, PlannedLink, ProcessSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streambed.kinds.shape_words import shape_words
+from streambed.kinds.direction_words import shape_words
 from streambed.plan import Allowance, Plan, PlannedLink, PlannedNode, ProcessSpec, Shape
 from streambed.planner.refusals import listed
 from streambed.units import Duration, Share, Size

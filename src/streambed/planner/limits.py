@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from streambed.declare.experiment import Experiment
 from streambed.errors import MachineError
-from streambed.experiment.model import Experiment
 from streambed.kinds.components.limits import Limits
 from streambed.plan import Allowance, Machine, ProcessSpec
 from streambed.planner.refusals import ADVICE, listed

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 
-from streambed.experiment.model import Experiment
-from streambed.experiment.shapes import changed_shapes, shape_of
-from streambed.experiment.topology import Topology
-from streambed.kinds.way import Samples
+from streambed.declare.experiment import Experiment
+from streambed.declare.topology import Topology
+from streambed.kinds.direction import Samples
 from streambed.plan import PlannedLink, Port
+from streambed.planner.shapes import changed_shapes, shape_of
 
 FIRST_INDEX = 2
 """The loopback interface of every node has index 1."""

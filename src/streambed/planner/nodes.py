@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import count
 
-from streambed.experiment.existing import own_address
-from streambed.experiment.layout import layout
-from streambed.experiment.model import Experiment
-from streambed.experiment.route_tables import RouteTables
-from streambed.experiment.topology import SWITCHES_NETWORK, Topology
+from streambed.declare.experiment import Experiment
+from streambed.declare.topology import SWITCHES_NETWORK, Topology
 from streambed.plan import Allowance, PlannedLink, PlannedNode
+from streambed.planner.existing import own_address
+from streambed.planner.layout import layout
+from streambed.planner.route_tables import RouteTables
 
 HOSTS_NETWORK = "10.0"
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from streambed.errors import MachineError
+from streambed.kinds.direction_rules import lacking
 from streambed.kinds.faults.fault import Fault
-from streambed.kinds.shape_rules import lacking
 from streambed.plan import Machine, PlannedLink, ProcessSpec
 
 ADVICE = "`streambed doctor` tells what this machine can emulate and how to mend it"

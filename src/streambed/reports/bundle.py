@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import vl_convert
 
-from streambed.jars import cache
+from streambed.artifacts.jars import cache
 
 
 @functools.cache

@@ -7,12 +7,12 @@ from pathlib import Path
 import altair as alt
 import polars as pl
 
-from streambed.comparison import CAUTION, Compared, differences
-from streambed.history import History
+from streambed.record.history import History
 from streambed.reports import sheet
 from streambed.reports.figure import Absent, Figure, rows
-from streambed.reports.latency import SHARES, end_to_end, percentiles
-from streambed.runs import Run
+from streambed.reports.figures.latency import SHARES, end_to_end, percentiles
+from streambed.results.comparison import CAUTION, Compared, differences
+from streambed.results.runs import Run
 
 PAGE = "comparison.html"
 HEADINGS = ("A", "B", "B − A", "95 % interval", "chance")

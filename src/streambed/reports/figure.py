@@ -10,9 +10,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from streambed.fidelity import fidelity
-from streambed.history import History
 from streambed.record.events import Heal, Inject
+from streambed.record.fidelity import fidelity
+from streambed.record.history import History
 from streambed.reports import series, style
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart

@@ -13,17 +13,18 @@ import jinja2
 import polars as pl
 import vl_convert
 
-from streambed import fidelity as fidelities
 from streambed import plan as plans
 from streambed import record
-from streambed.history import History
 from streambed.plan import Plan
+from streambed.record import fidelity as fidelities
 from streambed.record.codec import fields_of
 from streambed.record.events import Clock, Timers
-from streambed.reports import delivery, fidelity, kafka, latency, network, ports, processes, records, spark, style, timeline, topology
+from streambed.record.history import History
+from streambed.reports import style
 from streambed.reports.bundle import bundle
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults
-from streambed.runs import history_at
+from streambed.reports.figures import delivery, fidelity, kafka, latency, network, ports, processes, records, spark, timeline, topology
+from streambed.results.runs import history_at
 
 Shown = Figure | Absent
 TEMPLATES = Path(__file__).parent

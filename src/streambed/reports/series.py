@@ -7,7 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from streambed.history import History
+from streambed.record.history import History
 
 Keep = Literal["mean", "max"]
 POINTS = 400

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import altair as alt
 import polars as pl
 
+from streambed.declare.study import Plot, Study
 from streambed.errors import UsageError
-from streambed.experiment.study import Plot, Study
 from streambed.reports import sheet
 from streambed.reports.figure import Absent, Chart, Figure, rows
-from streambed.studies import PAGE, StudyResult
+from streambed.results.studies import PAGE, StudyResult
 from streambed.units import Bandwidth, Duration, Frequency, Quantity, Share, Size
 
 QUANTITIES: tuple[type[Quantity], ...] = (Duration, Bandwidth, Share, Frequency, Size)

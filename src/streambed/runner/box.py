@@ -18,8 +18,8 @@ from types import FrameType
 
 from streambed.net import realtime
 from streambed.net.box_entry import enter_namespaces, settle_as_first
-from streambed.runner import caps
-from streambed.status import BY_USER, conclude, describe_failure
+from streambed.record.status import BY_USER, conclude, describe_failure
+from streambed.runner.cgroups import caps
 
 
 def main(plan_path: Path, where: str, groups: list[str]) -> int:

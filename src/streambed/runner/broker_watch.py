@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from streambed.kinds.components.broker import Broker, brokers_among
 from streambed.record import now_ns
+from streambed.record.tables import SAMPLES, Table
 from streambed.runner.live_world import LiveWorld
-from streambed.tables import SAMPLES, Table
 
 EVERY_S = 1.0
 

@@ -17,12 +17,12 @@ from streambed.record.events import Clock, Drained, DrainIncomplete, Note, Phase
 from streambed.record.gates import LoadBegins, ServersReady, open_gate
 from streambed.runner import captures
 from streambed.runner.broker_watch import watching
-from streambed.runner.calibration import calibrate
+from streambed.runner.calibration.calibration import calibrate
 from streambed.runner.drain import Drain, final_states
-from streambed.runner.exposure import exposed
 from streambed.runner.live_world import Interrupted, LiveWorld, live_world
 from streambed.runner.sampler import sampling
 from streambed.runner.timeline import Timeline, timeline
+from streambed.runner.visits.exposure import exposed
 from streambed.world import Missing
 
 LEAD_NS = 50_000_000
@@ -70,7 +70,7 @@ def _converging(world: LiveWorld) -> AbstractContextManager[None]:
     """Packets take other ways when links fail, if that is declared. What finds these ways takes a while to load, so only then."""
     if world.plan.outside or not world.plan.declaration["topology"].get("reroute"):
         return nullcontext()
-    from streambed.runner.convergence import converging
+    from streambed.runner.rerouting import converging
 
     return converging(world)
 

@@ -12,7 +12,7 @@ from streambed.kinds.tables import COMPONENTS, needs_of
 from streambed.net import machine, realtime
 from streambed.plan import Machine
 from streambed.planner.limits import DELEGATE
-from streambed.runner import hierarchies
+from streambed.runner.cgroups import hierarchies
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FREE_GIB_MIN = 2

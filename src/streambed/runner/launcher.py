@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from streambed import artifacts, history, plan
+from streambed import artifacts, plan
+from streambed.declare.experiment import Experiment
 from streambed.errors import WorldError
-from streambed.experiment.model import Experiment
 from streambed.kinds.tables import needs_of
 from streambed.net import machine
 from streambed.plan import Machine, Plan
 from streambed.planner import plan_for
-from streambed.record import FOLDERS, wait_until
+from streambed.record import FOLDERS, history, wait_until
 from streambed.record.event_log import append_event
-from streambed.runner import caps, hierarchies
-from streambed.runner.exposure import listening
-from streambed.runs import RUNS, Run
-from streambed.status import BY_USER, begin, conclude, full_disk
+from streambed.record.status import BY_USER, begin, conclude, full_disk
+from streambed.results.runs import RUNS, Run
+from streambed.runner.cgroups import caps, hierarchies
+from streambed.runner.visits.exposure import listening
 
 FREE_BYTES_MIN = 64 << 20
 LOOK_S = 0.1

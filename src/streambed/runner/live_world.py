@@ -19,7 +19,7 @@ from streambed.record.event_log import EventLog
 from streambed.record.events import DelayLine, Timer, Timers
 from streambed.record.gauges import Gauge, read_gauge
 from streambed.runner.process import RESTARTS_MAX, LiveProcess
-from streambed.runner.whereabouts import note_namespaces
+from streambed.runner.visits.namespaces import note_namespaces
 from streambed.units import Size
 from streambed.world import Heal, Wire
 

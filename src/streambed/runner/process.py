@@ -16,7 +16,7 @@ from streambed.net.hosts import Host
 from streambed.plan import PlannedFile, ProcessSpec
 from streambed.record import file_name, wait_until
 from streambed.record.events import Event, ProcessEnded, ProcessStarted
-from streambed.runner import caps
+from streambed.runner.cgroups import caps
 from streambed.world import Heal
 
 LAST_LINES = 12

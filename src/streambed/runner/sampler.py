@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from streambed.kinds.components.engine import engines_among
 from streambed.net.ports import METRICS
 from streambed.record import now_ns
+from streambed.record.tables import SAMPLES, Table, column
 from streambed.runner.live_world import LiveWorld
 from streambed.runner.machine_load import machine_load, waiting
-from streambed.tables import SAMPLES, Table, column
 
 EVERY_S = 1.0
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")

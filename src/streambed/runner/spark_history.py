@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from streambed import artifacts
+from streambed.artifacts.one_shot import tied
 from streambed.errors import ProcessError, UsageError
-from streambed.making import tied
 from streambed.record import wait_until
 
 MAIN = "org.apache.spark.deploy.history.HistoryServer"

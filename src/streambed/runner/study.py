@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from streambed.declare.study import Trial
+from streambed.declare.yaml.study_file import DeclaredStudy
 from streambed.errors import StreambedError, UsageError, WorldError
-from streambed.experiment.study import Trial
-from streambed.experiment.study_file import DeclaredStudy
+from streambed.results.runs import RUNS, Run
+from streambed.results.studies import Kept, StudyResult, files_of
 from streambed.runner import launcher
-from streambed.runs import RUNS, Run
-from streambed.studies import Kept, StudyResult, files_of
 
 OVERHEAD_S = 15.0
 """What a trial is thought to take beside its load, until one has shown it."""

@@ -13,7 +13,7 @@ import results
 from judging import Outcome, Statement
 
 from experiments.protocols import sent, server, trace
-from streambed.making import free_ports
+from streambed.artifacts.one_shot import free_ports
 
 TITLE = "Several ingest servers"
 CLAIM = "An open question of the thesis: more producers (ingest servers) will be needed for many gateways in production."

@@ -5,13 +5,13 @@ import pytest
 from histories import acked, batch, behind, event, heal, history_of, inject, ns, output, seen, sent, undrained, whole
 from pydantic import ValidationError
 
-from streambed import tables
-from streambed.history import History, empty
 from streambed.kinds.cast import components_of
 from streambed.kinds.checks.latency import Latency
 from streambed.kinds.evidence.readers import engine_of
 from streambed.plan import WITNESS
+from streambed.record import tables
 from streambed.record.calibration import LinkCalibration
+from streambed.record.history import History, empty
 from streambed.units import shown
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}

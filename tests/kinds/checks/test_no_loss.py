@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streambed import Consumer, Kafka
-from streambed.history import History
 from streambed.kinds.checks import CHECKS
 from streambed.kinds.checks.no_loss import NAMES_SHOWN, NoLoss
+from streambed.record.history import History
 
 COUNTER = {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": []}}
 

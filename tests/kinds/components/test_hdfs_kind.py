@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from streambed.declare import reading
 from streambed.errors import StreambedError
-from streambed.experiment import reading
-from streambed.experiment.references import resolver
-from streambed.kinds.components.hdfs_files import Copies
-from streambed.reports.spark import kept
+from streambed.kinds.components.hdfs.files import Copies
+from streambed.planner.references import resolver
+from streambed.reports.figures.spark import kept
 
 FILE = """
 version: 1

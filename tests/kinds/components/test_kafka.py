@@ -7,10 +7,10 @@ from fakes import FakeWorld
 
 from streambed import Kafka
 from streambed.errors import WorldError
-from streambed.kinds.components import kafka_questions
-from streambed.kinds.components.kafka_properties import advertised, properties
-from streambed.kinds.components.kafka_questions import Partition, coordinating_partition, quorum_leader, view
-from streambed.kinds.components.kafka_topic import Topic, wanted
+from streambed.kinds.components.kafka import protocol
+from streambed.kinds.components.kafka.properties import advertised, properties
+from streambed.kinds.components.kafka.protocol import Partition, coordinating_partition, quorum_leader, view
+from streambed.kinds.components.kafka.topic import Topic, wanted
 from streambed.kinds.components.roles import Role
 
 KAFKA = Kafka(name="kafka", nodes=("b1", "b2", "b3"), topics={"lines": {"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}})
@@ -47,7 +47,7 @@ def test_a_group_belongs_to_the_partition_that_java_says(group, partition):
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, *answers: bytes) -> None:
-    monkeypatch.setattr(kafka_questions, "answers", lambda doors, request: answers)
+    monkeypatch.setattr(protocol, "answers", lambda doors, request: answers)
 
 
 def test_a_broker_that_was_cut_off_and_names_the_leader_of_old_is_not_believed(monkeypatch):
@@ -196,7 +196,7 @@ def test_of_those_who_are_asked_only_whole_answers_count():
     half.close()
     gone.close()
 
-    assert list(kafka_questions.answers((here for here, _ in pairs), b"?", limit_s=0.05)) == [b"yes"]
+    assert list(protocol.answers((here for here, _ in pairs), b"?", limit_s=0.05)) == [b"yes"]
     assert whole.recv(9) == b"?"
     for _, there in pairs:
         there.close()

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from streambed.kinds.components.kafka_cluster import KafkaCluster
+from streambed.kinds.components.kafka.cluster import KafkaCluster
 
 
 class Client:

@@ -1,5 +1,5 @@
-from streambed.kinds.components.kafka_questions import Partition
-from streambed.kinds.components.kafka_watch import KafkaWatch, newest
+from streambed.kinds.components.kafka.protocol import Partition
+from streambed.kinds.components.kafka.watch import KafkaWatch, newest
 from streambed.record.events import ControllerChanged, InSyncChanged, LeaderChanged
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from streambed.declare.experiment import Experiment, problems
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.errors import MachineError
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment, problems
-from streambed.experiment.topology import Topology
 from streambed.kinds.components import Command
 from streambed.plan import Allowance, Machine, ProcessSpec
 from streambed.planner import describe, plan_for

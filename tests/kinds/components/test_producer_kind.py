@@ -10,9 +10,9 @@ from fakes import FakeWorld, order_of
 from pydantic import ValidationError
 
 from streambed import Kafka, Producer
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment
-from streambed.experiment.topology import Topology
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.plan import Machine
 from streambed.planner import plan_for
 from streambed.record.gauges import ProducerGauge
@@ -100,7 +100,7 @@ def test_the_order_of_thousands_of_producers_is_in_a_file_and_not_in_the_command
     plan = plan_for(experiment, machine, base=tmp_path, directory=Path("runs/1"))
     agents = [spec for spec in plan.processes if spec.component == "load"]
 
-    assert agents[1].argv == ("python", "-m", "streambed.agents.producer", "runs/1/orders/load.h6.json")
+    assert agents[1].argv == ("python", "-m", "streambed.agents.producer.main", "runs/1/orders/load.h6.json")
     assert len(agents[1].files[0].text) > 131_072, "the kernel takes no longer word of a command than this"
     order = order_of(agents[1], ProducerOrder)
     assert len(order.members) == 5000

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fakes import FakeWorld, order_of
 
+from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
-from streambed.experiment.yaml_file import read
 from streambed.kinds.components import SparkCluster
-from streambed.kinds.components.spark_cluster import flags_for
+from streambed.kinds.components.spark.cluster import flags_for
 from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner import plan_for
 from streambed.record.orders import SparkDriverOrder

@@ -1,6 +1,6 @@
 import json
 
-from streambed.kinds.components.spark_log import SparkLog, batch_of
+from streambed.kinds.components.spark.event_log import SparkLog, batch_of
 
 LISTENER = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 STARTED = {"Event": f"{LISTENER}QueryStartedEvent", "id": "q", "runId": "r", "name": None}

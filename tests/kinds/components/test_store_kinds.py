@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fakes import FakeWorld, order_of
 
-from streambed import servers
+from streambed.artifacts import servers
+from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
-from streambed.experiment.yaml_file import read
 from streambed.kinds.components import Cassandra, Embedded, PostgreSQL, Redis
 from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner import plan_for

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streambed.experiment.link import Link
-from streambed.experiment.model import Experiment, problems
-from streambed.experiment.topology import Topology
+from streambed.declare.experiment import Experiment, problems
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
 from streambed.kinds.components import Traffic
 from streambed.plan import Machine, ProcessSpec
 from streambed.planner import plan_for

@@ -19,8 +19,8 @@ import time
 from functools import partial
 
 from streambed.agents.delay_line.channel import IS_PACKET, IS_STAMPED, Channel, Slots, libc
-from streambed.agents.delay_line.habits import Habit
 from streambed.agents.delay_line.queue import NEVER_NS, Queue
+from streambed.agents.delay_line.wakeup_estimate import Habit
 
 STDIN, STDOUT = 0, 1
 FIRST_WAKE_NS, FIRST_RELEASE_NS = 50_000, 30_000

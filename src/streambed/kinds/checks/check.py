@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from streambed.errors import Problem
-from streambed.history import History, Verdict
+from streambed.record.history import History, Verdict
 
 
 class Check(Protocol):

@@ -10,12 +10,12 @@ import polars as pl
 from pydantic import model_validator
 
 from streambed.errors import Problem, suggestion
-from streambed.fidelity import fidelity
-from streambed.history import Answer, History, Verdict
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import counted, faults_of, in_doubt, load_ended, names_between
 from streambed.kinds.evidence.journeys import journeys
 from streambed.kinds.evidence.readers import intermediate_topics
+from streambed.record.fidelity import fidelity
+from streambed.record.history import Answer, History, Verdict
 from streambed.units import Duration, clock, shown
 
 CALM_NS = 1_000_000_000

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem, suggestion
-from streambed.history import Answer, History, Verdict
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import Unread, counted, faults_of, load_ended, names_during
 from streambed.kinds.evidence.readers import IDENTITY, Reader, readers_of, times_seen, without_ledger, witness_of
 from streambed.kinds.evidence.taken import Taken
+from streambed.record.history import Answer, History, Verdict
 
 NAMES_SHOWN = 20
 LOG, WAY, EITHER = "log", "way", "either"

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from streambed.errors import Problem, suggestion
-from streambed.history import History, Verdict
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.record.events import ProcessEnded
+from streambed.record.history import History, Verdict
 
 
 @declared

@@ -1,20 +1,20 @@
 """Components: what can run on the nodes."""
 
-from streambed.kinds.components.cassandra import Cassandra
 from streambed.kinds.components.command import Command
 from streambed.kinds.components.component import Component
 from streambed.kinds.components.consumer import Consumer
-from streambed.kinds.components.embedded import Embedded
-from streambed.kinds.components.hdfs import Hdfs
-from streambed.kinds.components.kafka import Kafka
-from streambed.kinds.components.mariadb import MariaDB
-from streambed.kinds.components.mongodb import MongoDB
-from streambed.kinds.components.postgresql import PostgreSQL
+from streambed.kinds.components.hdfs.hdfs import Hdfs
+from streambed.kinds.components.kafka.kafka import Kafka
 from streambed.kinds.components.producer import Producer
-from streambed.kinds.components.redis import Redis
 from streambed.kinds.components.sink import Sink
-from streambed.kinds.components.spark_cluster import SparkCluster
-from streambed.kinds.components.spark_job import SparkJob
+from streambed.kinds.components.spark.cluster import SparkCluster
+from streambed.kinds.components.spark.job import SparkJob
+from streambed.kinds.components.stores.cassandra import Cassandra
+from streambed.kinds.components.stores.embedded import Embedded
+from streambed.kinds.components.stores.mariadb import MariaDB
+from streambed.kinds.components.stores.mongodb import MongoDB
+from streambed.kinds.components.stores.postgresql import PostgreSQL
+from streambed.kinds.components.stores.redis import Redis
 from streambed.kinds.components.traffic import Traffic
 
 COMPONENTS: dict[str, type[Component]] = {

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, missing_folder, reference_texts
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.place import Placed
+from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.progress import Progress
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.components.site import Site

@@ -13,10 +13,9 @@ from streambed.kinds.components.broker import Broker, client_problems
 from streambed.kinds.components.component import AutoPlace
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
-from streambed.kinds.components.place import Placed
+from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
 from streambed.kinds.components.site import Site
-from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import WITNESS, OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, ConsumerOrder
@@ -37,7 +36,7 @@ class Consumer(OnManyHosts):
     """How the host or hosts are chosen if neither `node` nor `nodes` names them."""
     agents: Annotated[int, Field(ge=1, le=64)] = 4
     """The consumers of several hosts share so many processes at most; each uses the network of its own host."""
-    reads: Annotated[Topics, Field(min_length=1)]
+    reads: Annotated[Names, Field(min_length=1)]
     """A topic or several."""
     group: str = ""
     """Consumers of one group share the partitions; default: a group of its own."""

@@ -16,10 +16,10 @@ from streambed.world import World
 if TYPE_CHECKING:  # The conductor imports this module, and must not wait for data frames.
     import polars as pl
 
-    from streambed.history import History
     from streambed.kinds.evidence.by_batches import ByBatches
     from streambed.kinds.evidence.by_identity import ByIdentity
     from streambed.kinds.evidence.taken import Taken
+    from streambed.record.history import History
 
 
 class Engine(Protocol):

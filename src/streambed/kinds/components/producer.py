@@ -14,11 +14,10 @@ from streambed.kinds.components.broker import client_problems
 from streambed.kinds.components.component import AutoPlace, missing_file, missing_folder
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
-from streambed.kinds.components.place import Placed
+from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.profile import Profile
 from streambed.kinds.components.progress import Progress
 from streambed.kinds.components.site import Site
-from streambed.kinds.components.topics import Topics
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
@@ -58,7 +57,7 @@ class Producer(OnManyHosts):
     """So many producers on each host, each with a client and a rate of its own."""
     agents: Annotated[int, Field(ge=1, le=64)] = 4
     """The producers of several hosts share so many processes at most; each uses the network of its own host."""
-    writes: Annotated[Topics, Field(min_length=1)]
+    writes: Annotated[Names, Field(min_length=1)]
     """A topic or several."""
     order: Literal["turn", "random"] = "turn"
     """How records go to several topics: to one after the other, or to any, by the seed."""
@@ -188,7 +187,7 @@ class Producer(OnManyHosts):
                 name=name,
                 component=self.name,
                 node=hosts[0],
-                argv=(site.machine.python, "-m", "streambed.agents.producer", file.path),
+                argv=(site.machine.python, "-m", "streambed.agents.producer.main", file.path),
                 env=site.variables(self.name, hosts[0], bootstrap),
                 files=(file,),
                 on_exit=self.on_exit,

@@ -12,11 +12,10 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import client_problems
 from streambed.kinds.components.component import OnOneNode, when_gauge_is_ready
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.place import Placed
+from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
 from streambed.kinds.components.site import Site
-from streambed.kinds.components.topics import Topics
-from streambed.kinds.declaring import Name, Setting, Word, declared
+from streambed.kinds.declaring import Name, Names, Setting, Word, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, SinkOrder
 from streambed.stores.store import COLUMNS, SinkTable
@@ -33,7 +32,7 @@ class Sink(OnOneNode):
     """The host."""
     place: Placed = None
     """How the host is chosen if `node` does not name it."""
-    reads: Annotated[Topics, Field(min_length=1)]
+    reads: Annotated[Names, Field(min_length=1)]
     """A topic or several."""
     store: str
     """The component that keeps the table."""

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import polars as pl
 
-from streambed.history import History
 from streambed.record.events import Batch
+from streambed.record.history import History
 
 SCHEMA = {
     "query": pl.String,

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from streambed.history import History
 from streambed.kinds.evidence.batches import ranges_of, times_taken, untold_of
 from streambed.kinds.evidence.taken import Taken
 from streambed.plan import WITNESS
 from streambed.record.events import Batch, Clock
+from streambed.record.history import History
 
 PLACE = ["topic", "partition", "offset"]
 TICK_NS = 1_000_000

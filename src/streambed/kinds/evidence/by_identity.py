@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from streambed.history import History
 from streambed.kinds.evidence.taken import Taken
 from streambed.plan import WITNESS
+from streambed.record.history import History
 
 IDENTITY = ["producer", "sequence"]
 PLACE = ["topic", "partition", "offset"]

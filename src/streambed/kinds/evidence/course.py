@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from streambed.fidelity import Span
-from streambed.history import History, Verdict
 from streambed.plan import WITNESS
 from streambed.record.events import (
     Drained,
@@ -23,6 +21,8 @@ from streambed.record.events import (
     Wait,
     WitnessIncomplete,
 )
+from streambed.record.fidelity import Span
+from streambed.record.history import History, Verdict
 
 FOREVER_NS = 2**63 - 1
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from streambed.history import History
 from streambed.kinds.evidence.course import Unread
 from streambed.kinds.evidence.readers import IDENTITY, Reader, engine_of, of_component, readers_of
 from streambed.plan import WITNESS
 from streambed.record.events import Batch
+from streambed.record.history import History
 
 PLACE = ["topic", "partition", "offset"]
 NOTHING_UNREAD = Unread()

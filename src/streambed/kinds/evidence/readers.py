@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streambed.history import History
 from streambed.kinds.evidence.by_batches import ByBatches
 from streambed.kinds.evidence.course import Unread, unread, witness_finished
 from streambed.kinds.evidence.taken import Taken
 from streambed.plan import WITNESS
 from streambed.record.events import Batch
+from streambed.record.history import History
 
 if TYPE_CHECKING:
     from streambed.kinds.components.component import Component

@@ -10,10 +10,10 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
+from streambed.kinds.direction import Way
+from streambed.kinds.direction_rules import way_problems
 from streambed.kinds.faults.fault import LinkChange, NeedsNothing
 from streambed.kinds.faults.of_links import SCHEMA, Links, LinkTarget, link_problems, meant, shown
-from streambed.kinds.shape_rules import way_problems
-from streambed.kinds.way import Way
 from streambed.units import Bandwidth, Duration
 from streambed.world import Injury, World
 

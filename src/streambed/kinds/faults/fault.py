@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streambed.errors import Problem
+from streambed.kinds.direction import Way
 from streambed.kinds.faults.of_links import Links
-from streambed.kinds.way import Way
 from streambed.plan import Machine
 from streambed.units import Duration
 from streambed.world import Injury, World

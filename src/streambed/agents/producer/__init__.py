@@ -1,0 +1,1 @@
+"""The producer agent: sends each record when it is due."""

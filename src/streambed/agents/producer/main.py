@@ -1,0 +1,160 @@
+"""Producer agent: every record has the time at which it is due, and is sent then, whatever became of the others.
+
+One process may hold many producers, each with a client of its own in the network of its own host.
+"""
+
+from __future__ import annotations
+
+import gc
+import heapq
+import os
+import time
+
+from streambed.agents import host_network
+from streambed.agents.agent import Agent, import_factory, read_order
+from streambed.agents.producer.due_times import Due
+from streambed.agents.producer.record_source import Source, source_of
+from streambed.agents.producer.schedule import NEVER, Agenda, Schedule, schedule_of
+from streambed.agents.producer.sender import Sender, SenderFactory, SenderSetup
+from streambed.agents.producer.sent_rows import SentRows
+from streambed.record import now_ns
+from streambed.record.gates import LoadBegins, ServersReady
+from streambed.record.gauges import ProducerGauge
+from streambed.record.orders import ProducerOrder
+from streambed.record.tables import SENT
+
+POLL_S_MAX = 0.05
+POLL_S_OF_MANY = 0.005
+"""Of many clients only one can be waited for: the answers of the others are looked for so often."""
+CLIENT_WAITS_NS = 1_000_000
+"""A client waits for whole milliseconds. Asked to wait for less it does not, and we would look at the clock until the time has come."""
+RECORDS_BETWEEN_POLLS = 500
+
+
+class Sending:
+    """All senders of this process."""
+
+    def __init__(self, agent: Agent, senders: list[Sender], rows: SentRows | None) -> None:
+        self.agent = agent
+        self.senders = senders
+        self.rows = rows
+        self._wait_s_max = POLL_S_MAX if len(senders) == 1 else POLL_S_OF_MANY
+
+    def follow(self, schedules: list[Schedule]) -> None:
+        """Send each record when it is due."""
+        agendas = [Agenda(schedule.from_number(schedule.first(self.agent.incarnation))) for schedule in schedules]
+        turns = [(agenda.next_due(), number) for number, agenda in enumerate(agendas)]
+        heapq.heapify(turns)
+        unpolled = 0
+        while turns[0][0] < NEVER:
+            due_ns, number = turns[0]
+            self._wait_until(due_ns)
+            if self.agent.stopping:
+                return
+            due = agendas[number].take(now_ns(), most=RECORDS_BETWEEN_POLLS)
+            self._hand_over(self.senders[number], due)
+            heapq.heapreplace(turns, (agendas[number].next_due(), number))
+            unpolled += len(due.times)
+            if unpolled >= RECORDS_BETWEEN_POLLS:
+                self.poll(0)
+                unpolled = 0
+        for sender in self.senders:
+            sender.settle()
+
+    def _hand_over(self, sender: Sender, due: Due) -> None:
+        """A full buffer holds up the next records, whose due times stay."""
+        done = taken = sender.send_all(due)
+        while taken < len(due.times) and not self.agent.stopping:
+            self.poll(0 if done else POLL_S_MAX)
+            done = sender.send_all(due.between(taken))
+            taken += done
+
+    def _wait_until(self, due_ns: int) -> None:
+        while (wait_ns := due_ns - now_ns()) > 0 and not self.agent.stopping:
+            self.poll(wait_ns / 1e9)
+            if wait_ns < CLIENT_WAITS_NS:
+                time.sleep(max(0, due_ns - now_ns()) / 1e9)
+
+    def poll(self, wait_s: float) -> None:
+        """Serve callbacks, the ledger and the gauge."""
+        first, *others = self.senders
+        first.poll(max(0.0, min(wait_s, self._wait_s_max)))
+        for sender in others:
+            sender.poll(0)
+        if self.rows:
+            self.rows.flush_if_due()
+        if self.agent.report_is_due():
+            self.report()
+
+    def report(self, done: bool = False) -> None:
+        """The gauge."""
+        self.agent.report(
+            ProducerGauge(
+                ready=True,
+                done=done,
+                sent=sum(sender.sent for sender in self.senders),
+                acked=sum(sender.acked for sender in self.senders),
+                failed=sum(sender.failed for sender in self.senders),
+                open=sum(sender.open for sender in self.senders),
+            )
+        )
+
+    def finish(self) -> None:
+        """Wait for every record to be decided; told to stop, note the rest as undecided."""
+        while any(sender.open for sender in self.senders) and not self.agent.stopping:
+            self.poll(POLL_S_MAX)
+        for sender in self.senders:
+            if sender.open:
+                sender.give_up()
+        if self.rows:
+            self.rows.close()
+        self.report(done=True)
+
+
+def senders_of(agent: Agent, order: ProducerOrder, sources: list[Source], rows: SentRows | None) -> list[Sender]:
+    """Every producer with its client, made in the network of its host: the client's own threads stay there."""
+    make: SenderFactory = import_factory(order.sender)
+    senders: list[Sender] = []
+    for member, source in zip(order.members, sources, strict=True):
+        if member.host:
+            host_network.enter(member.host)
+        setup = SenderSetup(
+            agent=agent,
+            name=member.name,
+            source=source,
+            client=order.client,
+            rows=rows,
+            transaction=order.transaction,
+        )
+        senders.append(make(setup))
+    for sender in senders:
+        sender.prepare()
+    return senders
+
+
+def schedules_of(order: ProducerOrder, sources: list[Source], start_ns: int) -> list[Schedule]:
+    """The schedule of every producer."""
+    seed = os.environ["STREAMBED_SEED"]
+    return [
+        schedule_of(order.schedule, member, held=source.held, start_ns=start_ns, seed=seed)
+        for member, source in zip(order.members, sources, strict=True)
+    ]
+
+
+def main(order: ProducerOrder) -> None:
+    """Wait for the load to begin, send, wait for the answers."""
+    gc.disable()  # Records under way are many, and none of them is in a cycle: looking for some takes half of the time.
+    agent = Agent()
+    sources = [source_of(order.records, member) for member in order.members]
+    agent.wait_for(ServersReady)
+    rows = SentRows(agent.table("sent", SENT)) if order.ledger else None
+    sending = Sending(agent, senders_of(agent, order, sources, rows), rows)
+    sending.report()
+    load = agent.wait_for(LoadBegins)
+    start_ns = (load.start_ns if load else 0) + order.schedule.after_ns
+    sending.follow(schedules_of(order, sources, start_ns))
+    sending.finish()
+
+
+if __name__ == "__main__":
+    main(read_order(ProducerOrder))

@@ -1,0 +1,128 @@
+"""Profiles: from what is declared about a rate to stretches of it, and from a way of arriving to places among all records. Pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from streambed.agents.producer.due_times import Course, Numbers, Stretch, Timetable
+from streambed.record.orders import ProfileOrder, ScheduleOrder
+
+LOGNORMAL_SPREAD = 1.0
+CONSTANT = ProfileOrder(shape="constant")
+PARETO_SHAPE = 2.5
+"""Above 2, so that the gaps have a variance."""
+
+
+def timetable_of(order: ScheduleOrder, *, shift: float, seed: str) -> Timetable:
+    """When the records of a producer with a rate are due."""
+    assert order.rate is not None
+    profile, load_s = order.profile or CONSTANT, order.duration_ns / 1e9
+    if profile.shape == "trace" and profile.column == "times":
+        return Timetable.at_times(read_times(Path(profile.file), profile.speed), until_s=load_s)
+    declared = SHAPES[profile.shape](order.rate, profile, load_s)
+    course = Course(list(cut(declared, load_s)))
+    return Timetable(course, positions(course.count, order.arrivals, seed), shift=shift)
+
+
+def _constant(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    yield _level(rate, load_s)
+
+
+def _ramp(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    yield Stretch(lasts_s=profile.lasts_s or load_s, first=rate, last=profile.to)
+    yield _level(profile.to, load_s)
+
+
+def _steps(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    rates = profile.rates
+    for step in rates:
+        yield _level(step, profile.lasts_s or load_s / len(rates))
+    yield _level(rates[-1], load_s)
+
+
+def _spike(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    yield _level(rate, profile.at_s or 0.0)
+    yield _level(profile.to, profile.lasts_s)
+    yield _level(rate, load_s)
+
+
+def _on_off(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    for _ in range(int(load_s / (profile.bursts_s + profile.pauses_s)) + 1):
+        yield _level(rate, profile.bursts_s)
+        yield _level(0.0, profile.pauses_s)
+
+
+def _trace(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
+    step_s = profile.interval_s / profile.speed
+    for number in read_numbers(Path(profile.file)).tolist():
+        yield _level(number / step_s, step_s)
+
+
+SHAPES: dict[str, Callable[[float, ProfileOrder, float], Iterator[Stretch]]] = {
+    "constant": _constant,
+    "ramp": _ramp,
+    "steps": _steps,
+    "spike": _spike,
+    "on_off": _on_off,
+    "trace": _trace,
+}
+
+
+def _level(rate: float, lasts_s: float) -> Stretch:
+    return Stretch(lasts_s=lasts_s, first=rate, last=rate)
+
+
+def cut(found: Iterator[Stretch], load_s: float) -> Iterator[Stretch]:
+    """The stretches within the load; one that lasts beyond it ends at the rate that it has by then."""
+    left_s = load_s
+    for stretch in found:
+        if left_s <= 0:
+            return
+        kept_s = min(stretch.lasts_s, left_s)
+        share = kept_s / stretch.lasts_s if stretch.lasts_s else 0.0
+        yield Stretch(lasts_s=kept_s, first=stretch.first, last=stretch.first + (stretch.last - stretch.first) * share)
+        left_s -= kept_s
+
+
+def read_numbers(path: Path) -> Numbers:
+    """The numbers of a trace, one on each line; a line that is none, or is below zero, is refused with its number."""
+    found = []
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        try:
+            value = float(line)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < float("inf"):
+            raise SystemExit(f"{path}, line {number}: '{line}' is not a number of 0 or more")
+        found.append(value)
+    return np.array(found, dtype=np.float64)
+
+
+def read_times(path: Path, speed: float) -> Numbers:
+    """The times of a trace, so many times as fast."""
+    times = read_numbers(path) / speed
+    if np.any(np.diff(times) < 0):
+        raise SystemExit(f"{path}, line {int(np.argmax(np.diff(times) < 0)) + 2}: this time is before the one above it")
+    return times
+
+
+def positions(count: int, arrivals: str, seed: str) -> Numbers | None:
+    """The place of each record among all, if the gaps between them are drawn; their number stays what it is.
+
+    With exponential gaps this is a Poisson process of which the number of arrivals is known.
+    """
+    if arrivals == "constant":
+        return None
+    drawing = np.random.default_rng(random.Random(f"{seed} arrivals").getrandbits(64))
+    draw: dict[str, Callable[[int], Numbers]] = {
+        "exponential": lambda size: drawing.exponential(size=size),
+        "uniform": lambda size: drawing.uniform(0, 2, size=size),
+        "lognormal": lambda size: drawing.lognormal(sigma=LOGNORMAL_SPREAD, size=size),
+        "pareto": lambda size: drawing.pareto(PARETO_SHAPE, size=size),
+    }
+    passed = np.cumsum(draw[arrivals](count + 1))
+    return np.asarray(passed[:-1] * (count / passed[-1]), dtype=np.float64)

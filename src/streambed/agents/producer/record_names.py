@@ -1,0 +1,39 @@
+"""The names of a producer's records, producer/sequence, as they lie in memory: many are made at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streambed.agents.producer import librdkafka
+
+AT_ONCE = 1000
+_TAILS = [b"%03d" % number for number in range(AT_ONCE)]
+_FIRST_NUMBERS = [[b"%d" % number for number in numbers] for numbers in (range(10), range(10, 100), range(100, AT_ONCE))]
+
+
+class RecordNames:
+    """Names of the records from `first` up to but without `past`: all of one length, one after the other."""
+
+    def __init__(self, producer: str) -> None:
+        self._prefix = f"{producer}/".encode()
+        self.turn_to(0)
+
+    def turn_to(self, sequence: int) -> None:
+        """Hold the name of the record of that number and of its neighbours."""
+        thousands, rest = divmod(sequence, AT_ONCE)
+        tails = _TAILS if thousands else _FIRST_NUMBERS[len(str(rest)) - 1]
+        head = self._prefix + (b"%d" % thousands if thousands else b"")
+        self._text = head + head.join(tails)
+        self._width = len(head) + len(tails[0])
+        self.first = thousands * AT_ONCE if thousands else int(tails[0])
+        self.past = self.first + len(tails)
+        self._address, _ = librdkafka.place_of(self._text)
+
+    def place_of(self, sequence: int) -> tuple[int, int]:
+        """Where the name of a record lies that it holds, and its length."""
+        return self._address + (sequence - self.first) * self._width, self._width
+
+    def places_of(self, sequences: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+        """Where the names of such records lie, and their length."""
+        return self._address + (sequences - self.first) * self._width, self._width

@@ -1,0 +1,119 @@
+"""The schedule of a producer: which record is due when, and which is the first for one that was started again."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import count
+from typing import Protocol
+
+from streambed.agents.producer.due_times import Due, Timetable
+from streambed.agents.producer.rate_profile import timetable_of
+from streambed.record import now_ns
+from streambed.record.orders import ProducerMember, ScheduleOrder
+
+AT_ONCE = 500
+"""So many records are due together, if nothing else says how many."""
+NEVER = 1 << 63
+"""A time after all others."""
+
+
+class Schedule(Protocol):
+    """Which records are due, and when."""
+
+    def first(self, incarnation: int) -> int:
+        """The first record to send. Started again: what was due meanwhile is not sent, and no number is used twice."""
+
+    def from_number(self, first: int) -> Iterator[Due]:
+        """All records from `first` on."""
+
+
+class AtTimes:
+    """Each record has a time of its own."""
+
+    def __init__(self, timetable: Timetable, *, start_ns: int, last: int) -> None:
+        self.last = last
+        self._timetable = timetable
+        self._start_ns = start_ns
+
+    def first(self, incarnation: int) -> int:
+        """As of a schedule."""
+        return 0 if incarnation == 1 else self._timetable.next_after(now_ns() - self._start_ns)
+
+    def from_number(self, first: int) -> Iterator[Due]:
+        """As of a schedule."""
+        for due in self._timetable.from_number(first):
+            if due.first >= self.last:
+                return
+            yield Due(due.first, [self._start_ns + time for time in due.times[: self.last - due.first]])
+
+
+class AllAtOnce:
+    """A burst: all records are due at the start."""
+
+    def __init__(self, *, start_ns: int, last: int) -> None:
+        self.last = last
+        self._start_ns = start_ns
+
+    def first(self, incarnation: int) -> int:
+        """As of a schedule."""
+        return 0 if incarnation == 1 else self.last
+
+    def from_number(self, first: int) -> Iterator[Due]:
+        """As of a schedule."""
+        return (Due(begin, [self._start_ns] * min(AT_ONCE, self.last - begin)) for begin in range(first, self.last, AT_ONCE))
+
+
+class AsTheyGo:
+    """As many as the client takes until the load ends, each due when it and its neighbours are sent."""
+
+    def __init__(self, *, start_ns: int, end_ns: int) -> None:
+        self._start_ns = start_ns
+        self._end_ns = end_ns
+
+    def first(self, incarnation: int) -> int:
+        """As of a schedule."""
+        return 0 if incarnation == 1 else max(0, now_ns() - self._start_ns) + 1
+
+    def from_number(self, first: int) -> Iterator[Due]:
+        """As of a schedule."""
+        for begin in count(first, AT_ONCE):
+            due = max(self._start_ns, now_ns())
+            if due >= self._end_ns:
+                return
+            yield Due(begin, [due] * AT_ONCE)
+
+
+class Agenda:
+    """The records that one producer is still to send."""
+
+    def __init__(self, coming: Iterator[Due]) -> None:
+        self._coming = coming
+        self._held = Due(0, [])
+        self._taken = 0
+        """So many of those that it holds were taken."""
+
+    def next_due(self) -> int:
+        """When the next record is due; `NEVER` if there is none."""
+        if self._taken == len(self._held.times):
+            self._held, self._taken = next(self._coming, Due(0, [NEVER])), 0
+        return self._held.times[self._taken]
+
+    def take(self, time: int, *, most: int) -> Due:
+        """The next record, whenever it is due, and as many after it as are due by then, but not too many."""
+        begin, times = self._taken, self._held.times
+        self._taken = bisect_right(times, time, lo=begin + 1, hi=min(begin + most, len(times)))
+        return self._held.between(begin, self._taken)
+
+
+def schedule_of(order: ScheduleOrder, member: ProducerMember, *, held: int, start_ns: int, seed: str = "") -> Schedule:
+    """The schedule of one producer; `held` is how much content its file has."""
+    wanted = order.rounds * held if order.rounds else order.count
+    if order.rate is None:
+        if wanted is not None:
+            return AllAtOnce(start_ns=start_ns, last=wanted)
+        return AsTheyGo(start_ns=start_ns, end_ns=start_ns + order.duration_ns)
+    # Many producers at one rate take turns: all at the same moments they would be a burst at each step.
+    timetable = timetable_of(order, shift=member.number / member.of, seed=f"{seed} {member.number}")
+    last = timetable.count if wanted is None else min(wanted, timetable.count)
+    return AtTimes(timetable, start_ns=start_ns, last=last)

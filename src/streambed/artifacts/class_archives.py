@@ -1,0 +1,179 @@
+"""Making class archives: run a broker and a Spark job once, on this machine's loopback, and let their JVMs note what they loaded."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from streambed.artifacts.hdfs_archive import make_hdfs
+from streambed.artifacts.jars import Progress, Step
+from streambed.artifacts.java import Java
+from streambed.artifacts.jvm_commands import (
+    SPARK_FLAGS,
+    archive_folder,
+    archive_path,
+    base_archive,
+    checkpoint_path,
+    executor_java,
+    find_pyspark,
+    kafka_class_path,
+    kafka_command,
+    spark_archive,
+    spark_command,
+    spark_variables,
+)
+from streambed.artifacts.one_shot import finish, free_ports, keep, last_line, listens, noting, passing_folder, running, tied, write
+from streambed.artifacts.spark_archive import EXECUTOR
+from streambed.artifacts.unsigned_jars import make_unsigned
+from streambed.errors import ProcessError
+from streambed.record import wait_until
+
+CLUSTER = base64.urlsafe_b64encode(b"streambed train.").decode().rstrip("=")
+START_LIMIT_S = 60
+TOOL_LIMIT_S = 60
+STOP_LIMIT_S = 60
+SPARK_LIMIT_S = 400
+
+LOGGING = """
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {folder}/broker.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %c{{1}} %m%n
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+"""
+PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{broker}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+controller.quorum.voters=1@127.0.0.1:{controller}
+log.dirs={folder}/log
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+log.cleaner.dedupe.buffer.size=2097152
+"""
+
+
+def make_archives(kinds: Iterable[str], java: Java, on_progress: Progress) -> list[str]:
+    """Make the archives that are lacking. One that cannot be made is a note: all works without it, only slower."""
+    archive_folder().mkdir(parents=True, exist_ok=True)
+    notes: list[str] = []
+    for kind, make in MAKERS.items():
+        if kind not in kinds:
+            continue
+        try:
+            _make_base(java, on_progress)
+            make(java, on_progress)
+        except (OSError, ProcessError, subprocess.SubprocessError) as error:
+            notes.append(f"no class archive for {kind}, which will start more slowly: {error}")
+    return notes
+
+
+def make_checkpoint(java: Java, on_progress: Progress) -> None:
+    """Format a node with Kafka's own tool and keep what every node's data directory begins with."""
+    path = checkpoint_path()
+    if path.exists():
+        return
+    on_progress(Step(stage="make", what="formatting a Kafka node…"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with passing_folder() as folder:
+        _format(java, folder)
+        keep(folder / "log" / "bootstrap.checkpoint", path)
+
+
+def _make_base(java: Java, on_progress: Progress) -> None:
+    path = base_archive(java)
+    if not path or path.exists():
+        return
+    on_progress(Step(stage="make", what="making Java's class archive (about 3 s)…"))
+    with passing_folder() as folder:
+        made = folder / "java.jsa"
+        finish([str(java.path), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={made}"], folder / "java.log", TOOL_LIMIT_S)
+        keep(made, path)
+
+
+def _make_kafka(java: Java, on_progress: Progress) -> None:
+    path = archive_path("kafka", java, kafka_class_path())
+    if path.exists():
+        return
+    on_progress(Step(stage="make", what="making Kafka's class archive (about 15 s)…"))
+    with passing_folder() as folder:
+        made = folder / "kafka.jsa"
+        with _broker(java, folder, noting(kafka_command(java, archive=False), java, made)) as bootstrap:
+            _use(java, bootstrap, folder)
+        keep(made, path)
+
+
+def _make_spark(java: Java, on_progress: Progress) -> None:
+    home = find_pyspark()
+    make_unsigned(home)
+    path = spark_archive(java, home)
+    if path.exists():
+        return
+    on_progress(Step(stage="make", what="making Spark's class archive (about 50 s)…"))
+    with passing_folder() as folder, ExitStack() as stack:
+        made = folder / "spark.jsa"
+        has_kafka = all(jar.exists() for jar in kafka_class_path())
+        bootstrap = stack.enter_context(_broker(java, folder, kafka_command(java))) if has_kafka else ""
+        command = noting(spark_command(java, pyspark_home=home, archive=False), java, made)
+        script = [sys.executable, "-m", "streambed.artifacts.spark_archive", bootstrap, str(folder), *tied(), *command]
+        finish(
+            script, folder / "spark.log", SPARK_LIMIT_S, {**spark_variables(home), "JAVA_HOME": str(_executors_java(java, home, folder))}
+        )
+        keep(made, path)
+
+
+def _executors_java(java: Java, home: Path, folder: Path) -> Path:
+    """A home of Java for executors, which note what they load."""
+    noting_classes = f"-Xlog:class+load:file={folder / EXECUTOR}"
+    program = folder / "java" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    write(program, executor_java(spark_command(java, pyspark_home=home, flags=(*SPARK_FLAGS, noting_classes), archive=False, main=())))
+    program.chmod(0o755)
+    return folder / "java"
+
+
+MAKERS = {"kafka": _make_kafka, "spark_job": _make_spark, "hdfs": make_hdfs}
+
+
+@contextmanager
+def _broker(java: Java, folder: Path, command: list[str]) -> Iterator[str]:
+    """A broker on loopback, stopped in an orderly way so that its JVM writes what it noted; gives its address."""
+    port = _format(java, folder)
+    logging = f"-Dlog4j2.configurationFile={write(folder / 'log4j2.properties', LOGGING.format(folder=folder))}"
+    with running([*command, logging, "kafka.Kafka", str(folder / "server.properties")], folder / "broker.out") as process:
+        answers = wait_until(lambda: process.poll() is not None or listens(port), limit_s=START_LIMIT_S, step_s=0.1)
+        if not answers or process.poll() is not None:
+            raise ProcessError(f"the broker did not start: {last_line(folder / 'broker.out')}")
+        yield f"127.0.0.1:{port}"
+        process.terminate()
+        process.wait(STOP_LIMIT_S)
+
+
+def _format(java: Java, folder: Path) -> int:
+    """Format a node's data directory in a folder; returns the port that its broker will have."""
+    port, controller = free_ports(2)
+    properties = write(folder / "server.properties", PROPERTIES.format(folder=folder, broker=port, controller=controller))
+    tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
+    finish([*kafka_command(java), *tool], folder / "format.log", TOOL_LIMIT_S)
+    return port
+
+
+def _use(java: Java, bootstrap: str, folder: Path) -> None:
+    """Write and read a few records, so that the broker loads the classes for it."""
+    common = ["--bootstrap-server", bootstrap, "--topic", "lines"]
+    write = ["org.apache.kafka.tools.ProducerPerformance", *common, "--num-records", "9", "--record-size", "9", "--throughput", "-1"]
+    read = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *common, "--group", "readers", "--from-beginning", "--max-messages", "9"]
+    finish([*kafka_command(java), *write], folder / "write.log", TOOL_LIMIT_S)
+    finish([*kafka_command(java), *read, "--timeout-ms", "30000"], folder / "read.log", TOOL_LIMIT_S)

@@ -1,0 +1,97 @@
+"""Making what HDFS starts from: the folder of a formatted name node, and class archives of a name node and a data node."""
+
+from __future__ import annotations
+
+import os
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+
+from streambed.artifacts.hadoop import Role, configuration_text, empty_names_path, hdfs_class_path, hdfs_command
+from streambed.artifacts.jars import Progress, Step
+from streambed.artifacts.java import Java
+from streambed.artifacts.jvm_commands import archive_path
+from streambed.artifacts.one_shot import finish, free_ports, keep, last_line, noting, passing_folder, running, write
+from streambed.errors import ProcessError
+from streambed.record import wait_until
+
+FORMAT_LIMIT_S = 60
+START_LIMIT_S = 90
+STOP_LIMIT_S = 60
+ANSWER_LIMIT_S = 20
+ROLES: tuple[Role, ...] = ("namenode", "datanode")
+
+
+def make_names(java: Java, on_progress: Progress) -> None:
+    """Format a name node with its own tool and keep what its folder holds then."""
+    path = empty_names_path()
+    if path.is_dir():
+        return
+    on_progress(Step(stage="make", what="formatting an HDFS name node…"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with passing_folder() as folder:
+        configuration, _ = _configured(folder)
+        _format(java, folder, configuration)
+        os.replace(folder / "names", path)
+
+
+def make_hdfs(java: Java, on_progress: Progress) -> None:
+    """Run a name node and a data node once, write a file and read it."""
+    paths = {role: archive_path(role, java, hdfs_class_path()) for role in ROLES}
+    if all(path.exists() for path in paths.values()):
+        return
+    on_progress(Step(stage="make", what="making HDFS's class archives (about 20 s)…"))
+    with passing_folder() as folder:
+        configuration, port = _configured(folder)
+        _format(java, folder, configuration)
+        made = {role: folder / f"{role}.jsa" for role in ROLES}
+        with ExitStack() as stack:
+            servers = {}
+            for role in ROLES:
+                command = noting(hdfs_command(java, role, configuration, archive=False), java, made[role])
+                servers[role] = stack.enter_context(running(command, folder / f"{role}.log"))
+            if not wait_until(lambda: _used(port), limit_s=START_LIMIT_S, step_s=0.2):
+                raise ProcessError(f"HDFS did not take a file: {last_line(folder / 'namenode.log')}")
+            for server in servers.values():
+                server.terminate()
+            for server in servers.values():
+                server.wait(STOP_LIMIT_S)
+        for role in ROLES:
+            keep(made[role], paths[role])
+
+
+def _configured(folder: Path) -> tuple[Path, int]:
+    """The configuration of both, and the port of the name node's page."""
+    names, page, blocks, calls, data_page = free_ports(5)
+    settings = {
+        "fs.defaultFS": f"hdfs://127.0.0.1:{names}",
+        "dfs.namenode.http-address": f"127.0.0.1:{page}",
+        "dfs.namenode.name.dir": (folder / "names").as_uri(),
+        "dfs.datanode.data.dir": (folder / "blocks").as_uri(),
+        "dfs.datanode.address": f"127.0.0.1:{blocks}",
+        "dfs.datanode.ipc.address": f"127.0.0.1:{calls}",
+        "dfs.datanode.http.address": f"127.0.0.1:{data_page}",
+        "dfs.datanode.hostname": "127.0.0.1",
+        "dfs.permissions.enabled": "false",
+        "dfs.replication": "1",
+    }
+    return write(folder / "hdfs.xml", configuration_text(settings)), page
+
+
+def _format(java: Java, folder: Path, configuration: Path) -> None:
+    command = [*hdfs_command(java, "namenode", configuration), "-format", "-nonInteractive", "-force"]
+    finish(command, folder / "format.log", FORMAT_LIMIT_S)
+
+
+def _used(port: int) -> bool:
+    """Write a file and read it, if HDFS can take one already."""
+    url = f"http://127.0.0.1:{port}/webhdfs/v1/file?user.name=streambed&op="
+    try:
+        asked = urllib.request.Request(f"{url}CREATE&overwrite=true&noredirect=true", method="PUT")
+        with urllib.request.urlopen(asked, timeout=ANSWER_LIMIT_S) as answer:
+            place = answer.read().decode().split('"')[3]
+        urllib.request.urlopen(urllib.request.Request(place, data=b"words", method="PUT"), timeout=ANSWER_LIMIT_S).close()
+        with urllib.request.urlopen(f"{url}OPEN", timeout=ANSWER_LIMIT_S) as file:
+            return bool(file.read() == b"words")
+    except (OSError, IndexError):
+        return False

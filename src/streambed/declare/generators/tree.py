@@ -1,0 +1,46 @@
+"""Tree: switches that fan out, with hosts as leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import networkx as nx
+
+from streambed.declare.generators.generator import Count, Made, joined, numbered, too_large, way_problems
+from streambed.errors import Problem
+from streambed.kinds.declaring import declared
+from streambed.kinds.direction import Way
+
+
+@declared
+class Tree:
+    """The switch s1 at the root, then s2, s3 … level by level; hosts h1, h2 … hang on the lowest switches, from left to right."""
+
+    kind: Literal["tree"] = "tree"
+    depth: Count
+    """How many levels of switches there are."""
+    fanout: Count
+    """How many switches hang on each switch, or hosts on each of the lowest."""
+    link: Way | None = None
+    """What each link between switches does."""
+    access: Way | None = None
+    """What the link of each host does; default: as `link`."""
+
+    def problems(self, base: Path) -> list[Problem]:
+        """Sizes have limits, and links are possible."""
+        nodes = self._switches() + self.fanout**self.depth if self.depth < 100 else 10**100
+        return too_large(nodes, nodes - 1) + way_problems(link=self.link, access=self.access)
+
+    def _switches(self) -> int:
+        return sum(self.fanout**level for level in range(self.depth))
+
+    def made(self, base: Path) -> Made:
+        """Nodes are counted level by level, so hosts come after all switches."""
+        switches, hosts = numbered("s", self._switches()), numbered("h", self.fanout**self.depth)
+        names = (*switches, *hosts)
+        edges = nx.balanced_tree(self.fanout, self.depth).edges
+        trunk = [(names[above], names[below]) for above, below in edges if below < len(switches)]
+        leaves = [(names[above], names[below]) for above, below in edges if below >= len(switches)]
+        links = (*joined(trunk, self.link), *joined(leaves, self.access or self.link))
+        return Made(switches=switches, hosts=hosts, links=links)

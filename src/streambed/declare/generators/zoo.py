@@ -1,0 +1,168 @@
+"""What a file of the Internet Topology Zoo says: nodes with labels and coordinates, edges with speeds."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from streambed.declare.earth import Place
+from streambed.declare.generators.generator import Ends, Made
+from streambed.declare.stream2gym.graphml import Graph, Item
+from streambed.errors import Problem, nearest, suggestion
+from streambed.units import Bandwidth
+
+NAME_MAX = 50
+UNITS = {"T": 1e12, "G": 1e9, "M": 1e6, "K": 1e3, "": 1.0}
+READ = {"node": ("label", "Latitude", "Longitude"), "edge": ("LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "LinkLabel")}
+"""What is understood."""
+OTHER = {
+    "node": ("id", "Country", "Internal", "type", "hyperedge", "doubled", "asn", "GeocodeCountry", "GeocodeId", "GeocodeAppend", "Network"),
+    "edge": ("id", "key", "LinkType", "LinkNote", "LinkStatus", "Network", "dateadded", "source", "target"),
+}
+"""What files of the zoo have as well, and means nothing here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node by its label; `place` is missing if the file gives none."""
+
+    place: Place | None
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """A link; `rate` is missing if the file gives none."""
+
+    ends: Ends
+    rate: Bandwidth | None
+
+
+@dataclass(kw_only=True)
+class Zoo:
+    """A network of the zoo, and what is wrong with it or odd."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def refined(self, made: Made, counts: Counter[frozenset[str]]) -> Made:
+        """The network with the rates of this file, and with names for links where two nodes have several."""
+        numbers: Counter[frozenset[str]] = Counter()
+        links = list(made.links)
+        for at, edge in enumerate(self.edges):
+            pair = frozenset(edge.ends)
+            numbers[pair] += 1
+            name = f"{'-'.join(edge.ends)[:NAME_MAX]}-{numbers[pair]}" if counts[pair] > 1 else ""
+            links[at] = replace(links[at], name=name, rate=edge.rate or links[at].rate)
+        instant = [" – ".join(edge.ends) for edge, link in zip(self.edges, links, strict=False) if not link.delay.ns]
+        near = [f"too near for a delay: {', '.join(instant)}"] if instant else []
+        return replace(made, links=tuple(links), notes=(*self.notes, *near))
+
+
+def understood(graph: Graph, file: str) -> Zoo:
+    """What a graph comes to."""
+    zoo = Zoo(notes=[f"{file}: ignored: {ignored}" for ignored in graph.ignored])
+    _look_at_attributes(zoo, graph, file)
+    names: dict[str, str] = {}
+    for node in graph.nodes:
+        name = _name(node, zoo, file)
+        if node.name in names:
+            says = f"there are two nodes with the id '{node.name}'"
+            zoo.problems.append(Problem(key="node", says=says, file=file, line=node.place.line, column=node.place.column))
+        names[node.name] = name
+        zoo.nodes[name] = Node(place=_place(node, zoo, file), line=node.place.line)
+    for edge in graph.edges:
+        _add_edge(zoo, edge, names, file)
+    if not zoo.edges and not zoo.problems:
+        zoo.problems.append(Problem(key="graph", says="no edge joins two nodes", file=file, line=graph.item.place.line, column=1))
+    return zoo
+
+
+def _look_at_attributes(zoo: Zoo, graph: Graph, file: str) -> None:
+    """What is nearly the name of something that is read is a mistake; what is not known at all is ignored, and noted."""
+    strange: dict[str, int] = {}
+    for tag, items in (("node", graph.nodes), ("edge", graph.edges)):
+        for attribute in (attribute for item in items for attribute in item.attributes):
+            name = attribute.names[0]
+            if f"{tag} {name}" in strange or name in READ[tag] or name in OTHER[tag]:
+                continue
+            strange[f"{tag} {name}"] = attribute.place.line
+            if near := nearest(name, READ[tag]):
+                place = attribute.place
+                says = f"unknown attribute '{name}' of a {tag}. Did you mean '{near}'?"
+                zoo.problems.append(Problem(key=tag, says=says, file=file, line=place.line, column=place.column))
+    if strange:
+        zoo.notes.append(
+            f"{file}: attributes without a meaning here: {', '.join(f'{name} (line {line})' for name, line in strange.items())}"
+        )
+
+
+def _value(item: Item, name: str) -> str:
+    return next((attribute.value for attribute in item.attributes if name in attribute.names), "")
+
+
+def _name(node: Item, zoo: Zoo, file: str) -> str:
+    """The label as a host name; numbered if another node has it already."""
+    label = _value(node, "label")
+    plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-")[:NAME_MAX].rstrip("-")
+    if not name or not name[0].isalpha():
+        name = f"n-{name or node.name}"
+        zoo.notes.append(f"{file}:{node.place.line}: the label '{label}' of node {node.name} is no name for a host: it is {name} here")
+    taken = {known.lower() for known in zoo.nodes}
+    number = 2
+    single = name
+    while name.lower() in taken:
+        name = f"{single}-{number}"
+        number += 1
+    if name != single:
+        zoo.notes.append(f"{file}:{node.place.line}: another node is called '{label}' already: this one is {name} here")
+    return name
+
+
+def _place(node: Item, zoo: Zoo, file: str) -> Place | None:
+    texts = [_value(node, name) for name in ("Latitude", "Longitude")]
+    if not all(texts):
+        return None
+    try:
+        north, east = map(float, texts)
+    except ValueError:
+        north, east = 91.0, 181.0
+    if abs(north) <= 90 and abs(east) <= 180:
+        return north, east
+    says = f"Latitude {texts[0]}, Longitude {texts[1]} is nowhere on Earth"
+    zoo.problems.append(Problem(key="node", says=says, file=file, line=node.place.line, column=node.place.column))
+    return None
+
+
+def _add_edge(zoo: Zoo, edge: Item, names: dict[str, str], file: str) -> None:
+    strangers = [end for end in edge.ends if end not in names]
+    if strangers:
+        says = f"there is no node '{strangers[0]}'. {suggestion(strangers[0], names)}"
+        zoo.problems.append(Problem(key="edge", says=says, file=file, line=edge.place.line, column=edge.place.column))
+        return
+    one, other = (names[end] for end in edge.ends)
+    if one == other:
+        zoo.notes.append(f"{file}:{edge.place.line}: a link from {one} to itself is left out")
+        return
+    rates = list(_rates(edge))
+    if not rates and any(_value(edge, name) for name in ("LinkSpeedRaw", "LinkSpeed")):
+        zoo.notes.append(f"{file}:{edge.place.line}: the speed of {one} – {other} is not a number: it has no rate from this file")
+    zoo.edges.append(Edge(ends=(one, other), rate=rates[0] if rates else None))
+
+
+def _rates(edge: Item) -> Iterator[Bandwidth]:
+    """LinkSpeedRaw is in bit/s; LinkSpeed has its unit beside it."""
+    unit = _value(edge, "LinkSpeedUnits")[:1].upper()
+    for text, size in ((_value(edge, "LinkSpeedRaw"), 1.0), (_value(edge, "LinkSpeed"), UNITS.get(unit, 0.0))):
+        try:
+            speed = float(text) * size
+        except ValueError:
+            continue
+        if 0 < speed < float("inf"):
+            yield Bandwidth(round(speed))

@@ -1,0 +1,62 @@
+"""A link: what it does to packets, each way, and at which ports it ends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+from streambed.errors import Problem
+from streambed.kinds.declaring import declared
+from streambed.kinds.direction import Way
+from streambed.kinds.direction_rules import way_problems
+from streambed.units import Duration
+
+PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
+"""What the kernel accepts as the name of an interface, and people can read."""
+RESERVED_PORTS = ("all", "default", "lo")
+PORT_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 15 characters at most, and not all, default or lo"
+NODE_PATTERN = r"^[A-Za-z][A-Za-z0-9-]{0,62}$"
+NodeName = Annotated[str, StringConstraints(pattern=NODE_PATTERN)]
+"""A host name that every program accepts: Java refuses underscores."""
+LINK_PATTERN = r"^([A-Za-z][A-Za-z0-9-]{0,62})?$"
+LinkName = Annotated[str, StringConstraints(pattern=LINK_PATTERN)]
+"""As of a node, or empty."""
+
+
+@declared
+class _Joined:
+    ends: tuple[NodeName, NodeName]
+    """The two nodes."""
+
+
+@declared
+class Link(Way, _Joined):
+    """A link between two nodes, which does the same to packets each way but for what `back` says."""
+
+    delay: Duration = Duration(0)
+    """How long a packet is on its way, each way."""
+    back: Way | None = None
+    """What differs from the second end to the first."""
+    name: LinkName = ""
+    """What faults call it, where two nodes have several links."""
+    ports: tuple[str, str] | None = None
+    """Names of the interfaces at the two ends; default: eth0, eth1 and so on at each node."""
+
+    def way(self, source: str) -> Way:
+        """The properties for packets that leave `source`."""
+        back = self.back if self.back and source == self.ends[1] else Way()
+        return back.over(self)
+
+    def problems(self) -> list[Problem]:
+        """What cannot be; keys relative to the link."""
+        found = [Problem(key="ends", says=f"'{self.ends[0]}' is linked to itself")] if self.ends[0] == self.ends[1] else []
+        found += way_problems(self, self.way(self.ends[0]))
+        if self.back:
+            found += [replace(problem, key=f"back.{problem.key}") for problem in way_problems(self.back, self.way(self.ends[1]))]
+        wrong = [(end, name) for end, name in enumerate(self.ports or ()) if not PORT_NAME.fullmatch(name) or name in RESERVED_PORTS]
+        return found + [
+            Problem(key=f"ports.{end}", says=f"'{name}' cannot be the name of an interface: {PORT_RULE}") for end, name in wrong
+        ]

@@ -1,0 +1,1 @@
+"""stream2gym's GraphML files, turned into a declaration."""

@@ -1,0 +1,133 @@
+"""stream2gym's files as declarations: GraphML with the files that it names, in the present form, older ones and its successor's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from streambed.declare.experiment import Experiment
+from streambed.declare.stream2gym import graphml
+from streambed.declare.stream2gym.draft import Draft
+from streambed.declare.stream2gym.files import ATTRIBUTES, attributes_of
+from streambed.declare.stream2gym.form import Form
+from streambed.declare.stream2gym.graphml import Graph
+from streambed.declare.stream2gym.kafka import NAME, put_kafka
+from streambed.declare.stream2gym.network import put_faults, put_topology
+from streambed.declare.stream2gym.programs import put_consumers, put_job, put_producers
+from streambed.declare.stream2gym.stores import put_store
+from streambed.declare.yaml.reader import VERSION, understood
+from streambed.declare.yaml.source import Place
+from streambed.declare.yaml.writer import yaml_text
+from streambed.errors import DeclarationError, Problem, UsageError
+from streambed.units import Duration, Share
+
+DURATION = Duration(10e9)
+"""What stream2gym's --time is by default."""
+USUAL_STEM = "input"
+"""Files are mostly called so: the folder's name says more."""
+
+
+def read(
+    path: Path, overrides: Sequence[str] = (), seed: int | None = None, *, base: Path | None = None
+) -> tuple[Experiment, str, tuple[str, ...]]:
+    """The experiment that a GraphML file comes to, the same as YAML, and notes on what is ignored or changed in meaning.
+
+    Relative paths of the experiment start at `base`, by default beside the file.
+    """
+    base = base or path.absolute().parent
+    draft = _drafted(path, base, _asked_duration(overrides))
+    if draft.document.problems:  # What follows from them would be told a second time.
+        raise DeclarationError(draft.document.problems, str(path))
+    experiment = understood(draft.document, path, overrides, seed, base=base)
+    heading = [f"Converted from {path.name}.", *(f"- {note}" for note in draft.notes)]
+    return experiment, yaml_text(draft.document.content, heading), draft.notes
+
+
+def _asked_duration(overrides: Sequence[str]) -> Duration | None:
+    """What --set asks for: faults begin at a share of it, so it must be known first. What is wrong with it is told later."""
+    asked = None
+    for override in overrides:
+        key, _, text = override.partition("=")
+        if key == "duration":
+            try:
+                asked = Duration.parse(text.strip())
+            except UsageError:
+                return None
+    return asked
+
+
+def _drafted(path: Path, base: Path, duration: Duration | None) -> Draft:
+    graph = graphml.read(path)
+    _refuse_network_alone(graph, path)
+    draft = Draft(path, base)
+    top = graph.item.place
+    for key, value in {"version": VERSION, "name": _name(path), "duration": str(duration or DURATION)}.items():
+        draft.put((key,), value, top)
+    if not duration:
+        draft.note(f"the load lasts {DURATION}, as without --time: change it with --set duration=60s")
+    for ignored in graph.ignored:
+        draft.note(f"ignored: {ignored}")
+    nodes = put_topology(draft, graph)
+    attributes = attributes_of(draft, graph.item, "graph", "")
+    forms = {node.name: attributes_of(draft, node, "node", node.name) for node in nodes}
+    draft.put(("components",), {}, top)
+    put_kafka(draft, attributes, {name: form for name, form in forms.items() if name.startswith("h")})
+    for name, form in forms.items():
+        if name.startswith("h"):
+            _put_host(draft, form)
+        else:
+            _note_switch(form)
+    _note_bootstrap(draft)
+    put_faults(draft, attributes, duration or DURATION)
+    _put_checks(draft, top)
+    return draft
+
+
+def _refuse_network_alone(graph: Graph, path: Path) -> None:
+    """A file with coordinates is a network for experiments, but none itself."""
+    if any("Latitude" in attribute.names for node in graph.nodes for attribute in node.attributes):
+        says = f"this is a network without programs on it: write an experiment beside it with topology: {{graphml: {path.name}}}"
+        place = graph.item.place
+        raise DeclarationError([Problem(key="graph", says=says, line=place.line, column=place.column)], str(path))
+
+
+def _name(path: Path) -> str:
+    """The name of runs: the file's, or the folder's if that says more."""
+    absolute = path.absolute()
+    name = absolute.parent.name if absolute.stem == USUAL_STEM else absolute.stem
+    letters = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-")[:63]
+    return letters if re.match(r"[A-Za-z]", letters) else f"g{letters}"[:63]
+
+
+def _put_host(draft: Draft, host: Form) -> None:
+    put_producers(draft, host)
+    put_job(draft, host)
+    put_consumers(draft, host)
+    put_store(draft, host)
+    if "cpuPercentage" in host:
+        share = Share(host.real("cpuPercentage", 1, most=1))
+        draft.put(("topology", "cpu", host.node), str(share), host.at("cpuPercentage"))
+
+
+def _note_switch(switch: Form) -> None:
+    for key in ATTRIBUTES["node"]:
+        switch.ignore(key, "has no effect on a switch")
+
+
+def _note_bootstrap(draft: Draft) -> None:
+    components = draft.document.content["components"]
+    if len(components.get(NAME, {}).get("nodes", ())) > 1:
+        for name in (name for names in draft.built_in.values() for name in names):
+            says = "built-in producers and consumers find the cluster by all its brokers, not only by topicBroker"
+            draft.note(says, components[name]["node"])
+
+
+def _put_checks(draft: Draft, place: Place) -> None:
+    """Whatever a built-in producer sends should arrive."""
+    components = draft.document.content["components"]
+    topics = components.get(NAME, {}).get("topics", {})
+    written = dict.fromkeys(components[name]["writes"] for name in draft.built_in["producer"])
+    for at, topic in enumerate(topic for topic in written if topic in topics):
+        draft.put(("checks", at, "kind"), "no_loss", place)
+        draft.put(("checks", at, "topic"), topic, place)

@@ -1,0 +1,179 @@
+"""A study: one experiment many times, with something changed. Plain data; which points and trials it comes to is decided here."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from streambed.declare.yaml import overrides
+from streambed.errors import Problem, suggestion
+from streambed.kinds.declaring import Name, declared
+from streambed.results.measures import Measure
+from streambed.units import Duration
+
+TRIALS_MAX = 1000
+FIXED = {"seed": "each repetition has a seed of its own, drawn from the study's", "name": "trials are kept under the experiment's name"}
+"""Keys of an experiment that a study sets itself."""
+
+
+@declared
+class Plot:
+    """A measure over a varied key."""
+
+    x: str
+    """A varied key."""
+    y: str
+    """A measure."""
+    colour: str = ""
+    """Another varied key; without it, all the others together."""
+
+
+@declared
+class Study:
+    """One experiment many times, with something changed."""
+
+    version: Literal[1] = 1
+    """The version of this format: 1."""
+    name: Name
+    """Trials and results are kept in a folder of this name."""
+    experiment: str
+    """The declaration of the experiment, relative to this file."""
+    set: dict[str, Any] = Field(default_factory=dict)
+    """What is changed for all trials: the keys of `--set`, and their values."""
+    vary: Any = Field(default_factory=dict)
+    """What differs between trials: a list of values for each key, all combined; or a list of points, each with its keys and values."""
+    repetitions: Annotated[int, Field(strict=True, ge=1)] = 1
+    """How many trials each point gets."""
+    order: Literal["random", "given"] = "random"
+    """In which order trials run; random order keeps a slow drift of the machine from looking like an effect."""
+    seed: Annotated[int, Field(strict=True)] = 1
+    """The order is drawn from it, and the seed of each repetition, which is the same for all points."""
+    warm_up: Duration = Duration(0)
+    """Records due, and seconds passed, before so much of the load are left out of latency, throughput and cpu."""
+    measures: Annotated[dict[Name, Measure], Field(min_length=1)]
+    """What is taken from each run, by name."""
+    plots: tuple[Plot, ...] = ()
+    """What is drawn; without it, each measure over the first varied key."""
+
+    def points(self) -> list[Point]:
+        """Every combination that is to be tried, in the order of the file."""
+        if not isinstance(self.vary, Mapping):
+            return [Point(at=f"vary.{at}", values=dict(values)) for at, values in enumerate(self.vary)]
+        return [Point(at="vary", values=dict(zip(self.vary, chosen, strict=True))) for chosen in itertools.product(*self.vary.values())]
+
+    def keys(self) -> list[str]:
+        """The varied keys, in the order of the file."""
+        return list(dict.fromkeys(key for point in self.points() for key in point.values))
+
+    def trials(self, repetitions: int) -> list[Trial]:
+        """Every trial, in the order in which they run."""
+        points = self.points()
+        found = [
+            Trial(point=at, keys=points[at].texts, repetition=repetition, seed=seed_of(self.seed, repetition))
+            for repetition in range(1, repetitions + 1)
+            for at in range(len(points))
+        ]
+        if self.order == "random":
+            random.Random(f"order {self.seed}").shuffle(found)
+        return found
+
+    def problems(self) -> list[Problem]:
+        """All that is wrong although each key for itself is right, the experiment aside."""
+        shape = _shape(self.vary)
+        if shape:
+            return shape
+        return [*self._fixed(), *self._too_many(), *_twice(self.points()), *self._plots()]
+
+    def _fixed(self) -> list[Problem]:
+        named = [("set", key) for key in self.set] + [(point.at, key) for point in self.points() for key in point.values]
+        found = [Problem(key=f"{at}.{key}", says=f"cannot be changed by a study: {FIXED[key]}") for at, key in named if key in FIXED]
+        both = [key for key in self.set if key in self.keys()]
+        return list(dict.fromkeys(found)) + [Problem(key=f"set.{key}", says="is varied as well: say it once") for key in both]
+
+    def _too_many(self) -> list[Problem]:
+        count = len(self.points()) * self.repetitions
+        says = f"this makes {count} trials: at most {TRIALS_MAX}"
+        return [Problem(key="vary", says=says)] if count > TRIALS_MAX else []
+
+    def _plots(self) -> list[Problem]:
+        keys, found = self.keys(), []
+        for at, plot in enumerate(self.plots):
+            for axis, name in (("x", plot.x), ("colour", plot.colour)):
+                if name not in (*keys, *([""] if axis == "colour" else [])):
+                    found.append(Problem(key=f"plots.{at}.{axis}", says=f"'{name}' is not varied. {suggestion(name, keys)}"))
+            if plot.y not in self.measures:
+                found.append(Problem(key=f"plots.{at}.y", says=f"there is no measure '{plot.y}'. {suggestion(plot.y, self.measures)}"))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One combination of values of the varied keys; `at` is where the file says it."""
+
+    at: str
+    values: dict[str, Any]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The values as the file writes them."""
+        return {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in self.values.items()}
+
+    @property
+    def overrides(self) -> list[str]:
+        """The point as the command line would say it."""
+        return [overrides.override(key, value) for key, value in self.values.items()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One run of a study: a point, and the how-manieth time."""
+
+    point: int
+    keys: dict[str, str]
+    repetition: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Tells it from all others of its study, and stays the same when the study grows."""
+        return ", ".join([*(f"{key}={text}" for key, text in self.keys.items()), f"repetition {self.repetition}"])
+
+
+def seed_of(seed: int, repetition: int) -> int:
+    """The seed of a repetition: the same for every point, so that points differ in nothing else."""
+    return random.Random(f"repetition {seed} {repetition}").randrange(1, 2**31)
+
+
+def _shape(vary: Any) -> list[Problem]:
+    """What is wrong with the form of `vary`, which may be a grid or a list of points."""
+    if isinstance(vary, Mapping):
+        lists = "write a list of values in brackets, such as [10ms, 20ms]"
+        return [
+            Problem(key=f"vary.{key}", says=lists if not isinstance(values, list) else "has no values: give at least one")
+            for key, values in vary.items()
+            if not isinstance(values, list) or not values
+        ]
+    if not isinstance(vary, list):
+        return [Problem(key="vary", says="write keys with lists of values, or a list of points")]
+    if not vary:
+        return [Problem(key="vary", says="has no points: give at least one")]
+    points = "is not a point: write keys and values, such as {duration: 10s}"
+    return [Problem(key=f"vary.{at}", says=points) for at, point in enumerate(vary) if not isinstance(point, Mapping) or not point]
+
+
+def _twice(points: list[Point]) -> list[Problem]:
+    seen: set[tuple[tuple[str, str], ...]] = set()
+    found = []
+    for point in points:
+        key = tuple(point.texts.items())
+        if key in seen:
+            words = ", ".join(f"{name}={text}" for name, text in key)
+            found.append(Problem(key=point.at, says=f"the point {words} is there twice"))
+        seen.add(key)
+    return found

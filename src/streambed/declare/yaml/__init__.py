@@ -1,0 +1,1 @@
+"""Declarations as YAML: reading with line and column, messages, overrides, schema, writing."""

@@ -1,0 +1,163 @@
+"""A YAML text as plain content that remembers where each key and each value stood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path as File
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from streambed.declare.yaml.keys import Path, dotted
+from streambed.declare.yaml.source import Place, text_of
+from streambed.errors import DeclarationError, Problem
+
+VALUES_MAX = 1_000_000
+"""Aliases can make a short text unfold into a very long one."""
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+@dataclass
+class Document:
+    """What a text says, and where."""
+
+    content: Any = None
+    keys: dict[str, Place] = field(default_factory=dict)
+    values: dict[str, Place] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What its reader should know about how it was understood."""
+
+    def problem(self, key: str, says: str) -> Problem:
+        """A problem of this document, with its place."""
+        return self.locate(Problem(key=key, says=says))
+
+    def locate(self, problem: Problem, *, at_key: bool = False) -> Problem:
+        """The problem with its place: that of its key, or of the nearest key above it that was written."""
+        known, written = (self.keys if at_key else self.values), problem.key
+        while written and written not in known:
+            known, written = self.keys, written.rpartition(".")[0]
+        place = known.get(written, Place(line=1, column=1))
+        return replace(problem, line=place.line, column=place.column, option=place.option, file=place.file)
+
+    def put(self, container: Any, path: Path, value: Any, option: str) -> None:
+        """Set what stands at `path`, in its container, as an option of the command line says."""
+        container[path[-1]] = value
+        key = dotted(path)
+        for places in (self.keys, self.values):
+            for below in [known for known in places if known.startswith(f"{key}.")]:
+                del places[below]
+            places[key] = Place(option=option)
+
+
+def document_of(text: str) -> Document:
+    """Read a text. What is no YAML is a problem of the document."""
+    document = Document()
+    try:
+        node = YAML(typ="safe", pure=True).compose(text)
+        document.content = _Reading(document).value(node, ()) if node else None
+    except (YAMLError, RecursionError) as error:
+        document.problems.append(_not_yaml(error))
+    return document
+
+
+def documents_of(text: str) -> list[Document]:
+    """Read a text of several documents, parted by `---`. What is no YAML is a problem of a document of its own."""
+    documents: list[Document] = []
+    try:
+        for node in YAML(typ="safe", pure=True).compose_all(text):
+            documents.append(Document())
+            documents[-1].content = _Reading(documents[-1]).value(node, ()) if node else None
+    except (YAMLError, RecursionError) as error:
+        documents.append(Document(problems=[_not_yaml(error)]))
+    return documents
+
+
+def _not_yaml(error: Exception) -> Problem:
+    mark = (error.problem_mark or error.context_mark) if isinstance(error, MarkedYAMLError) else None
+    says = error.problem if isinstance(error, MarkedYAMLError) else str(error).splitlines()[0]
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    return Problem(key="", says=f"this is not YAML: {says}", line=line, column=column)
+
+
+def document_at(path: File, noun: str) -> Document:
+    """Read a file that should declare something; DeclarationError if it is not even a mapping."""
+    document = document_of(text_of(path))
+    if document.content is None and not document.problems:
+        document.problems.append(Problem(key="", says=f"the file is empty: it should declare {noun}", line=1, column=1))
+    elif not isinstance(document.content, dict) and not document.problems:
+        document.problems.append(Problem(key="", says="this is not a mapping: begin with 'version: 1'", line=1, column=1))
+    if not isinstance(document.content, dict):
+        raise DeclarationError(document.problems, str(path))
+    return document
+
+
+class _Reading:
+    """Turns nodes into plain content and notes their places."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.constructor = YAML(typ="safe", pure=True).constructor
+        self.above: list[Node] = []
+        self.count = 0
+
+    def value(self, node: Node, path: Path) -> Any:
+        """The content of a node."""
+        self.count += 1
+        if node in self.above:
+            return self._wrong(node, path, "it contains itself")
+        if self.count > VALUES_MAX:
+            return self._wrong(node, path, f"this unfolds into more than {VALUES_MAX} values") if self.count == VALUES_MAX + 1 else None
+        self.above.append(node)
+        try:
+            if isinstance(node, MappingNode):
+                return self._mapping(node, path)
+            if isinstance(node, SequenceNode):
+                return [self._noted(item, (*path, at)) for at, item in enumerate(node.value)]
+            return self._scalar(node, path)
+        finally:
+            self.above.pop()
+
+    def _noted(self, node: Node, path: Path) -> Any:
+        self.document.keys[dotted(path)] = _place(node.start_mark)
+        self.document.values.setdefault(dotted(path), _place(node.start_mark))
+        return self.value(node, path)
+
+    def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
+        content: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                for part in [value_node] if isinstance(value_node, MappingNode) else value_node.value:
+                    merged = {**(self.value(part, path) or {}), **merged}
+                continue
+            if not isinstance(key_node, ScalarNode):
+                self._wrong(key_node, path, "a key must be a word")
+                continue
+            key = key_node.value
+            here = (*path, key)
+            if key in content:
+                self._wrong(key_node, here, "this key is there twice")
+                continue
+            self.document.keys[dotted(here)] = _place(key_node.start_mark)
+            plain = isinstance(value_node, ScalarNode)
+            self.document.values[dotted(here)] = _place((value_node if plain else key_node).start_mark)
+            content[key] = self.value(value_node, here)
+        return {**merged, **content}
+
+    def _scalar(self, node: Node, path: Path) -> Any:
+        try:
+            return self.constructor.construct_object(node, deep=True)
+        except (YAMLError, ValueError) as error:
+            says = error.problem if isinstance(error, MarkedYAMLError) else str(error)
+            return self._wrong(node, path, f"'{node.value}' cannot be read: {says}")
+
+    def _wrong(self, node: Node, path: Path, says: str) -> None:
+        place = _place(node.start_mark)
+        self.document.problems.append(Problem(key=dotted(path), says=says, line=place.line, column=place.column))
+
+
+def _place(mark: StringMark) -> Place:
+    return Place(line=mark.line + 1, column=mark.column + 1)

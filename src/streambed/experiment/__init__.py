@@ -1,1 +1,0 @@
-"""The declaration of an experiment, in Python or as a file."""

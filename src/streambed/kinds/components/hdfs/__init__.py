@@ -1,0 +1,1 @@
+"""HDFS: the component, and reading files out of it."""

@@ -1,0 +1,158 @@
+"""HDFS: a name node on one host and data nodes on others, where Spark jobs may keep checkpoints and event logs."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from streambed import artifacts
+from streambed.errors import Problem, suggestion
+from streambed.kinds.components.component import ComponentBase, Needs
+from streambed.kinds.components.hdfs.files import PAGE_PORT, data_nodes_alive
+from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.site import Site
+from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.plan import OnExit, PlannedFile, ProcessSpec
+from streambed.units import Size
+from streambed.world import Missing, World
+
+if TYPE_CHECKING:
+    from streambed.kinds.components.spark.job import SparkJob
+
+NAMES_PORT, BLOCKS_PORT, CALLS_PORT, BLOCKS_PAGE_PORT = 8020, 9866, 9867, 9864
+REPLICAS_MAX = 3
+SMALL: dict[str, Setting] = {
+    "dfs.permissions.enabled": False,
+    "dfs.namenode.handler.count": 4,
+    "dfs.namenode.service.handler.count": 2,
+    "dfs.datanode.handler.count": 3,
+    "dfs.namenode.safemode.extension": 0,  # It begins empty: there is nothing to wait for.
+    "dfs.blockreport.initialDelay": 0,
+}
+"""Many servers share one machine."""
+
+
+@declared
+class Hdfs(ComponentBase):
+    """A distributed file system. Jobs name it with `checkpoint` and `event_log`; other programs find it by {hdfs.url}."""
+
+    needs: ClassVar[Needs] = ("hdfs",)
+
+    kind: Literal["hdfs"] = "hdfs"
+    name: Name
+    name_node: str
+    """The host of the name node."""
+    data_nodes: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The hosts of the data nodes."""
+    replicas: Annotated[int, Field(ge=0, le=512)] = 0
+    """How many data nodes keep each block; 0: three, or as many as there are."""
+    heap: Size = Size(128 << 20)
+    """Java heap of each of its processes."""
+    settings: dict[str, Setting] = Field(default_factory=dict)
+    """Any of Hadoop's settings of core-site and hdfs-site."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
+    on_exit: OnExit = "fail"
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The key that names each node."""
+        return {"name_node": self.name_node, **{f"data_nodes.{number}": node for number, node in enumerate(self.data_nodes)}}
+
+    @property
+    def server(self) -> bool:
+        """Others wait for it."""
+        return True
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """What a name node or a data node takes."""
+        return (NAMES_PORT, PAGE_PORT, BLOCKS_PORT, CALLS_PORT, BLOCKS_PAGE_PORT)
+
+    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+        """Each host runs one of its processes, and there are enough of them."""
+        found = []
+        if len(set(self.data_nodes)) < len(self.data_nodes):
+            found.append(Problem(key="data_nodes", says="a node is named twice: each runs one data node"))
+        if self.name_node in self.data_nodes:
+            says = f"'{self.name_node}' is a data node too, and faults could not tell the two apart: give the name node a host of its own"
+            found.append(Problem(key="name_node", says=says))
+        if self.replicas > len(self.data_nodes):
+            says = f"{self.replicas} replicas need as many data nodes, but there are {len(self.data_nodes)}: add some or ask for fewer"
+            found.append(Problem(key="replicas", says=says))
+        return found
+
+    def answers(self, data: Path) -> dict[str, str]:
+        """References to it; `page` is the name node's own, with WebHDFS."""
+        return {
+            "url": f"hdfs://{self.name_node}:{NAMES_PORT}",
+            "page": f"http://{self.name_node}:{PAGE_PORT}",
+            "replicas": str(self.replicas or min(REPLICAS_MAX, len(self.data_nodes))),
+        }
+
+    def processes(self, site: Site) -> list[ProcessSpec]:
+        """The name node, formatted already, then the data nodes."""
+        names = PlannedFile(path=f"{site.data(self.name)}/{self.name_node}/names", source=str(artifacts.empty_names()))
+        name_node = self._process(site, "namenode", self.name_node, (names,))
+        return [name_node, *(self._process(site, "datanode", node) for node in self.data_nodes)]
+
+    def _process(self, site: Site, role: Literal["namenode", "datanode"], node: str, files: tuple[PlannedFile, ...] = ()) -> ProcessSpec:
+        home = site.data(self.name) / node
+        settings = {**SMALL, **self.settings, **self._places(node, home)}
+        text = artifacts.configuration_text({key: setting_text(setting) for key, setting in settings.items()})
+        configuration = home / "hdfs.xml"
+        return ProcessSpec(
+            name=f"{self.name}/{node}",
+            component=self.name,
+            node=node,
+            argv=tuple(artifacts.hdfs_command(site.java, role, configuration, heap_mib=self.heap.bytes >> 20)),
+            env=site.variables(self.name, node, site.bootstrap_for()),
+            cwd=str(home),
+            files=(PlannedFile(path=str(configuration), text=text), *files),
+            on_exit=self.on_exit,
+            heap_bytes=self.heap.bytes,
+        )
+
+    def _places(self, node: str, home: Path) -> dict[str, Setting]:
+        answers = self.answers(home)
+        return {
+            "fs.defaultFS": answers["url"],
+            "dfs.replication": answers["replicas"],
+            "dfs.namenode.http-address": f"{self.name_node}:{PAGE_PORT}",
+            "dfs.namenode.name.dir": (home / "names").as_uri(),
+            "dfs.datanode.data.dir": (home / "blocks").as_uri(),
+            "dfs.datanode.hostname": node,
+            "dfs.datanode.address": f"{node}:{BLOCKS_PORT}",
+            "dfs.datanode.ipc.address": f"{node}:{CALLS_PORT}",
+            "dfs.datanode.http.address": f"{node}:{BLOCKS_PAGE_PORT}",
+            "hadoop.tmp.dir": f"{home}/temporary",
+        }
+
+    def readiness(self, world: World) -> Missing:
+        """Ready when the name node knows every data node and is not in safe mode."""
+
+        def missing() -> str:
+            try:
+                alive, safe_mode = world.call(self.name_node, lambda: data_nodes_alive(self.name_node))
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                return f"its name node does not answer yet ({error})"
+            lacking = [node for node in self.data_nodes if node not in alive]
+            return f"its name node has not heard of {', '.join(lacking)}" if lacking else safe_mode
+
+        return missing
+
+
+def keeping_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
+    """What keeps a job from leaving its checkpoint or event log where it says."""
+    known = [name for name, other in others.items() if other.kind == "hdfs"]
+    asked = {"checkpoint": job.checkpoint, "event_log": job.event_log}
+    found = []
+    for key, name in asked.items():
+        if name and name not in known:
+            says = f"there is no hdfs '{name}'. {suggestion(name, known)}"
+            found.append(Problem(key=key, says=says, about=frozenset({name})))
+    return found

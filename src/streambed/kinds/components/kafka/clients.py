@@ -1,0 +1,31 @@
+"""What Kafka brings to producers, consumers and sinks: the clients that agents import, and what users may set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streambed.errors import Problem
+from streambed.kinds.declaring import Setting, setting_text
+
+SENDER = "streambed.agents.producer.kafka_senders:make_sender"
+"""The factory of Kafka's senders, for producers."""
+READER = "streambed.agents.kafka_reader:KafkaReader"
+"""The factory of Kafka's readers, for consumers, sinks and the witness."""
+OFFSET_STORE = "enable.auto.offset.store"
+
+
+def client_settings(bootstrap: str, settings: Mapping[str, Setting]) -> dict[str, str]:
+    """What a client of Kafka is told."""
+    return {"bootstrap.servers": bootstrap, **{key: setting_text(setting) for key, setting in settings.items()}}
+
+
+def offset_store_problems(settings: Mapping[str, Setting]) -> list[Problem]:
+    """A problem if a reader's settings decide when offsets are stored."""
+    if OFFSET_STORE not in settings:
+        return []
+    says = (
+        f"{OFFSET_STORE} cannot be set: offsets are stored once their records are in the ledger. "
+        "Otherwise a reader that is killed would seem to have lost records. "
+        "Leave it out; use enable.auto.commit: false for no commits at all"
+    )
+    return [Problem(key="settings", says=says)]

@@ -1,0 +1,1 @@
+"""Spark: jobs, clusters, and the event log that tells how far a job has come."""

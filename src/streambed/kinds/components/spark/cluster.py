@@ -1,0 +1,205 @@
+"""Spark cluster: a master on one host and workers on others, whose executors run the tasks of jobs."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from streambed import artifacts
+from streambed.errors import Problem, suggestion
+from streambed.kinds.components.component import ComponentBase, ExistingCluster, Needs
+from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.site import Site
+from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.plan import OnExit, PlannedFile, ProcessSpec
+from streambed.record import now_ns
+from streambed.units import Size
+from streambed.world import Missing, World
+
+if TYPE_CHECKING:
+    from streambed.kinds.components.spark.job import SparkJob
+
+MASTER_PORT, MASTER_PAGE, WORKER_PORT, WORKER_PAGE = 7077, 8080, 7078, 8081
+OWN_HEAP = Size(192 << 20)
+"""What a master or worker itself needs: executors have heaps of their own."""
+ANSWER_LIMIT_S = 1.0
+ASK_EVERY_NS = 100_000_000
+"""A master that has just started takes long to answer, and asking it keeps it from what it is asked for."""
+Quickness = Literal["quick", "steady"]
+FEW_COMPILED = tuple(
+    f"-XX:Tier4{name}Threshold={10 * usual}"
+    for name, usual in {"Invocation": 5_000, "MinInvocation": 600, "Compile": 15_000, "BackEdge": 40_000}.items()
+)
+"""What Java's full compiler takes on must be ten times as hot as usual: it else takes a fifth of the processors in the first minute."""
+
+
+@declared
+class SparkCluster(ComponentBase):
+    """A standalone Spark cluster. Jobs name it with `cluster`; their drivers stay on their own hosts."""
+
+    needs: ClassVar[Needs] = ("spark_job",)
+
+    kind: Literal["spark_cluster"] = "spark_cluster"
+    name: Name
+    master: str
+    """The host of the master."""
+    workers: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The hosts of the workers."""
+    cores: Annotated[int, Field(ge=1, le=1024)] = 2
+    """How many tasks each worker runs at once, of all jobs."""
+    memory: Size = Size(1 << 30)
+    """What each worker lends to executors in all: a job takes its `executor_memory` of it."""
+    start: Quickness = "quick"
+    """quick: executors compile lightly and start soon; steady: they compile fully, for long runs at high rates."""
+    settings: dict[str, Setting] = Field(default_factory=dict)
+    """Any of Spark's settings of masters and workers."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine; a worker's executors count as part of it."""
+    on_exit: OnExit = "fail"
+    takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("spark_master",)
+    box_reason: ClassVar[str] = "a spark_cluster needs emulated hosts, and there is no box here: name one with --spark-master"
+
+    def on_existing(self, cluster: ExistingCluster, address: str) -> SparkCluster | None:
+        """A master that exists already takes its place."""
+        return None if cluster == "spark_master" else self
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The key that names each node."""
+        return {"master": self.master, **{f"workers.{number}": node for number, node in enumerate(self.workers)}}
+
+    @property
+    def server(self) -> bool:
+        """Others wait for it."""
+        return True
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """What a master or a worker takes."""
+        return (MASTER_PORT, MASTER_PAGE, WORKER_PORT, WORKER_PAGE)
+
+    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+        """Each host runs one of its processes, and all jobs must fit, because all start at once."""
+        found = []
+        if len(set(self.workers)) < len(self.workers):
+            found.append(Problem(key="workers", says="a node is named twice: give one worker more `cores` and `memory` instead"))
+        if self.master in self.workers:
+            says = f"'{self.master}' is a worker too, and faults could not tell the two apart: give the master a host of its own"
+            found.append(Problem(key="master", says=says))
+        jobs = [job for job in others.values() if job.kind == "spark_job" and job.cluster == self.name]
+        asked, there = sum(job.cores for job in jobs), self.cores * len(self.workers)
+        if asked > there:
+            says = f"its jobs ask for {asked} cores ({_listed(jobs)}), but its workers have {there}: give it more, or the jobs fewer"
+            found.append(Problem(key="cores", says=says))
+        return found
+
+    def answers(self, data: Path) -> dict[str, str]:
+        """References to it."""
+        return {"url": self.url}
+
+    @property
+    def url(self) -> str:
+        """Where jobs find the master."""
+        return f"spark://{self.master}:{MASTER_PORT}"
+
+    def processes(self, site: Site) -> list[ProcessSpec]:
+        """The master, then the workers."""
+        here = ["--host", self.master, "--port", str(MASTER_PORT), "--webui-port", str(MASTER_PAGE)]
+        master = self._process(site, self.master, ["org.apache.spark.deploy.master.Master", *here], lends=0)
+        return [master, *(self._worker(site, node) for node in self.workers)]
+
+    def _worker(self, site: Site, node: str) -> ProcessSpec:
+        here = ["--host", node, "--port", str(WORKER_PORT), "--webui-port", str(WORKER_PAGE)]
+        lends = ["--cores", str(self.cores), "--memory", f"{self.memory.bytes >> 20}M", "--work-dir", f"{site.data(self.name)}/{node}/work"]
+        main = ["org.apache.spark.deploy.worker.Worker", *here, *lends, self.url]
+        worker = self._process(site, node, main, lends=self.memory.bytes)
+        awaiting = (site.machine.python, "-m", "streambed.agents.spark_worker", self.master, str(MASTER_PAGE))
+        return replace(worker, argv=(*awaiting, *worker.argv))
+
+    def _process(self, site: Site, node: str, main: list[str], *, lends: int) -> ProcessSpec:
+        home = site.data(self.name) / node
+        pyspark = artifacts.find_pyspark()
+        settings: dict[str, Setting] = {"spark.local.dir": f"{home}/local", **self.settings}
+        flags = [*flags_for("quick", OWN_HEAP), *(f"-D{key}={setting_text(setting)}" for key, setting in settings.items())]
+        executor = artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=())
+        return ProcessSpec(
+            name=f"{self.name}/{node}",
+            component=self.name,
+            node=node,
+            argv=tuple(artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags, main=main)),
+            env={
+                **site.variables(self.name, node, site.bootstrap_for()),
+                **artifacts.spark_variables(pyspark),
+                "JAVA_HOME": f"{home}/java",
+            },
+            cwd=str(home),
+            files=(PlannedFile(path=f"{home}/java/bin/java", text=artifacts.executor_java(executor), program=True),),
+            on_exit=self.on_exit,
+            heap_bytes=OWN_HEAP.bytes + lends,
+        )
+
+    def readiness(self, world: World) -> Missing:
+        """Ready when the master's page says that every worker is alive."""
+        found, next_ns = "", 0
+
+        def missing() -> str:
+            nonlocal found, next_ns
+            if now_ns() >= next_ns:
+                found = self._missing(world)
+                next_ns = now_ns() + ASK_EVERY_NS
+            return found
+
+        return missing
+
+    def _missing(self, world: World) -> str:
+        try:
+            alive = world.call(self.master, lambda: workers_alive(self.master))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return f"its master does not answer yet ({error})"
+        lacking = [node for node in self.workers if node not in alive]
+        return f"its master has not heard of {', '.join(lacking)}" if lacking else ""
+
+
+def workers_alive(master: str) -> set[str]:
+    """The hosts of the workers that a master counts on; called where the master can be reached."""
+    connection = http.client.HTTPConnection(master, MASTER_PAGE, timeout=ANSWER_LIMIT_S)
+    try:
+        connection.request("GET", "/json/")
+        return {worker["host"] for worker in json.load(connection.getresponse())["workers"] if worker["state"] == "ALIVE"}
+    finally:
+        connection.close()
+
+
+def flags_for(start: Quickness, heap: Size) -> list[str]:
+    """Flags of a JVM of Spark's. A steady one has all of its heap from the beginning, half of it for what is soon over, as rows are."""
+    most = f"{heap.bytes >> 20}m"
+    if start == "quick":
+        return [*artifacts.SPARK_FLAGS, f"-Xmx{most}"]
+    light = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel")
+    kept = [flag for flag in artifacts.SPARK_FLAGS if not flag.startswith(light)]
+    return [*kept, "-XX:+UseParallelGC", "-XX:NewRatio=1", f"-Xms{most}", f"-Xmx{most}", *FEW_COMPILED]
+
+
+def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
+    """What keeps a job from running on the cluster that it names: then it would wait for ever."""
+    clusters = [name for name, other in others.items() if other.kind == "spark_cluster"]
+    if job.cluster not in clusters:
+        says = f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}"
+        return [Problem(key="cluster", says=says, about=frozenset({job.cluster}))]
+    lent = others[job.cluster].memory
+    jobs = [other for other in others.values() if other.kind == "spark_job" and other.cluster == job.cluster]
+    asked = Size(sum(other.executor_memory.bytes for other in jobs))
+    if asked.bytes > lent.bytes:
+        says = f"executors of {_listed(jobs)} ask for {asked} on each worker, but {job.cluster} lends {lent}: raise its `memory`"
+        return [Problem(key="executor_memory", says=says)]
+    return []
+
+
+def _listed(jobs: list[SparkJob]) -> str:
+    return ", ".join(job.name for job in jobs)

@@ -1,0 +1,1 @@
+"""Stores: servers and files that sinks write and users query."""

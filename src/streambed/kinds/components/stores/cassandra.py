@@ -1,0 +1,195 @@
+"""Cassandra: a ring of up to three nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from streambed import artifacts
+from streambed.errors import Problem
+from streambed.kinds.components.component import ComponentBase, Needs
+from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.site import Site
+from streambed.kinds.components.stores.server_store import Port, asked, server_answers, when_it_answers
+from streambed.kinds.declaring import Name, Setting, declared
+from streambed.plan import OnExit, PlannedFile, ProcessSpec
+from streambed.stores.store import Address
+from streambed.stores.store import Store as Client
+from streambed.units import Size
+from streambed.world import Missing, World
+
+KEYSPACE = "streambed"
+GOSSIP_PORT = 7000
+SMALL: dict[str, Any] = {
+    "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
+    "endpoint_snitch": "SimpleSnitch",
+    "auto_bootstrap": False,  # All begin at once and empty: nobody has anything to give to another.
+    "commitlog_sync": "periodic",
+    "commitlog_sync_period": "10000ms",
+    "commitlog_segment_size": "4MiB",
+    "commitlog_total_space": "64MiB",
+    "memtable_heap_space": "16MiB",
+    "memtable_offheap_space": "16MiB",
+    "memtable_allocation_type": "heap_buffers",
+    "concurrent_reads": 4,
+    "concurrent_writes": 4,
+    "concurrent_counter_writes": 2,
+    "concurrent_compactors": 1,
+    "native_transport_max_threads": 16,
+    "file_cache_size": "16MiB",
+    "key_cache_size": "2MiB",
+    "row_cache_size": "0MiB",
+    "counter_cache_size": "1MiB",
+    "networking_cache_size": "8MiB",
+    "disk_access_mode": "mmap_index_only",
+    "dynamic_snitch": False,
+}
+"""Many servers share one machine."""
+LOGGING = """<configuration>
+  <appender name="console" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%d{HH:mm:ss.SSS} %-5level %logger{0} %msg%n</pattern></encoder>
+  </appender>
+  <root level="WARN"><appender-ref ref="console"/></root>
+  <logger name="org.apache.cassandra.service.CassandraDaemon" level="INFO"/>
+</configuration>
+"""
+
+
+@declared
+class Cassandra(ComponentBase):
+    """Cassandra 5.0, one server on each of `nodes`, with a keyspace `streambed`. Anybody may come in, without a password."""
+
+    needs: ClassVar[Needs] = ("cassandra",)
+
+    kind: Literal["cassandra"] = "cassandra"
+    name: Name
+    nodes: Annotated[tuple[str, ...], Field(max_length=3)] = ()
+    """The hosts, each with one server."""
+    place: Placed = None
+    """How the hosts are chosen if `nodes` does not name them."""
+    port: Port = 9042
+    replicas: Annotated[int, Field(ge=1, le=3)] = 1
+    """How many nodes keep each row of the keyspace."""
+    heap: Size = Size(192 << 20)
+    """Java heap of each server."""
+    setup: tuple[str, ...] = ()
+    """Statements that are carried out in the keyspace once it answers, before others start."""
+    settings: dict[str, Setting] = Field(default_factory=dict)
+    """Any of the settings of cassandra.yaml."""
+    limits: Limits | None = None
+    """What each of its processes may use of the machine."""
+    on_exit: OnExit = "fail"
+    host_keys: ClassVar[tuple[str, ...]] = ("nodes",)
+
+    @property
+    def as_store(self) -> Cassandra:
+        """Itself."""
+        return self
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The key that names each node."""
+        return {f"nodes.{number}": node for number, node in enumerate(self.nodes)}
+
+    @property
+    def server(self) -> bool:
+        """Others wait for it."""
+        return True
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """What it takes on each of its hosts."""
+        return (self.port, GOSSIP_PORT)
+
+    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+        """Each node once, and no more replicas than nodes."""
+        found = []
+        if len(set(self.nodes)) < len(self.nodes):
+            found.append(Problem(key="nodes", says="a node is named twice: each runs one server of this ring"))
+        if self.nodes and self.replicas > len(self.nodes):
+            says = f"{self.replicas} replicas need as many nodes, but there are {len(self.nodes)}: add nodes or ask for fewer"
+            found.append(Problem(key="replicas", says=says))
+        return found
+
+    def answers(self, data: Path) -> dict[str, str]:
+        """References to it; `hosts` has all of them."""
+        return {**server_answers(self.nodes[0], self.port), "hosts": ",".join(self.nodes), "keyspace": KEYSPACE}
+
+    def store_address(self, data: Path) -> Address:
+        """Where clients find it."""
+        return Address(engine="cassandra", hosts=self.nodes, port=self.port, database=KEYSPACE)
+
+    def processes(self, site: Site) -> list[ProcessSpec]:
+        """One server for each node."""
+        return [self._server(site, number, node) for number, node in enumerate(self.nodes)]
+
+    def _server(self, site: Site, number: int, node: str) -> ProcessSpec:
+        home = site.data(self.name) / node
+        files = (
+            PlannedFile(path=f"{home}/cassandra.yaml", text=json.dumps(self._settings(site, number, node, home), indent=1)),
+            PlannedFile(path=f"{home}/logback.xml", text=LOGGING),
+        )
+        options = (
+            f"-Xmx{self.heap.bytes >> 20}m",
+            f"-Dcassandra.config=file://{home}/cassandra.yaml",
+            f"-Dlogback.configurationFile={home}/logback.xml",
+            f"-Dcassandra.storagedir={home}",
+        )
+        return ProcessSpec(
+            name=f"{self.name}/{node}",
+            component=self.name,
+            node=node,
+            argv=(*artifacts.cassandra_command(site.java), *options, artifacts.CASSANDRA_MAIN),
+            env=site.variables(self.name, node, site.bootstrap_for()),
+            cwd=str(home),
+            files=files,
+            on_exit=self.on_exit,
+            heap_bytes=self.heap.bytes,
+        )
+
+    def _settings(self, site: Site, number: int, node: str, home: Path) -> dict[str, Any]:
+        """What cassandra.yaml says; JSON is YAML."""
+        seeds = {"seeds": ",".join(f"{site.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)}
+        return {
+            **SMALL,
+            **self.settings,
+            "cluster_name": self.name,
+            "num_tokens": 1,
+            "initial_token": str(number * (1 << 64) // len(self.nodes) - (1 << 63)),  # Equal shares of the ring.
+            "listen_address": site.addresses[node],
+            "rpc_address": site.addresses[node],
+            "native_transport_port": self.port,
+            "storage_port": GOSSIP_PORT,
+            "seed_provider": [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": [seeds]}],
+            "data_file_directories": [f"{home}/tables"],
+            **{f"{name}_directory": f"{home}/{name}" for name in ("commitlog", "saved_caches", "hints", "cdc_raw")},
+        }
+
+    def readiness(self, world: World) -> Missing:
+        """Ready when every node answers and knows the others, the keyspace is there, and `setup` is carried out."""
+        replication = json.dumps({"class": "SimpleStrategy", "replication_factor": self.replicas}).replace('"', "'")
+        statements = (f"create keyspace if not exists {KEYSPACE} with replication = {replication}", f"use {KEYSPACE}", *self.setup)
+        waits = [asked(world, self.name, self._door(node), self._strangers) for node in self.nodes]
+        waits.append(when_it_answers(world, self.name, self._door(self.nodes[0]), statements))
+
+        def missing() -> str:
+            while waits:
+                if says := waits[0]():
+                    return says
+                del waits[0]
+            return ""
+
+        return missing
+
+    def _strangers(self, store: Client) -> str:
+        """Whom a node does not know yet: only when it knows all, rows get as many replicas as asked for."""
+        ((known,),) = store.ask("select count(*) from system.peers_v2").rows
+        return "" if known + 1 >= len(self.nodes) else f"a node knows {known} of {len(self.nodes) - 1} others"
+
+    def _door(self, node: str) -> Address:
+        return Address(engine="cassandra", hosts=(node,), port=self.port)

@@ -1,0 +1,132 @@
+"""What no link can do, and what this machine cannot: each with the nearest that can be done."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from streambed.errors import Problem
+from streambed.kinds.delay_table import Spread, spread
+from streambed.kinds.direction import Samples, Way
+from streambed.plan import LONGEST_NETEM_JITTER_NS, SHORTEST_DELAY_NS, Machine, Shape
+from streambed.units import Bandwidth, Duration, Share, Size
+
+FRAME_BYTES = 1_514
+"""A full packet on a link: 1500 bytes and its Ethernet header."""
+LONGEST_DELAY_NS = 3_600_000_000_000
+"""A million packets a second on their way for so long are about as many as netem can count."""
+LEAST_SHARE = 2.0**-32
+"""Both ways draw 32 bits."""
+RATE_MAX_BPS = 100_000_000_000
+QUEUE_MAX_BYTES = 2**32 - 1
+ROUNDING_MAX = 0.001
+"""A rate may differ by so much from the declared one, because the kernel counts whole bytes a second."""
+
+UNREAD: Samples = defaultdict(lambda: (SHORTEST_DELAY_NS,))
+"""Stands for files of samples where only other keys are looked at: whatever they hold is a delay."""
+_PARTNERS = {"jitter": ("delay", "distribution"), "reorder": ("in_order", "delay"), "queue": ("rate",)}
+"""Which keys may be at fault as well."""
+
+
+def way_problems(given: Way, whole: Way) -> list[Problem]:
+    """What cannot be of a way, and is the fault of keys that are `given`; the `whole` way has what holds besides."""
+    found = given.contradictions() or whole.contradictions()
+    return found or shape_problems(given, Shape(**whole.changes(UNREAD)))
+
+
+def shape_problems(given: Way, shape: Shape) -> list[Problem]:
+    """What cannot be of a shape, and is the fault of keys that are `given`."""
+    found = []
+    for key, says in impossible(shape).items():
+        outer = key.partition(".")[0]
+        to_blame = [key if one == outer else one for one in (outer, *_PARTNERS.get(outer, ())) if one in given.given]
+        found += [Problem(key=to_blame[0], says=says)] if to_blame else []
+    return found
+
+
+def delays(shape: Shape) -> Spread:
+    """How the delays of a shape spread around `delay_ns`."""
+    return spread(shape.distribution, shape.jitter_ns, shape.samples_ns)
+
+
+def impossible(shape: Shape) -> dict[str, str]:
+    """What no link can do, by the key that asks for it."""
+    found = {
+        "delay": f"{Duration(shape.delay_ns)} is longer than {Duration(LONGEST_DELAY_NS)}" if shape.delay_ns > LONGEST_DELAY_NS else "",
+        "jitter": _wrong_jitter(shape),
+        **{key: _wrong_share(share) for key, share in _shares(shape).items()},
+        "rate": _wrong_rate(shape.rate_bps),
+        "queue": _wrong_queue(shape),
+    }
+    if shape.reorder and not found["reorder"]:
+        found["reorder"] = _wrong_reorder(shape)
+    if shape.loss_enter and not shape.loss_leave:
+        found["loss.leave"] = "a burst that never ends is a cut: give more than 0%"
+    return {key: says for key, says in found.items() if says}
+
+
+def lacking(shape: Shape, machine: Machine) -> str:
+    """What this machine cannot do of it, after the words "this machine"; empty if it can."""
+    if shape.rate_bps and not machine.shaping:
+        return "cannot limit rates"
+    if machine.means == "delay_line" and 0 < shape.delay_ns < SHORTEST_DELAY_NS:
+        least = Duration(SHORTEST_DELAY_NS)
+        return f"has no netem, without which it cannot delay by less than {least} (give 0s, {least} or more)"
+    if machine.means == "netem" and delays(shape).width_ns > LONGEST_NETEM_JITTER_NS:
+        longest = Duration(shape.jitter_ns * LONGEST_NETEM_JITTER_NS // delays(shape).width_ns)
+        return f"delays by netem, which can do no more jitter than {longest} of this distribution"
+    return ""
+
+
+def _wrong_jitter(shape: Shape) -> str:
+    short_ns = -delays(shape).least_ns
+    if short_ns <= shape.delay_ns or shape.distribution == "samples":
+        return ""
+    jitter, delay = Duration(shape.jitter_ns), Duration(shape.delay_ns)
+    if shape.distribution == "uniform":
+        return f"a jitter of {jitter} is more than the delay of {delay}: give no more than that, or a longer delay"
+    step, fine = (10 ** max(0, len(str(number_ns)) - 3) for number_ns in (short_ns, shape.jitter_ns * shape.delay_ns // short_ns))
+    least = Duration(-(-short_ns // step) * step)
+    most = Duration(shape.jitter_ns * shape.delay_ns // short_ns // fine * fine)
+    return (
+        f"a {shape.distribution} jitter of {jitter} draws delays that are up to {least} shorter than the delay of {delay}: "
+        f"give a jitter of {most} at most, or a delay of {least} at least"
+    )
+
+
+def _shares(shape: Shape) -> dict[str, float]:
+    found = {"loss": shape.loss, "reorder": shape.reorder, "duplicate": shape.duplicate, "corrupt": shape.corrupt}
+    if not shape.loss_enter and not shape.loss_leave:
+        return found
+    bursts = {"enter": shape.loss_enter, "leave": shape.loss_leave, "bad": shape.loss_bad, "good": shape.loss_good}
+    return found | {f"loss.{key}": share for key, share in bursts.items()}
+
+
+def _wrong_share(share: float) -> str:
+    if share > 1:
+        return f"{Share(share)} is more than 100 %"
+    return f"{Share(share)} is less than can be drawn: give 0%, or {Share(LEAST_SHARE)} or more" if 0 < share < LEAST_SHARE else ""
+
+
+def _wrong_reorder(shape: Shape) -> str:
+    if not shape.delay_ns:
+        return "without a delay there is nobody to overtake: give a `delay` as well"
+    return "packets cannot overtake each other and stay in order: leave out `in_order` or `reorder`" if shape.in_order else ""
+
+
+def _wrong_rate(rate_bps: int) -> str:
+    if rate_bps > RATE_MAX_BPS:
+        return f"{Bandwidth(rate_bps)} is more than {Bandwidth(RATE_MAX_BPS)}: leave the rate out, and a link carries what the machine can"
+    nearest_bps = max(1, round(rate_bps / 8)) * 8
+    if abs(nearest_bps - rate_bps) <= rate_bps * ROUNDING_MAX:
+        return ""
+    return f"the kernel (tbf) counts whole bytes a second, so {Bandwidth(rate_bps)} cannot be: the nearest is {Bandwidth(nearest_bps)}"
+
+
+def _wrong_queue(shape: Shape) -> str:
+    if not shape.queue_bytes:
+        return ""
+    if not shape.rate_bps:
+        return "without a rate nothing waits: give a `rate` as well"
+    if shape.queue_bytes < FRAME_BYTES:
+        return f"{Size(shape.queue_bytes)} cannot hold a full packet: give {Size(FRAME_BYTES)} or more"
+    return f"{Size(shape.queue_bytes)} is more than {Size(QUEUE_MAX_BYTES)}" if shape.queue_bytes > QUEUE_MAX_BYTES else ""

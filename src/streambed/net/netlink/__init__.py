@@ -1,0 +1,1 @@
+"""Netlink: the messages, and the families that shape routes and filter packets."""

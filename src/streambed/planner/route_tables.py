@@ -1,0 +1,107 @@
+"""Route tables: what each node must be told, so that packets go the ways that were decided.
+
+Where there are many hosts, those that are reached alike share routes: one for all that go the commonest way, and one for each
+block of addresses that goes another. The longest match wins, as in any router.
+"""
+
+from __future__ import annotations
+
+import socket
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+
+from streambed.declare.topology import Topology
+from streambed.plan import Hop, PlannedLink, Route
+from streambed.planner.routing import Hops, Routing
+
+EACH_HOST_MAX = 64
+"""With no more hosts than this every host has a route of its own, which is easier to read."""
+
+Entries = list[tuple[int, Hops]]
+"""Addresses as numbers, in order, and where to send what is for them."""
+Block = tuple[int, int]
+"""The first address and the number of addresses, a power of two."""
+
+
+class RouteTables:
+    """The routes of every node, with all links there or without some."""
+
+    def __init__(self, topology: Topology, links: Sequence[PlannedLink], addresses: Mapping[str, str]) -> None:
+        self._topology = topology
+        self._addresses = addresses
+        self._interfaces = [{port.node: port.interface for port in link.ports} for link in links]
+        self._numbers = {name: int.from_bytes(socket.inet_aton(address), "big") for name, address in addresses.items()}
+        self._delays_ns = [(link.shapes[0].delay_ns, link.shapes[1].delay_ns) for link in links]
+        self._whole = Routing(topology, delays_ns=self._delays_ns)
+        self._everybody = sorted(self._numbers[host] for host in self._whole.hosts)
+
+    def tables(self, failed: frozenset[int] = frozenset()) -> dict[str, tuple[Route, ...]]:
+        """The routes of each node without the links that failed, by their places."""
+        routing = Routing(self._topology, failed, self._delays_ns) if failed else self._whole
+        return {name: tuple(self._routes(name, routing)) for name in self._addresses}
+
+    def _routes(self, node: str, routing: Routing) -> Iterator[Route]:
+        hanging = node not in routing.switches and (routing.rest(node) or self._whole.rest(node))
+        if hanging:
+            yield self._route(node, "default", hanging)
+            return
+        known = self._known(node, routing)
+        if len(self._everybody) <= EACH_HOST_MAX:
+            rest = routing.rest(node)
+            for host in routing.hosts:
+                if host != node and (hops := known.get(host, rest)):
+                    yield self._route(node, self._addresses[host], hops)
+            return
+        rest = self._commonest(node, known, routing)
+        if rest:
+            yield self._route(node, _text(_block(self._everybody[0], self._everybody[-1])), rest)
+        entries = sorted((self._numbers[host], hops) for host, hops in known.items() if hops != rest)
+        for block, hops in summary(entries, self._everybody):
+            yield self._route(node, _text(block), hops)
+
+    def _known(self, node: str, routing: Routing) -> dict[str, Hops]:
+        """Where to send what is for each host. What cannot be reached any more goes where it went, and is lost at the cut."""
+        found = {host: hops for hops, hosts in routing.groups(node) for host in hosts}
+        if routing is not self._whole:
+            found |= {host: hops for host in routing.lost(node) if (hops := self._whole.hops(node, host))}
+        return found | routing.given(node)
+
+    def _commonest(self, node: str, known: dict[str, Hops], routing: Routing) -> Hops:
+        """The way of all that have no route of their own; none if some hosts cannot be reached, as these would be sent in circles."""
+        if rest := routing.rest(node):
+            return rest
+        counts: dict[Hops, int] = {}
+        for hops in known.values():
+            counts[hops] = counts.get(hops, 0) + 1
+        complete = len(known) >= len(routing.hosts) - (node not in routing.switches)
+        return max(counts, key=lambda hops: counts[hops]) if counts and complete else ()
+
+    def _route(self, node: str, destination: str, hops: Hops) -> Route:
+        ways = [(self._interfaces[link][node], self._addresses[near]) for near, link in hops]
+        first, *others = [Hop(interface=interface, via="" if near == destination else near) for interface, near in ways]
+        return Route(destination=destination, interface=first.interface, via=first.via, also=tuple(others))
+
+
+def summary(entries: Entries, everybody: list[int]) -> Iterator[tuple[Block, Hops]]:
+    """As few blocks as hold all entries and nobody else. `everybody` has all addresses that there are, in order."""
+    if not entries:
+        return
+    start, size = block = _block(entries[0][0], entries[-1][0])
+    inside = bisect_left(everybody, start + size) - bisect_left(everybody, start)
+    if inside == len(entries) and all(hops == entries[0][1] for _, hops in entries):
+        yield block, entries[0][1]
+        return
+    middle = bisect_left(entries, start + size // 2, key=lambda entry: entry[0])
+    yield from summary(entries[:middle], everybody)
+    yield from summary(entries[middle:], everybody)
+
+
+def _block(first: int, last: int) -> Block:
+    """The smallest block with both addresses in it."""
+    size = 1 << (first ^ last).bit_length()
+    return first & ~(size - 1), size
+
+
+def _text(block: Block) -> str:
+    start, size = block
+    return socket.inet_ntoa(start.to_bytes(4, "big")) + (f"/{33 - size.bit_length()}" if size > 1 else "")

@@ -1,0 +1,238 @@
+"""The ways of packets, from any node to any host. Packets pass through switches; hosts do not forward.
+
+Where the switches form branches there is only one way, so these are cut off first, from their tips on: a branch sends what is
+not its own towards the trunk. Between the switches that remain, the best ways to each are looked for once.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
+from streambed.kinds.direction import Way
+
+UNLIMITED_BPS = 1 << 62
+"""Wider than any link with a rate."""
+
+Cost = tuple[int, int, int]
+"""What a way costs, in the order of importance: its narrowest rate, negative, and two sums, such as delay and hops."""
+AT_HOME: Cost = (-UNLIMITED_BPS, 0, 0)
+
+
+class Hop(NamedTuple):
+    """A neighbour, and the link to it by its place in the topology."""
+
+    near: str
+    link: int
+
+
+Hops = tuple[Hop, ...]
+"""Where packets go next; several that are equally good, if packets are spread."""
+
+
+def _cost(way: Way, delay_ns: int, by: str) -> Cost:
+    if by == "fewest_hops":
+        return (0, 1, delay_ns)
+    return (-(way.rate.bps if way.rate else UNLIMITED_BPS) if by == "widest" else 0, delay_ns, 1)
+
+
+def _delays_ns(link: Link) -> tuple[int, int]:
+    there, back = (link.way(source).delay for source in link.ends)
+    return there.ns if there else 0, back.ns if back else 0
+
+
+def _joined(rest: Cost, step: Cost) -> Cost:
+    return (max(rest[0], step[0]), rest[1] + step[1], rest[2] + step[2])
+
+
+class Routing:
+    """Where each node of a topology sends packets next; links that `failed`, by their places, are not there.
+
+    `delays_ns`, if given, are those of each link from its two ends: what its file of samples comes to is known to the planner only.
+    """
+
+    def __init__(self, topology: Topology, failed: frozenset[int] = frozenset(), delays_ns: Sequence[tuple[int, int]] = ()) -> None:
+        self.switches = frozenset(topology.switches)
+        self.hosts = topology.host_names()
+        self._links = topology.links
+        self._delays_ns = delays_ns or [_delays_ns(link) for link in topology.links]
+        self._by_hand = topology.routing == "by_hand"
+        self._spread = topology.routing == "multipath"
+        self._ways: dict[str, dict[str, tuple[Cost, Hops]]] = {name: {} for name in topology.nodes()}
+        for at, link in enumerate(topology.links):
+            if at not in failed:
+                self._join(at, link, topology.routing)
+        self._given = {(node, path[-1]): hops for path in topology.routes for node, hops in self._along(path)}
+        self._hanging: dict[str, list[str]] = defaultdict(list)
+        for host in self.hosts:
+            self._hanging[self.anchor(host)].append(host)
+        self._up = {} if self._by_hand else self._branches()
+        self.below = self._gathered()
+        self._roots = [name for name, hosts in self.below.items() if hosts and name not in self._up]
+        self._known: dict[str, tuple[dict[str, Cost], dict[str, str]]] = {}
+        self._lost: dict[str, list[str]] = {}
+
+    def _join(self, at: int, link: Link, by: str) -> None:
+        """Of several links between two nodes the best counts; if packets are spread, all that are as good."""
+        for (source, target), delay_ns in zip((link.ends, link.ends[::-1]), self._delays_ns[at], strict=True):
+            cost = _cost(link.way(source), delay_ns, by)
+            known, hops = self._ways[source].get(target, (cost, ()))
+            if cost < known or not hops:
+                self._ways[source][target] = (cost, (Hop(target, at),))
+            elif cost == known and self._spread:
+                self._ways[source][target] = (cost, (*hops, Hop(target, at)))
+
+    def _along(self, path: tuple[str, ...]) -> list[tuple[str, Hops]]:
+        """The hops of a way that is given; none at all if one of its links failed."""
+        if any(near not in self._ways.get(node, ()) for node, near in pairwise(path)):
+            return []
+        return [(node, self._to(node, near)) for node, near in pairwise(path)]
+
+    def anchor(self, host: str) -> str:
+        """The switch that a host hangs on with all its links, else the host itself: ways to all hosts of a switch are found once."""
+        neighbours = list(self._ways[host])
+        return neighbours[0] if len(neighbours) == 1 and neighbours[0] in self.switches else host
+
+    def _branches(self) -> dict[str, str]:
+        """For each switch of a branch the next one towards the trunk. Where a host with several ways hangs, there is trunk."""
+        beside = {switch: {near for near in self._ways[switch] if near in self.switches} for switch in self.switches}
+        single = {switch for switch in self.switches if all(near in beside or self.anchor(near) == switch for near in self._ways[switch])}
+        up: dict[str, str] = {}
+        tips = sorted(switch for switch in single if len(beside[switch]) == 1)
+        while tips:
+            tip = tips.pop()
+            if len(beside[tip]) == 1:
+                (up[tip],) = beside[tip]
+                beside[up[tip]].discard(tip)
+                beside[tip].clear()
+                if up[tip] in single and len(beside[up[tip]]) == 1:
+                    tips.append(up[tip])
+        return up
+
+    def _gathered(self) -> dict[str, list[str]]:
+        """The hosts that hang on each node, or on the branches that it carries; the tips of branches come first in `_up`."""
+        below = {name: list(self._hanging.get(name, ())) for name in self._ways}
+        for switch, above in self._up.items():
+            below[above] += below[switch]
+        return below
+
+    def _trunk(self, anchor: str) -> str:
+        while anchor in self._up:
+            anchor = self._up[anchor]
+        return anchor
+
+    def _to(self, node: str, near: str) -> Hops:
+        return self._ways[node][near][1]
+
+    def hops(self, node: str, host: str) -> Hops:
+        """Where `node` sends packets for `host`; nowhere if there is no way."""
+        if given := self._given.get((node, host)):
+            return given
+        step = anchor = self.anchor(host)
+        if node == anchor:
+            return self._to(node, host)
+        while step in self._up:
+            if self._up[step] == node:
+                return self._to(node, step)
+            step = self._up[step]
+        if node in self._up:
+            return self._to(node, self._up[node]) if self._trunk(node) == step or self._best(self._trunk(node), step) else ()
+        return self._best(node, step)
+
+    def groups(self, node: str) -> Iterator[tuple[Hops, list[str]]]:
+        """Hosts that `node` sends to alike; what is given by hand is not among it.
+
+        A branch sends all the others to `rest`. Hosts that cannot be reached are in no group.
+        """
+        yield from ((self._to(node, host), [host]) for host in self._hanging.get(node, ()) if host != node)
+        yield from ((self._to(node, tip), self.below[tip]) for tip in self._carried(node))
+        if node not in self._up:
+            for root in self._roots:
+                if root != node and (hops := self._best(node, root)):
+                    yield hops, self.below[root]
+
+    def rest(self, node: str) -> Hops:
+        """Where a branch, or a host that hangs on one switch, sends what it knows no other way for; nowhere if it is neither."""
+        if node in self.switches:
+            return self._to(node, self._up[node]) if node in self._up else ()
+        anchor = self.anchor(node)
+        return self._to(node, anchor) if anchor != node else ()
+
+    def lost(self, node: str) -> list[str]:
+        """The hosts that cannot be reached from a node; the same for a whole branch and its trunk."""
+        trunk = self._trunk(node)
+        if trunk not in self._lost:
+            reached = {host for _, hosts in self.groups(trunk) for host in hosts}
+            self._lost[trunk] = [host for host in self.hosts if host not in reached and host != trunk]
+        return self._lost[trunk]
+
+    def given(self, node: str) -> dict[str, Hops]:
+        """What is given by hand: where `node` sends packets for some hosts."""
+        return {host: hops for (at, host), hops in self._given.items() if at == node}
+
+    def _carried(self, node: str) -> list[str]:
+        return [near for near in self._ways[node] if self._up.get(near) == node]
+
+    def _best(self, node: str, root: str) -> Hops:
+        """The best of the neighbours by which a node without a branch above it can reach another."""
+        costs, nexts = self._trunk_to(root)
+        if node in nexts and not self._spread:
+            return self._to(node, nexts[node])
+        ways = [(_joined(costs[near], cost), near) for near, (cost, _) in self._ways[node].items() if near in costs]
+        if not ways or node == root:
+            return ()
+        least, first = min(ways)
+        nears = sorted(near for cost, near in ways if cost == least) if self._spread else [first]
+        return tuple(hop for near in nears for hop in self._to(node, near))
+
+    def _trunk_to(self, root: str) -> tuple[dict[str, Cost], dict[str, str]]:
+        """What it costs to reach `root` from each switch of the trunk, and which neighbour is next (Dijkstra, from the root on)."""
+        if root in self._known:
+            return self._known[root]
+        costs: dict[str, Cost] = {}
+        nexts: dict[str, str] = {}
+        ahead: list[tuple[Cost, str, str]] = [] if self._by_hand else [(AT_HOME, root, "")]
+        while ahead:
+            cost, node, after = heapq.heappop(ahead)  # Of ways that cost the same, the one by the first name comes first.
+            if node in costs:
+                continue
+            costs[node], nexts[node] = cost, after
+            for near in self._ways[node]:
+                if near in self.switches and near not in costs and near not in self._up:
+                    heapq.heappush(ahead, (_joined(cost, self._ways[near][node][0]), near, node))
+        nexts.pop(root, None)
+        self._known[root] = costs, nexts
+        return costs, nexts
+
+    def unreachable(self, hosts: Iterable[str]) -> list[tuple[str, str]]:
+        """Pairs of these hosts between which there is no way. From the first to the others is enough, unless ways are given by hand."""
+        names = list(hosts)
+        pairs = [(one, other) for one in (names if self._by_hand else names[:1]) for other in names if one != other]
+        return [pair for pair in pairs if self._way(*pair) is None]
+
+    def neighbours(self, node: str) -> list[str]:
+        """The nodes at the other ends of its links."""
+        return list(self._ways[node])
+
+    def delay_ns(self, source: str, host: str) -> float:
+        """How long packets are on their way; endless if there is none."""
+        way = self._way(source, host)
+        return math.inf if way is None else sum(self._delays_ns[hop.link][node != self._links[hop.link].ends[0]] for node, hop in way)
+
+    def _way(self, source: str, host: str) -> list[tuple[str, Hop]] | None:
+        """Each node that a packet passes, and its hop there; none if it does not arrive, as ways by hand may lead nowhere."""
+        way: list[tuple[str, Hop]] = []
+        at = source
+        while at != host:
+            hops = (self.rest(at) if at == source else ()) or self.hops(at, host)
+            if not hops or len(way) > len(self._ways):
+                return None
+            way.append((at, hops[0]))
+            at = hops[0].near
+        return way

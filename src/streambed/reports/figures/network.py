@@ -1,0 +1,42 @@
+"""Figures of the network: what passed each port, and what of it was background traffic."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import polars as pl
+
+from streambed.plan import Plan
+from streambed.record.history import History
+from streambed.reports import series
+from streambed.reports.figure import Absent, Figure, lines
+
+Direction = Literal["received", "sent"]
+METRICS: dict[Direction, str] = {"received": "port_rx_bytes", "sent": "port_tx_bytes"}
+
+
+def throughput(history: History, plan: Plan | None, direction: Direction) -> Figure | Absent:
+    """Bits per second at the ports of hosts, as the hosts see them."""
+    name, title = f"throughput_{direction}", f"Throughput {direction} by hosts"
+    switches = {node.name for node in plan.nodes if node.switch} if plan else set()
+    found = series.rates(history, METRICS[direction])
+    found = found.filter(~pl.col("of").str.replace(r"/[^/]*$", "").is_in(switches))
+    if found.is_empty():
+        return Absent(name=name, title=title, reason="No port of a host was sampled twice, so there is no rate to show.")
+    table = found.select("time_s", port="of", bit_per_s=pl.col("value") * 8)
+    chart, says = lines(history, table, by="port", value="bit_per_s", unit="bit/s", number="~s")
+    caption = f"Bits {direction} in a second at each access port, from the kernel's counters, headers included. {says}"
+    return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
+
+
+def traffic(history: History) -> list[Figure]:
+    """What traffic components received; nothing if there was none."""
+    found = series.rates(history, "traffic_received_bytes")
+    if found.is_empty():
+        return []
+    table = found.select("time_s", process="of", bit_per_s=pl.col("value") * 8)
+    chart, says = lines(history, table, by="process", value="bit_per_s", unit="bit/s", number="~s")
+    missed = series.samples(history, "traffic_missed_packets").group_by("of").agg(pl.col("value").max())["value"].sum()
+    missing = f"{missed:.0f} packets were due but could not be sent. " if missed else ""
+    caption = f"Bits of background traffic that came to each host in a second. {missing}{says}"
+    return [Figure(name="traffic", title="Background traffic", caption=caption, chart=chart, table=table)]

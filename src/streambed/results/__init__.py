@@ -1,0 +1,1 @@
+"""What recorded runs come to: runs on disk, measures, comparisons, studies."""

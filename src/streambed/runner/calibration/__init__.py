@@ -1,0 +1,1 @@
+"""Calibration: every link is measured before anything runs."""

@@ -1,0 +1,119 @@
+"""Calibration of rates, on demand: each way with a rate is offered more than it carries, and what arrives is counted at the other end.
+
+    offered: 1.2 times the rate ──▶ tbf ──── veth ────▶ the kernel's own counters of the receiving port
+
+The counters are read when the first packets have come through and again at the end, so that nobody has to receive what was sent.
+Links are measured side by side as long as this machine can fill them all.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from streambed.record import now_ns, wait_until
+from streambed.runner.calibration.probing import PORT, Way, arriving, sockets
+from streambed.runner.live_world import LiveWorld
+
+HEADERS_BYTES = 14 + 20 + 8
+LARGE_BYTES, SMALL_BYTES, SMALL_BELOW_BPS = 1_400, 200, 5_000_000
+"""What a packet carries: little where few would pass."""
+BUNDLE_PACKETS = 40
+UDP_SEGMENT = 103
+SEND_BUFFER_BYTES = 1 << 20
+OFFERED, HEAD_START_BYTES = 1.2, 8_000
+"""So many times the rate is offered, and so much more at once: a bucket begins full, and a slow one would take long to empty."""
+SETTLE_S, WINDOW_S, WINDOW_MOST_S, PACKETS_LEAST = 0.3, 0.8, 10.0, 50
+TOGETHER_BPS = 500_000_000
+STEP_S = 0.001
+
+
+@dataclass(kw_only=True)
+class Flood:
+    """One way that is being filled."""
+
+    way: Way
+    end: socket.socket
+    target: tuple[str, int]
+    sent_bytes: float = -HEAD_START_BYTES
+    began_ns: int = 0
+    carried_bytes: int = 0
+    """What had arrived at `began_ns`."""
+
+    @property
+    def packet_bytes(self) -> int:
+        """What each packet carries."""
+        return LARGE_BYTES if self.way.shape.rate_bps >= SMALL_BELOW_BPS else SMALL_BYTES
+
+    @property
+    def window_s(self) -> float:
+        """How long it must be counted, so that one packet more or less does not matter."""
+        needed_s = PACKETS_LEAST * (self.packet_bytes + HEADERS_BYTES) * 8 / self.way.shape.rate_bps
+        return min(WINDOW_MOST_S, max(WINDOW_S, needed_s))
+
+    def offer(self, elapsed_s: float) -> None:
+        """Send what should have been sent by now; what finds no room is offered again."""
+        owed = OFFERED * self.way.shape.rate_bps / 8 * elapsed_s / arriving(self.way.shape) - self.sent_bytes
+        while owed >= self.packet_bytes:
+            count = min(BUNDLE_PACKETS, int(owed // self.packet_bytes))
+            bundle = [(socket.IPPROTO_UDP, UDP_SEGMENT, struct.pack("=H", self.packet_bytes))]
+            try:
+                self.end.sendmsg([bytes(count * self.packet_bytes)], bundle, 0, self.target)
+            except BlockingIOError:
+                self.sent_bytes += owed
+                return
+            self.sent_bytes += count * self.packet_bytes
+            owed -= count * self.packet_bytes
+
+    def arrived_bytes(self, world: LiveWorld) -> int:
+        """What the receiving port has counted, as bytes on the wire: a bundle has one header there."""
+        receiver = self.way.receiver
+        received, _, packets, _ = world.network.ports.by_name()[f"{receiver.node}/{receiver.interface}"]
+        return round((received - HEADERS_BYTES * packets) * (1 + HEADERS_BYTES / self.packet_bytes))
+
+
+def rates(world: LiveWorld, ways: list[Way]) -> dict[tuple[str, str], int]:
+    """Bits a second of each of these that has a rate, by link and the node that sends."""
+    return {found: rate for group in groups(ways) for found, rate in _filled(world, group)}
+
+
+def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
+    """The ways with a rate, as many at once as can be filled."""
+    group: list[Way] = []
+    for way in (way for way in ways if way.shape.rate_bps and arriving(way.shape) > 0):
+        if group and sum(other.shape.rate_bps for other in group) + way.shape.rate_bps > TOGETHER_BPS:
+            yield group
+            group = []
+        group.append(way)
+    if group:
+        yield group
+
+
+def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str], int]]:
+    addresses = world.plan.addresses()
+    with sockets(world, {port for way in group for port in (way.sender, way.receiver)}) as opened:
+        floods = [Flood(way=way, end=opened[way.sender], target=(addresses[way.receiver.node], PORT)) for way in group]
+        for flood in floods:
+            flood.end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        settled_s = SETTLE_S + max(way.shape.delay_ns + way.shape.jitter_ns for way in group) / 1e9
+        began_ns = now_ns()
+        _pour(world, floods, began_ns, until_s=settled_s)
+        for flood in floods:
+            flood.began_ns, flood.carried_bytes = now_ns(), flood.arrived_bytes(world)
+        _pour(world, floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
+        for flood in floods:
+            carried, passed_s = flood.arrived_bytes(world) - flood.carried_bytes, (now_ns() - flood.began_ns) / 1e9
+            yield flood.way.key, round(carried * 8 / passed_s)
+
+
+def _pour(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:
+    def offered() -> bool:
+        world.watch_network()
+        elapsed_s = (now_ns() - began_ns) / 1e9
+        for flood in floods:
+            flood.offer(elapsed_s)
+        return elapsed_s >= until_s
+
+    wait_until(offered, limit_s=until_s + 1, step_s=STEP_S)

@@ -1,0 +1,1 @@
+"""Control groups: caps of CPU and memory for hosts and processes."""

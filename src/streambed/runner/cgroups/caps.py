@@ -1,0 +1,182 @@
+"""Caps: control groups of the kernel for hosts and processes, which every process joins before it begins.
+
+    folder ─┬─ host a (cap) ─┬─ process x (cap, weight)     one such tree for CPU time and one for memory;
+            │                └─ process y                   with cgroup v2 they are the same
+            └─ process z (cap)
+
+The launcher makes the groups and removes them; if it is killed the box removes them. A group that both left is empty and does
+nothing, and the next run with caps removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streambed.errors import MachineError
+from streambed.record import wait_until
+from streambed.runner.cgroups import hierarchies
+from streambed.runner.cgroups.hierarchies import Controller
+
+if TYPE_CHECKING:  # The box removes groups and should stay small.
+    from streambed.plan import Allowance, Machine, Plan
+
+PERIOD_US = 100_000
+PERIOD_US_MAX = 1_000_000
+QUOTA_US_MIN = 1_000
+"""The kernel accepts no longer period and no smaller quota."""
+NORMAL_SHARES = 1024
+STEP = 1.25
+"""Of two neighbouring priorities one weighs so much more than the other, as with `nice`."""
+REMOVE_S = 1.0
+_OURS = re.compile(r"streambed-([0-9]+)-.+")
+_JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 126; shift; done; shift; exec "$@"'
+
+Settings = dict[str, str]
+"""What is written into which file of a group; a file with a question mark may be missing."""
+
+
+def quota(share: float, cores: int) -> tuple[int, int]:
+    """Of each period how much CPU time, both in microseconds, comes to a share of so many cores; tiny shares have longer periods."""
+    quota_us = share * cores * PERIOD_US
+    if quota_us >= QUOTA_US_MIN:
+        return round(quota_us), PERIOD_US
+    period_us = round(QUOTA_US_MIN / (share * cores))
+    if period_us > PERIOD_US_MAX:
+        least = QUOTA_US_MIN / PERIOD_US_MAX / cores
+        raise MachineError(f"a cap of {share:.4%} of {cores} cores is too small for the kernel: give {least:.4%} or more")
+    return QUOTA_US_MIN, period_us
+
+
+def settings(controllers: Iterable[Controller], allowed: Allowance, *, cores: int, unified: bool) -> Settings:
+    """What makes a group keep to an allowance; empty if these controllers have nothing to do with it."""
+    found: Settings = {}
+    if "cpu" in controllers and allowed.cpu:
+        quota_us, period_us = quota(allowed.cpu, cores)
+        old = {"cpu.cfs_period_us": str(period_us), "cpu.cfs_quota_us": str(quota_us)}
+        found |= {"cpu.max": f"{quota_us} {period_us}"} if unified else old
+    if "cpu" in controllers and allowed.priority:
+        old = {"cpu.shares": str(round(NORMAL_SHARES * STEP**-allowed.priority))}
+        found |= {"cpu.weight.nice": str(allowed.priority)} if unified else old
+    if "memory" in controllers and allowed.memory_bytes:  # What is swapped out does not count as memory, so nothing may be.
+        most = str(allowed.memory_bytes)
+        old = {"memory.limit_in_bytes": most, "memory.memsw.limit_in_bytes?": most, "memory.swappiness?": "0"}
+        found |= {"memory.max": most, "memory.swap.max?": "0"} if unified else old
+    return found
+
+
+def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, list[str]]]:
+    """The groups of a plan, those above others first, and the groups that each process joins."""
+    groups: dict[Path, Settings] = {}
+    joins: dict[str, list[str]] = defaultdict(list)
+    prefix = f"streambed-{owner}-{decided.name}-{Path(decided.directory).name}"
+    for folder, controllers in _folders(decided.machine).items():
+        wanted = partial(settings, controllers, cores=decided.machine.cores, unified=hierarchies.is_unified(folder))
+        hosts = {node.name: found for node in decided.nodes if (found := wanted(node.allowance))}
+        groups |= {folder / f"{prefix}-{name}": found for name, found in hosts.items()}
+        for process in decided.processes:
+            above = folder / f"{prefix}-{process.node}" if process.node in hosts else folder
+            group = above / f"{prefix}-{process.name.replace('/', '.')}-process"
+            if (own := wanted(process.allowance)) or process.node in hosts:
+                groups[group] = own
+                joins[process.name].append(str(group))
+    return groups, joins
+
+
+def _folders(machine: Machine) -> dict[Path, list[Controller]]:
+    """Where groups can be made, and with which controllers."""
+    folders: dict[Path, list[Controller]] = defaultdict(list)
+    places: dict[Controller, str] = {"cpu": machine.cpu_groups, "memory": machine.memory_groups}
+    for controller, place in places.items():
+        if place:
+            folders[Path(place)].append(controller)
+    return folders
+
+
+@contextlib.contextmanager
+def applied(decided: Plan) -> Iterator[Plan]:
+    """The plan with the groups that its processes join; the groups are there from now on and go on every way out."""
+    groups, joins = trees(decided, os.getpid())
+    if not groups:
+        yield decided
+        return
+    folders = {folder: _controllers(groups, folder) for folder in {_folder(group) for group in groups}}
+    for folder in folders:
+        sweep(folder)
+    with contextlib.ExitStack() as stack:
+        for folder, controllers in folders.items():
+            stack.enter_context(hierarchies.opened(folder, controllers))
+        stack.callback(remove, [str(group) for group in reversed(groups)])
+        for group, found in groups.items():
+            _make(group, found, below=any(other.parent == group for other in groups))
+        yield replace(decided, processes=tuple(replace(spec, groups=tuple(joins.get(spec.name, ()))) for spec in decided.processes))
+
+
+def _folder(group: Path) -> Path:
+    return group.parent.parent if _OURS.fullmatch(group.parent.name) else group.parent
+
+
+def _controllers(groups: dict[Path, Settings], folder: Path) -> list[str]:
+    wanted = [file for group, found in groups.items() if group.is_relative_to(folder) for file in found]
+    return sorted({file.partition(".")[0] for file in wanted})
+
+
+def _make(group: Path, found: Settings, *, below: bool) -> None:
+    try:
+        group.mkdir()
+        hierarchies.settle(group, below=below)
+        for file, value in found.items():
+            path = group / file.rstrip("?")
+            if path.exists() or not file.endswith("?"):
+                path.write_text(value)
+    except OSError as error:
+        asked = ", ".join(f"{file.rstrip('?')} = {value}" for file, value in found.items())
+        raise MachineError(f"the kernel refuses a control group in {group.parent} with {asked or 'no cap of its own'}: {error}") from error
+
+
+def groups_of(decided: Plan) -> list[str]:
+    """All groups that `applied` made, those below others first: what must be removed."""
+    joined = dict.fromkeys(group for process in decided.processes for group in process.groups)
+    above = dict.fromkeys(str(Path(group).parent) for group in joined if _OURS.fullmatch(Path(group).parent.name))
+    return [*joined, *above]
+
+
+def remove(groups: Iterable[str]) -> None:
+    """Remove groups whose processes have ended; the kernel may need a moment to notice."""
+    left = list(groups)
+    wait_until(lambda: not [group for group in left if not _gone(Path(group))], limit_s=REMOVE_S)
+
+
+def joined(groups: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
+    """A command that joins groups first and then becomes `argv`, so that no child can escape; as it is without groups."""
+    return ["/bin/sh", "-c", _JOIN, "join", *groups, "--", *argv] if groups else argv
+
+
+def memory_kills(groups: Sequence[str]) -> int:
+    """How many processes of these groups the kernel has killed for want of memory."""
+    files = [Path(group, name) for group in groups for name in ("memory.events", "memory.oom_control")]
+    words = [line.split() for file in files if file.exists() for line in file.read_text().splitlines()]
+    return sum(int(count) for name, count in words if name == "oom_kill")
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed runs left: groups that bear the number of a process that is gone, and that nobody lives in."""
+    for group in folder.iterdir():
+        ours = _OURS.fullmatch(group.name)
+        if ours and not Path("/proc", ours[1]).exists():
+            for below in filter(Path.is_dir, group.iterdir()):
+                _gone(below)
+            _gone(group)
+
+
+def _gone(group: Path) -> bool:
+    with contextlib.suppress(OSError):  # Busy as long as a process lives in it.
+        group.rmdir()
+    return not group.exists()

@@ -1,0 +1,1 @@
+"""Queries to the stores of a run that lasts, or that is over."""

@@ -1,0 +1,88 @@
+"""Asking a store of a run that is over: the same server starts again, on a copy of its data, in a small box of its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from streambed import plan
+from streambed.declare.experiment import Experiment
+from streambed.declare.link import Link
+from streambed.declare.topology import Topology
+from streambed.errors import StoreError, WorldError
+from streambed.kinds.cast import components_of
+from streambed.kinds.components.component import Component
+from streambed.plan import Plan, PlannedFile, ProcessSpec
+from streambed.planner import plan_for
+from streambed.runner import launcher
+from streambed.runner.query.running import asker
+from streambed.stores.store import Address
+from streambed.units import Duration
+
+ASKER = "asker"
+SWITCH = "between"
+
+
+def ask(directory: Path, store: str, address: Address, text: str, kept: Path) -> None:
+    """Copy, ask the copy, and keep the answer beside it; whoever gave the folder removes both."""
+    data = directory / "data" / store
+    _demand_room(data)
+    if not address.hosts:
+        _ask_file(address, text, kept)
+        return
+    small = _small_plan(directory, store, kept.parent / "run")
+    question = ProcessSpec(
+        name=ASKER,
+        component=ASKER,
+        node=address.hosts[0],
+        argv=tuple(asker(address, text, kept, read_only=False)),
+        on_exit="record",
+        starts="drain",  # When all are ready, and awaited: with nobody to wait for, the drain is over at once.
+    )
+    done = launcher.launch(replace(small, processes=(*small.processes, question), drain_limit_ns=0))
+    if done.state != "finished":
+        raise WorldError(f"'{store}' could not be started again: {done.reason}")
+
+
+def _demand_room(data: Path) -> None:
+    needed = sum(path.lstat().st_size for path in data.rglob("*"))
+    free = shutil.disk_usage(data).free
+    if needed > free:
+        raise WorldError(f"a copy of {data} is asked, so that it stays as it is, but it has {needed >> 20} MiB and {free >> 20} are free")
+
+
+def _ask_file(address: Address, text: str, kept: Path) -> None:
+    """A file is copied with all that its engine put beside it."""
+    source = Path(address.path)
+    if not source.exists():
+        raise StoreError(f"nobody wrote anything: there is no {source}")
+    copy = kept.parent / "copy"
+    shutil.copytree(source.parent, copy)
+    done = subprocess.run(
+        asker(replace(address, path=str(copy / source.name)), text, kept, read_only=False), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise WorldError(f"{source} could not be asked: {done.stderr.strip()}")
+
+
+def _small_plan(directory: Path, store: str, into: Path) -> Plan:
+    """Only that store, on hosts with their old addresses and nothing but a switch between them; each server gets its old folder."""
+    before = plan.read(directory / "plan.json")
+    declared = {**before.declaration["components"][store], "setup": []}  # What was set up is in the data.
+    component = components_of({"components": {store: declared}})[store]
+    topology = _small_topology(before, component)
+    experiment = Experiment(name=before.name, duration=Duration(1), topology=topology, components={store: component})
+    decided = plan_for(experiment, launcher.examine(), base=directory, directory=into)
+    folders = {spec.name: spec.cwd for spec in before.processes}
+    copied = [replace(spec, files=(PlannedFile(path=spec.cwd, source=folders[spec.name]), *spec.files)) for spec in decided.processes]
+    return replace(decided, processes=tuple(copied))
+
+
+def _small_topology(before: Plan, component: Component) -> Topology:
+    hosts = tuple(dict.fromkeys(component.places.values()))
+    addresses = {host: before.node(host).address for host in hosts}
+    if len(hosts) == 1:
+        return Topology(hosts=hosts, addresses=addresses)
+    return Topology(switches=(SWITCH,), links=tuple(Link(ends=(host, SWITCH)) for host in hosts), addresses=addresses)

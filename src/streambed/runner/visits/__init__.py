@@ -1,0 +1,1 @@
+"""Ways into a running network: shells, namespaces, exposed ports."""
