@@ -3,64 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
-import typer
-from rich.markup import escape
-
-from streambed.cli import converting, keeping, querying, remembering, running, setting_up, studying, visiting
-from streambed.cli.screen import err
-from streambed.errors import StreambedError, UsageError
-
-app = typer.Typer(
-    help="A test bed for streams: real Kafka and PySpark on an emulated network, on one machine, without root.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-COMMANDS: dict[str, Callable[..., None]] = {
-    "run": running.run,
-    "plan": running.plan,
-    "convert": converting.convert,
-    "study": studying.study,
-    "compare": studying.compare,
-    "check": keeping.check,
-    "report": keeping.report,
-    "list": keeping.list_runs,
-    "logs": keeping.logs,
-    "query": querying.query,
-    "history": remembering.history,
-    "rm": keeping.remove,
-    "shell": visiting.shell,
-    "schema": setting_up.schema,
-    "doctor": setting_up.doctor,
-    "fetch": setting_up.fetch,
-}
-for _name, _command in COMMANDS.items():
-    app.command(_name, context_settings=visiting.WHOLE if _name == "shell" else None)(_command)
+from streambed.errors import StreambedError
 
 
 def main() -> None:
-    """Run the command line; errors become one message and an exit status."""
+    """Run the command line. What keeps it from being loaded, such as a broken package of kinds, is one message too."""
     try:
-        status = app(standalone_mode=False)
-    except typer.Exit as end:
-        status = end.exit_code
+        from streambed.cli.app import run_command_line
     except StreambedError as error:
-        err.print(escape(str(error)), style="red" if err.is_terminal else "")
-        status = error.exit_status
-    except (KeyboardInterrupt, typer.Abort):
-        err.print("interrupted")
-        status = 3
-    except Exception as error:
-        status = _usage(error)
-    sys.exit(status if isinstance(status, int) else 0)
-
-
-def _usage(error: Exception) -> int:
-    """Wrong usage as the command-line library reports it; anything else is a defect of ours and shows its trace."""
-    show = getattr(error, "show", None)
-    if show is None:
-        raise error
-    show()
-    return UsageError.exit_status
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_status)
+    run_command_line()
