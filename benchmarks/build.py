@@ -127,7 +127,7 @@ def ours(hosts: int) -> dict[str, float]:
     """Plan, build and leave one tree with as many switches as hosts."""
     from streambed import plan
     from streambed.net import machine
-    from streambed.planner import plan_for
+    from streambed.planner.planner import plan_for
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

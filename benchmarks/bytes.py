@@ -18,7 +18,7 @@ from pathlib import Path
 from _arguments import parser
 from ingest import COMMAND, sent_as, server
 
-from streambed.lone_broker import lone_broker
+from streambed.artifacts.lone_broker import lone_broker
 
 VERSIONS = ("cumulative", "counter", "rate")
 

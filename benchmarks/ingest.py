@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from _arguments import parser
 from _calm import spent
 
-from streambed.lone_broker import lone_broker
+from streambed.artifacts.lone_broker import lone_broker
 
 COMMAND = [sys.executable, "-m", "gateway_traffic"]
 GATEWAYS = 256

@@ -39,8 +39,8 @@ from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import DAY_MS
 from gateway_traffic.stores.opening import open_store
 from streambed import artifacts, units
+from streambed.artifacts.lone_broker import lone_broker
 from streambed.kinds.components.spark.cluster import flags_for
-from streambed.lone_broker import lone_broker
 from streambed.record.codec import write_message
 from streambed.record.orders import SparkDriverOrder
 

@@ -25,9 +25,9 @@ from _arguments import parser
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from streambed import artifacts
+from streambed.artifacts.lone_broker import lone_broker
 from streambed.kinds.components.kafka.clients import READER, SENDER, client_settings
 from streambed.kinds.declaring import Setting
-from streambed.lone_broker import lone_broker
 from streambed.record import codec, now_ns, wait_until, write_whole
 from streambed.record.gauges import Gauge, ProducerGauge, ReaderGauge, read_gauge
 from streambed.record.orders import ConsumerMember, ConsumerOrder, ProducerMember, ProducerOrder, RecordsOrder, ScheduleOrder

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from streambed import artifacts
-from streambed.artifacts import jars, jvm_commands
+from streambed.artifacts import jvm_commands
+from streambed.artifacts import locked_jars as jars
 from streambed.artifacts.java import Java
 from streambed.errors import MissingError, UsageError
 from streambed.kinds.tables import COMPONENTS, needs_of

@@ -2,8 +2,8 @@
 
 from histories import acked, event, history_of, seen
 
+from streambed.record.statistics import Difference
 from streambed.results.comparison import Compared, compare, differences
-from streambed.results.statistics import Difference
 
 COMPONENTS = {
     "a": {"kind": "producer", "writes": "lines"},

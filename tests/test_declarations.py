@@ -12,7 +12,7 @@ from streambed.declare.reading import Declared
 from streambed.declare.yaml import study_file
 from streambed.declare.yaml.document import document_at
 from streambed.plan import Machine, Plan
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 
 ROOT = Path(__file__).parents[1]
 STREAM2GYM = ROOT / "examples" / "stream2gym"

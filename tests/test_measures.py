@@ -7,9 +7,9 @@ import pytest
 from histories import acked, batch, event, history_of, seen
 from pydantic import ValidationError
 
+from streambed.kinds.measures import Measure, NotTaken
 from streambed.record import tables
 from streambed.record.history import History, empty
-from streambed.results.measures import Measure, NotTaken
 from streambed.units import Duration
 
 READER = {"reader": {"kind": "consumer", "reads": ["lines"]}, "a": {"kind": "producer", "writes": "lines"}}

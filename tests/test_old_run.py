@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from streambed.runs import Run
 
 from streambed.record.events import DrainIncomplete, Inject, LeaderChanged, OtherEvent, Wait
+from streambed.results.runs import Run
 
 RECORDED = Path(__file__).parent / "old_run"
 

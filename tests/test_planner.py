@@ -20,8 +20,9 @@ from streambed.kinds.components import Command, Kafka, Producer
 from streambed.kinds.components.kafka.topic import Topic
 from streambed.kinds.faults import Cut, Degrade, Isolate, Partition
 from streambed.plan import Machine, Plan, Route, Shape
-from streambed.planner import describe, plan_for
+from streambed.planner.description import describe
 from streambed.planner.nodes import address
+from streambed.planner.planner import plan_for
 
 KAFKA = Kafka(name="kafka", nodes=["b"], topics={"lines": Topic()})
 POET = Producer(name="poet", node="a", writes="lines")

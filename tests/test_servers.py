@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from streambed import artifacts
-from streambed.artifacts import jars, servers
+from streambed.artifacts import locked_jars as jars
+from streambed.artifacts import servers
 from streambed.errors import MissingError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from streambed.results.statistics import BLOCKS_MIN, Observations, difference_of, reduced, student, summary_of
+from streambed.record.statistics import BLOCKS_MIN, Observations, difference_of, reduced, student, summary_of
 
 
 @pytest.mark.parametrize(("freedom", "expected"), [(1, 12.7062), (2, 4.3027), (4, 2.7764), (9, 2.2622), (29, 2.0452), (1000, 1.9623)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from streambed.declare import expansion
+from streambed.declare import experiment as experiments
 from streambed.declare.experiment import Experiment
 from streambed.declare.yaml import study_file
 from streambed.errors import WorldError
@@ -26,7 +27,7 @@ def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = "
     base = Path(base).absolute()
     experiment, notes = expansion.written_out(experiment, base)
     experiment = placed(experiment)
-    experiment.check(experiment, base)
+    experiments.check(experiment, base)
     made = launcher.launch(launcher.prepare(experiment, base=base, into=Path(into), notes=notes))
     if made.state != "finished":
         raise WorldError(f"{made.directory}: {made.state}: {made.reason}")

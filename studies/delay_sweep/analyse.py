@@ -15,7 +15,7 @@ import polars as pl
 import vl_convert
 
 from streambed import Run
-from streambed.results.statistics import student
+from streambed.record.statistics import student
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

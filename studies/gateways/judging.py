@@ -19,7 +19,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from streambed.results.statistics import Summary, summary_of
+from streambed.record.statistics import Summary, summary_of
 
 ABOUT = 0.2
 """«About» a number is within a fifth of it."""

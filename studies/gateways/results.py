@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 import vl_convert
 
-from streambed.results.statistics import summary_of
+from streambed.record.statistics import summary_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -8,7 +8,7 @@ import pytest
 from experiment.graphs import write
 from typer.testing import CliRunner
 
-from streambed.cli import app
+from streambed.cli.app import app
 from streambed.declare import reading
 from streambed.errors import DeclarationError, UsageError
 

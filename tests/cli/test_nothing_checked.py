@@ -10,7 +10,7 @@ from click.testing import Result
 from fake_launcher import CHECKED, SMALL, install, write_study
 from typer.testing import CliRunner
 
-from streambed.cli import app
+from streambed.cli.app import app
 from streambed.record.history import EXIT_STATUS, Verdict, worst
 
 

@@ -10,7 +10,7 @@ from click.testing import Result
 from fake_launcher import CHECKED, SMALL, STUDY, install, write_study
 from typer.testing import CliRunner
 
-from streambed.cli import app
+from streambed.cli.app import app
 from streambed.errors import UsageError
 from tests.reports import synthetic
 

@@ -14,7 +14,8 @@ from streambed.declare.topology import Topology
 from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
 from streambed.plan import Exposure, Machine, Plan
-from streambed.planner import describe, plan_for
+from streambed.planner.description import describe
+from streambed.planner.planner import plan_for
 from streambed.record.orders import CaptureOrder, CapturePort
 
 LINKS = (Link(ends=("a", "core")), Link(ends=("core", "b")), Link(ends=("core", "c")))

@@ -11,7 +11,7 @@ from experiment.test_declare_page import default_text
 
 from streambed.declare.study import Plot, Study
 from streambed.declare.yaml.study_file import read
-from streambed.results.measures import Measure
+from streambed.kinds.measures import Measure
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
 

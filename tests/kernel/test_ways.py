@@ -13,7 +13,7 @@ from streambed.declare.link import Link
 from streambed.declare.topology import Topology
 from streambed.net import machine
 from streambed.plan import Plan
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 
 pytestmark = pytest.mark.kernel
 

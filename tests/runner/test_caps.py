@@ -15,7 +15,7 @@ from streambed.declare.topology import Topology
 from streambed.errors import MachineError
 from streambed.kinds.components import Command
 from streambed.plan import Machine, Plan
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 from streambed.runner.cgroups import caps, hierarchies
 
 GONE = 1 << 23

@@ -13,7 +13,7 @@ from streambed.declare.link import Link
 from streambed.declare.topology import Topology
 from streambed.errors import UsageError, WorldError
 from streambed.plan import Machine
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 from streambed.record.status import begin, conclude
 from streambed.runner.visits import shell
 from streambed.runner.visits.namespaces import command_on

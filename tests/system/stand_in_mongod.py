@@ -15,7 +15,7 @@ from pathlib import Path
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from streambed import artifacts
-from streambed.artifacts.jars import Jar, fetch_jars, jars_of
+from streambed.artifacts.locked_jars import Jar, fetch_jars, jars_of
 from streambed.errors import MissingError
 
 LIGHT = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m"]

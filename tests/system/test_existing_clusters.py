@@ -14,8 +14,8 @@ import pytest
 from running import ROOT, end_now, streambed, wait_for
 
 from streambed import Run, artifacts
+from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.artifacts.one_shot import free_ports
-from streambed.lone_broker import LoneBroker, lone_broker
 from streambed.record.events import Note, ProcessStarted
 from streambed.runner.spark_history import event_logs
 

@@ -27,8 +27,8 @@ from gateway_traffic.client.send import Sent, send
 from gateway_traffic.codecs import decode
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import ENCODINGS, SCHEMA_HEADER, Encoding, Record, Serialisation, Version, topic_of
+from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.artifacts.one_shot import free_ports
-from streambed.lone_broker import LoneBroker, lone_broker
 from streambed.record import wait_until
 
 pytestmark = pytest.mark.system

@@ -18,7 +18,7 @@ from streambed.agents.producer.record_source import Record, Source
 from streambed.agents.producer.sender import UNDECIDED
 from streambed.agents.producer.sent_rows import SentRows
 from streambed.agents.record_identity import IDENTITY
-from streambed.lone_broker import LoneBroker, lone_broker
+from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.record import now_ns, wait_until
 from streambed.record.tables import SENT, Table, read_table
 

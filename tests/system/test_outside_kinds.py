@@ -132,3 +132,16 @@ def test_a_run_with_them_needs_them_to_be_judged_again(folder):
     assert streambed(folder, "check", str(latest)).returncode == 0
     with pytest.raises(Exception, match="the run declares the kind 'nats', which is not installed here"):
         Run(latest).check()
+
+
+def test_a_package_that_cannot_be_loaded_is_one_message(tmp_path):
+    dist = tmp_path / "installed" / "streambed_broken-1.0.dist-info"
+    dist.mkdir(parents=True)
+    (dist / "METADATA").write_text("Metadata-Version: 2.1\nName: streambed-broken\nVersion: 1.0\n")
+    (dist / "entry_points.txt").write_text(f"[{GROUP}]\nbroken = no_such_module:KINDS\n")
+
+    done = streambed(tmp_path, "doctor")
+
+    assert done.returncode == 64
+    assert done.stderr.startswith("the kinds of the package streambed-broken cannot be loaded: ModuleNotFoundError")
+    assert "Traceback" not in done.stderr

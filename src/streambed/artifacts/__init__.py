@@ -8,7 +8,6 @@ from typing import Protocol
 from streambed.artifacts.class_archives import make_archives, make_checkpoint
 from streambed.artifacts.hadoop import configuration_text, empty_names, hdfs_command
 from streambed.artifacts.hdfs_archive import make_names
-from streambed.artifacts.jars import LOCKS, Download, Progress, Step, cache, fetch_jars, jars, locked
 from streambed.artifacts.java import Java, find_java
 from streambed.artifacts.jvm_commands import (
     CASSANDRA_MAIN,
@@ -22,6 +21,7 @@ from streambed.artifacts.jvm_commands import (
     spark_command,
     spark_variables,
 )
+from streambed.artifacts.locked_jars import LOCKS, Download, Progress, Step, cache, fetch_jars, jars, locked
 from streambed.artifacts.servers import FOUND, UNPACKED, demand_unpacked, mongod, redis_server, server_home, unpack
 from streambed.errors import UsageError, suggestion
 

@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from streambed.artifacts.hdfs_archive import make_hdfs
-from streambed.artifacts.jars import Progress, Step
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import (
     SPARK_FLAGS,
@@ -26,6 +25,7 @@ from streambed.artifacts.jvm_commands import (
     spark_command,
     spark_variables,
 )
+from streambed.artifacts.locked_jars import Progress, Step
 from streambed.artifacts.one_shot import finish, free_ports, keep, last_line, listens, noting, passing_folder, running, tied, write
 from streambed.artifacts.spark_archive import EXECUTOR
 from streambed.artifacts.unsigned_jars import make_unsigned

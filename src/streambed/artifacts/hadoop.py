@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import escape
 
-from streambed.artifacts.jars import locked
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import archive_folder, archive_path, digest, find_pyspark, joined, sharing
+from streambed.artifacts.locked_jars import locked
 from streambed.errors import MissingError
 
 Role = Literal["namenode", "datanode"]

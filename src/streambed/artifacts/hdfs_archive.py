@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from streambed.artifacts.hadoop import Role, configuration_text, empty_names_path, hdfs_class_path, hdfs_command
-from streambed.artifacts.jars import Progress, Step
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import archive_path
+from streambed.artifacts.locked_jars import Progress, Step
 from streambed.artifacts.one_shot import finish, free_ports, keep, last_line, noting, passing_folder, running, write
 from streambed.errors import ProcessError
 from streambed.record import wait_until

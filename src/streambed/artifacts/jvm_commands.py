@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from streambed.artifacts.jars import cache, locked
 from streambed.artifacts.java import Java
+from streambed.artifacts.locked_jars import cache, locked
 from streambed.artifacts.unsigned_jars import unsigned
 from streambed.errors import MissingError
 
@@ -41,7 +41,7 @@ _SPARK_OPTIONS = (
     "-Djdk.reflect.useDirectMethodHandle=false",
     "-Dio.netty.tryReflectionSetAccessible=true",
 )
-SPARK_TRAINING = Path(__file__).with_name("spark_training.py")
+SPARK_TRAINING = Path(__file__).with_name("spark_archive.py")
 SPARK_MAIN = "org.apache.spark.deploy.SparkSubmit"
 EXECUTOR_JAVA = """#!/bin/sh
 # Spark's workers take this for Java. It leaves out what the wheel's Java does not know and Spark does not need, and gives executors

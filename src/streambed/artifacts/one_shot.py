@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from streambed.artifacts.jars import cache
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import sharing
+from streambed.artifacts.locked_jars import cache
 from streambed.errors import ProcessError
 
 KEPT = 4

@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from streambed.artifacts.jars import Jar, Progress, Step, cache, locked
+from streambed.artifacts.locked_jars import Jar, Progress, Step, cache, locked
 from streambed.errors import MissingError
 
 PROGRAMS = ("/bin/", "/scripts/")

@@ -7,7 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from streambed.artifacts.jars import cache
+from streambed.artifacts.locked_jars import cache
 from streambed.record import write_whole
 
 SIGNATURE = re.compile(r"META-INF/[^/]+\.(SF|DSA|RSA|EC)", re.IGNORECASE)

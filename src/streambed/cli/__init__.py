@@ -3,64 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
-import typer
-from rich.markup import escape
-
-from streambed.cli import convert, machine, query, run, runs, shell, spark_history, studies
-from streambed.cli.options import err
-from streambed.errors import StreambedError, UsageError
-
-app = typer.Typer(
-    help="A test bed for streams: real Kafka and PySpark on an emulated network, on one machine, without root.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-COMMANDS: dict[str, Callable[..., None]] = {
-    "run": run.run,
-    "plan": run.plan,
-    "convert": convert.convert,
-    "study": studies.study,
-    "compare": studies.compare,
-    "check": runs.check,
-    "report": runs.report,
-    "list": runs.list_runs,
-    "logs": runs.logs,
-    "query": query.query,
-    "history": spark_history.history,
-    "rm": runs.remove,
-    "shell": shell.shell,
-    "schema": machine.schema,
-    "doctor": machine.doctor,
-    "fetch": machine.fetch,
-}
-for _name, _command in COMMANDS.items():
-    app.command(_name, context_settings=shell.WHOLE if _name == "shell" else None)(_command)
+from streambed.errors import StreambedError
 
 
 def main() -> None:
-    """Run the command line; errors become one message and an exit status."""
+    """Run the command line. What keeps it from being loaded, such as a broken package of kinds, is one message too."""
     try:
-        status = app(standalone_mode=False)
-    except typer.Exit as end:
-        status = end.exit_code
+        from streambed.cli.app import run_command_line
     except StreambedError as error:
-        err.print(escape(str(error)), style="red" if err.is_terminal else "")
-        status = error.exit_status
-    except (KeyboardInterrupt, typer.Abort):
-        err.print("interrupted")
-        status = 3
-    except Exception as error:
-        status = _usage(error)
-    sys.exit(status if isinstance(status, int) else 0)
-
-
-def _usage(error: Exception) -> int:
-    """Wrong usage as the command-line library reports it; anything else is a defect of ours and shows its trace."""
-    show = getattr(error, "show", None)
-    if show is None:
-        raise error
-    show()
-    return UsageError.exit_status
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_status)
+    run_command_line()

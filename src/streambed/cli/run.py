@@ -12,7 +12,6 @@ import typer
 from rich.live import Live
 from rich.markup import escape
 
-from streambed import planner
 from streambed.cli import live_view
 from streambed.cli.options import (
     BootstrapOption,
@@ -28,6 +27,7 @@ from streambed.cli.options import (
 )
 from streambed.declare import reading
 from streambed.plan import Plan
+from streambed.planner.description import describe
 from streambed.planner.existing import on_existing
 from streambed.record.history import Verdict, worst
 from streambed.results.runs import RUNS, Run
@@ -113,4 +113,4 @@ def plan(
     """Show what a run would do: addresses, routes, commands, timeline. Touches nothing."""
     declared = reading.read(file, changes, seed)
     experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)
-    typer.echo(planner.describe(launcher.prepare(experiment, base=declared.base, notes=declared.notes)))
+    typer.echo(describe(launcher.prepare(experiment, base=declared.base, notes=declared.notes)))

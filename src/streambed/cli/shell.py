@@ -10,8 +10,8 @@ import typer
 
 from streambed.cli.options import IntoOption
 from streambed.results.runs import RUNS
-from streambed.runner.visits import shell
 from streambed.runner.visits.namespaces import command_on
+from streambed.runner.visits.shell import choose
 
 WHOLE = {"allow_interspersed_args": False}
 """Options after the host belong to the command."""
@@ -27,7 +27,7 @@ def shell(
 
     Exit status: that of the command.
     """
-    run, node, command = shell.choose(words, into)
+    run, node, command = choose(words, into)
     argv = command_on(run.directory, node, command or [os.environ.get("SHELL", "/bin/sh")])
     sys.stdout.flush()
     os.execve(argv[0], argv, {**os.environ, "TMPDIR": "/tmp", "STREAMBED_RUN": str(run.directory), "STREAMBED_NODE": node})

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from streambed.declare.capture import Capture
-from streambed.declare.expose import expose_problems
 from streambed.declare.topology import Topology
 from streambed.errors import DeclarationError, Problem, suggestion
 from streambed.kinds.check_table import CHECKS
@@ -20,6 +19,7 @@ from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.declaring import Name, declared
 from streambed.kinds.tables import COMPONENTS, FAULTS
 from streambed.planner import placement
+from streambed.planner.expose import expose_problems
 from streambed.planner.references import reference_problems
 from streambed.planner.routing import Routing
 from streambed.planner.shapes import change_problems, read_samples

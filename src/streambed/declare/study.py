@@ -14,7 +14,7 @@ from pydantic import Field
 from streambed.declare.yaml import overrides
 from streambed.errors import Problem, suggestion
 from streambed.kinds.declaring import Name, declared
-from streambed.results.measures import Measure
+from streambed.kinds.measures import Measure
 from streambed.units import Duration
 
 TRIALS_MAX = 1000

@@ -20,11 +20,11 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.limits import MEMORY_LEAST
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.of_links import LinkEnds
+from streambed.planner.addresses import SWITCHES_NETWORK
 from streambed.planner.given_routes import route_problems
 from streambed.units import Duration, Share, Size
 
 RESERVED_NODES = ("localhost", "run", "self")
-SWITCHES_NETWORK = "10.255"
 """Switches have addresses that begin so; no host has."""
 
 if TYPE_CHECKING:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from streambed.declare.capture import Capture
 from streambed.kinds.components.site import Site
 from streambed.kinds.faults.of_links import LinkEnds, meant
 from streambed.plan import CAPTURE, PlannedLink, ProcessSpec
 from streambed.record.orders import CaptureOrder, CapturePort
+
+if TYPE_CHECKING:
+    from streambed.declare.capture import Capture
 
 
 def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: Site) -> Iterator[ProcessSpec]:

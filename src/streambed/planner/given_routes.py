@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from streambed.declare.link import Link
 from streambed.errors import Problem, suggestion
+
+if TYPE_CHECKING:
+    from streambed.declare.link import Link
 
 Path = tuple[str, ...]
 

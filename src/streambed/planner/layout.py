@@ -6,10 +6,13 @@ The same network always looks the same.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from streambed.declare.topology import Topology
+if TYPE_CHECKING:
+    from streambed.declare.topology import Topology
+
 
 SPRINGS_MAX = 400
 """With more nodes springs take too long."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from streambed.declare.experiment import Experiment
 from streambed.errors import MachineError
 from streambed.kinds.components.limits import Limits
 from streambed.plan import Allowance, Machine, ProcessSpec
 from streambed.planner.refusals import ADVICE, listed
+
+if TYPE_CHECKING:
+    from streambed.declare.experiment import Experiment
 
 DELEGATE = (
     "run as root, or in a control group (cgroup v2) that is delegated to you with its controllers: "

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
+from typing import TYPE_CHECKING
 
-from streambed.declare.experiment import Experiment
-from streambed.declare.topology import Topology
 from streambed.kinds.direction import Samples
 from streambed.plan import PlannedLink, Port
 from streambed.planner.shapes import changed_shapes, shape_of
+
+if TYPE_CHECKING:
+    from streambed.declare.experiment import Experiment
+    from streambed.declare.topology import Topology
 
 FIRST_INDEX = 2
 """The loopback interface of every node has index 1."""

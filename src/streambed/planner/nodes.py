@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import TYPE_CHECKING
 
-from streambed.declare.experiment import Experiment
-from streambed.declare.topology import SWITCHES_NETWORK, Topology
 from streambed.plan import Allowance, PlannedLink, PlannedNode
+from streambed.planner.addresses import HOSTS_NETWORK, SWITCHES_NETWORK
 from streambed.planner.existing import own_address
 from streambed.planner.layout import layout
 from streambed.planner.route_tables import RouteTables
 
-HOSTS_NETWORK = "10.0"
+if TYPE_CHECKING:
+    from streambed.declare.experiment import Experiment
+    from streambed.declare.topology import Topology
 
 
 def address(network: str, number: int) -> str:

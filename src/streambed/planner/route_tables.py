@@ -9,10 +9,13 @@ from __future__ import annotations
 import socket
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from streambed.declare.topology import Topology
 from streambed.plan import Hop, PlannedLink, Route
 from streambed.planner.routing import Hops, Routing
+
+if TYPE_CHECKING:
+    from streambed.declare.topology import Topology
 
 EACH_HOST_MAX = 64
 """With no more hosts than this every host has a route of its own, which is easier to read."""

@@ -11,11 +11,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from streambed.declare.link import Link
-from streambed.declare.topology import Topology
 from streambed.kinds.direction import Way
+
+if TYPE_CHECKING:
+    from streambed.declare.link import Link
+    from streambed.declare.topology import Topology
 
 UNLIMITED_BPS = 1 << 62
 """Wider than any link with a rate."""

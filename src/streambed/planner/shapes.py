@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streambed.declare.link import Link
 from streambed.errors import Problem, UsageError
 from streambed.kinds.components.component import missing_file
 from streambed.kinds.delay_table import thinned
@@ -18,6 +17,7 @@ from streambed.units import Duration
 
 if TYPE_CHECKING:
     from streambed.declare.experiment import Experiment
+    from streambed.declare.link import Link
     from streambed.declare.topology import Topology
     from streambed.kinds.faults.fault import Fault
 

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import vl_convert
 
-from streambed.artifacts.jars import cache
+from streambed.artifacts.locked_jars import cache
 
 
 @functools.cache

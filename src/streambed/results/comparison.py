@@ -8,9 +8,9 @@ from typing import Any
 
 from streambed.kinds.components.engine import engines_among
 from streambed.kinds.evidence.readers import topics_of
+from streambed.kinds.measures import Measure, NotTaken, Observed
 from streambed.record.history import History
-from streambed.results.measures import Measure, NotTaken, Observed
-from streambed.results.statistics import Difference, difference_of
+from streambed.record.statistics import Difference, difference_of
 
 ABSENT = "not given"
 CAUTION = (

@@ -27,12 +27,12 @@ from streambed.declare.reading import Declared
 from streambed.declare.study import Trial
 from streambed.declare.yaml.study_file import DeclaredStudy
 from streambed.errors import UsageError
+from streambed.kinds.measures import TAKING, NotTaken
 from streambed.record import read_json, write_whole
 from streambed.record.history import History, Verdict
+from streambed.record.statistics import summary_of
 from streambed.results.comparison import differences
-from streambed.results.measures import TAKING, NotTaken
 from streambed.results.runs import Run
-from streambed.results.statistics import summary_of
 
 NOTES = "study.json"
 PAGE = "study.html"

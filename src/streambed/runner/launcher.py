@@ -22,7 +22,7 @@ from streambed.errors import WorldError
 from streambed.kinds.tables import needs_of
 from streambed.net import machine
 from streambed.plan import Machine, Plan
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 from streambed.record import FOLDERS, history, wait_until
 from streambed.record.event_log import append_event
 from streambed.record.status import BY_USER, begin, conclude, full_disk

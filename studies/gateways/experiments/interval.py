@@ -15,7 +15,7 @@ from judging import Outcome, Statement
 
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version
-from streambed.results.statistics import student
+from streambed.record.statistics import student
 
 TITLE = "4.6 Batch interval"
 CLAIM = (

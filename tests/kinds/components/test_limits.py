@@ -13,7 +13,8 @@ from streambed.declare.topology import Topology
 from streambed.errors import MachineError
 from streambed.kinds.components import Command
 from streambed.plan import Allowance, Machine, ProcessSpec
-from streambed.planner import describe, plan_for
+from streambed.planner.description import describe
+from streambed.planner.planner import plan_for
 
 MACHINE = Machine(cores=2, core_numbers=(0, 1), cpu_groups="groups", memory_groups="groups", python="python")
 PLAIN = Machine(cores=2, core_numbers=(0, 1), python="python")

@@ -14,7 +14,7 @@ from streambed.declare.experiment import Experiment
 from streambed.declare.link import Link
 from streambed.declare.topology import Topology
 from streambed.plan import Machine
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 from streambed.record.gauges import ProducerGauge
 from streambed.record.orders import ProducerMember, ProducerOrder
 

@@ -13,7 +13,7 @@ from streambed.errors import DeclarationError
 from streambed.kinds.components import SparkCluster
 from streambed.kinds.components.spark.cluster import flags_for
 from streambed.plan import Machine, Plan, ProcessSpec
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
 

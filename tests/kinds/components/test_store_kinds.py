@@ -13,7 +13,7 @@ from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
 from streambed.kinds.components import Cassandra, Embedded, PostgreSQL, Redis
 from streambed.plan import Machine, Plan, ProcessSpec
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 from streambed.record.orders import ServerSetupOrder, SinkOrder
 from streambed.stores.store import Address
 

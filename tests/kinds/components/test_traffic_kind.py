@@ -13,7 +13,7 @@ from streambed.declare.link import Link
 from streambed.declare.topology import Topology
 from streambed.kinds.components import Traffic
 from streambed.plan import Machine, ProcessSpec
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 from streambed.record.gauges import TrafficGauge
 from streambed.record.orders import TrafficOrder
 from tests.fakes import FakeWorld, order_of

@@ -15,7 +15,7 @@ from streambed.errors import StoreError, WorldError
 from streambed.kinds.cast import components_of
 from streambed.kinds.components.component import Component
 from streambed.plan import Plan, PlannedFile, ProcessSpec
-from streambed.planner import plan_for
+from streambed.planner.planner import plan_for
 from streambed.runner import launcher
 from streambed.runner.query.running import asker
 from streambed.stores.store import Address

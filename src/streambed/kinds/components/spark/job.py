@@ -30,7 +30,7 @@ from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
 from streambed.world import Missing, World
 
-DRIVER = Path(__file__).parents[2] / "agents" / "spark_driver.py"
+DRIVER = Path(__file__).parents[3] / "agents" / "spark_driver.py"
 """Run as a file, because the job's own interpreter may not have streambed."""
 
 

@@ -21,7 +21,7 @@ from streambed.kinds.evidence.journeys import journeys
 from streambed.kinds.evidence.readers import IDENTITY, of_component
 from streambed.record.events import Batch, Phase, Ready
 from streambed.record.history import History
-from streambed.results.statistics import Numbers, Observations, Statistic, reduced
+from streambed.record.statistics import Numbers, Observations, Statistic, reduced
 from streambed.units import Duration
 
 BLOCK_NS = 1_000_000_000

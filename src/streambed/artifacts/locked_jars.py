@@ -79,7 +79,7 @@ def cache() -> Path:
 @functools.cache
 def lock(name: str) -> tuple[Jar, ...]:
     """The jars of one committed lock."""
-    return jars_of((importlib.resources.files("streambed") / "locks" / f"{name}.json").read_text())
+    return jars_of((importlib.resources.files("streambed.artifacts") / "locks" / f"{name}.json").read_text())
 
 
 def jars_of(text: str) -> tuple[Jar, ...]:
