@@ -1,4 +1,6 @@
-"""Measurements on a machine that is not ours alone: one during which the hypervisor took processors away is taken again."""
+"""Measurements on a machine that is not ours alone: one during which the hypervisor took processors
+away is taken again.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ class Tried(NamedTuple, Generic[Found]):
 
 
 def calmest(measure: Callable[[int], Found], *, enough: float, tries: int) -> Tried[Found]:
-    """Of several tries that which lost the least; one that lost no more than is calm enough is the last. Each is told its number."""
+    """Of several tries that which lost the least; one that lost no more than is calm enough is the
+    last. Each is told its number.
+    """
     tried: list[Tried[Found]] = []
     while len(tried) < tries and not any(one.stolen_share <= enough for one in tried):
         before = spent()

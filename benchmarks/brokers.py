@@ -1,12 +1,15 @@
-"""How many brokers this machine carries, and what streambed's settings for many brokers spare against Kafka's own.
+"""How many brokers this machine carries, and what streambed's settings for many brokers spare
+against Kafka's own.
 
     scripts/bench brokers [--quick] [--brokers N] [--seconds S]
 
-First 10 brokers and 100 topics of three replicas, once with streambed's settings and once with `stock: true`: `time_ratio` is the time
-until every partition is in sync, `memory_ratio` the memory of all brokers then (PSS, what they share counted once), ours divided by
-stock. Then 40 brokers for five minutes under Raptor's load, 600 kB/s in all: `out_of_sync` partitions at the end, `leader_changes`
-meanwhile, `stop_s` from the end of the load until no broker is left. If they cannot be held, fewer are tried, and `ended_by` says what
-more of them met. `--quick`: 3 brokers with 5 topics for 2 s. Every part is a run of `streambed run` on a star of links of 1 Gbit/s.
+First 10 brokers and 100 topics of three replicas, once with streambed's settings and once with
+`stock: true`: `time_ratio` is the time until every partition is in sync, `memory_ratio` the memory
+of all brokers then (PSS, what they share counted once), ours divided by stock. Then 40 brokers for
+five minutes under Raptor's load, 600 kB/s in all: `out_of_sync` partitions at the end,
+`leader_changes` meanwhile, `stop_s` from the end of the load until no broker is left. If they
+cannot be held, fewer are tried, and `ended_by` says what more of them met. `--quick`: 3 brokers
+with 5 topics for 2 s. Every part is a run of `streambed run` on a star of links of 1 Gbit/s.
 """
 
 from __future__ import annotations
@@ -81,7 +84,9 @@ class Outcome:
         return (self.gone_ns - self.began["heal"]) / 1e9
 
 
-def experiment(brokers: int, *, topics: int, seconds: int, stock: bool = False, load: bool = False) -> str:
+def experiment(
+    brokers: int, *, topics: int, seconds: int, stock: bool = False, load: bool = False
+) -> str:
     """The declaration of one part."""
     hosts = [f"h{number}" for number in range(1, brokers + 1)]
     declared_topics = {f"t{number}": {"replicas": REPLICAS} for number in range(topics)}
@@ -110,8 +115,20 @@ def experiment(brokers: int, *, topics: int, seconds: int, stock: bool = False, 
 def carried_out(folder: Path, declared: str) -> Outcome:
     """Run it; weigh the brokers when all is in sync, and see when the last of them has gone."""
     (folder / "experiment.yaml").write_text(declared)
-    command = [sys.executable, "-m", "streambed.cli", "run", "experiment.yaml", "--into", "runs", "--json", "--no-report"]
-    launcher = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "streambed.cli",
+        "run",
+        "experiment.yaml",
+        "--into",
+        "runs",
+        "--json",
+        "--no-report",
+    ]
+    launcher = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     brokers: list[int] = []
     pss_bytes = gone_ns = 0
     while launcher.poll() is None:
@@ -122,15 +139,23 @@ def carried_out(folder: Path, declared: str) -> Outcome:
         if brokers and not gone_ns and not any(map(lives, brokers)):
             gone_ns = time.monotonic_ns()
     said, troubles = launcher.communicate()
-    directory = next(path.parent for path in folder.glob("runs/*/*/plan.json") if not path.parent.is_symlink())
-    return Outcome(Run(directory), said + troubles, pss_bytes, gone_ns or time.monotonic_ns(), phases(folder))
+    directory = next(
+        path.parent for path in folder.glob("runs/*/*/plan.json") if not path.parent.is_symlink()
+    )
+    return Outcome(
+        Run(directory), said + troubles, pss_bytes, gone_ns or time.monotonic_ns(), phases(folder)
+    )
 
 
 def phases(folder: Path) -> dict[str, int]:
     """When each phase of the only run in a folder began."""
     found = next(iter(folder.glob("runs/*/2*/history/events.jsonl")), None)
     lines = found.read_text().split("\n")[:-1] if found else []
-    return {event["phase"]: event["time"] for event in map(json.loads, lines) if event["event"] == "phase"}
+    return {
+        event["phase"]: event["time"]
+        for event in map(json.loads, lines)
+        if event["event"] == "phase"
+    }
 
 
 def family(pid: int) -> Iterator[int]:
@@ -162,7 +187,9 @@ def against_stock(extent: Extent) -> dict[str, float]:
     measured = {}
     for name, stock in (("ours", False), ("stock", True)):
         with tempfile.TemporaryDirectory() as folder:
-            outcome = carried_out(Path(folder), experiment(extent.few, topics=extent.topics, seconds=2, stock=stock))
+            outcome = carried_out(
+                Path(folder), experiment(extent.few, topics=extent.topics, seconds=2, stock=stock)
+            )
             assert outcome.finished, outcome.says
             measured[name] = outcome.in_sync_s, outcome.pss_bytes
             found = f"in sync after {outcome.in_sync_s:.1f} s, {outcome.pss_bytes >> 20} MiB"
@@ -183,8 +210,14 @@ def under_load(extent: Extent) -> dict[str, Any]:
     brokers, seconds, ended_by = extent.many, extent.seconds, ""
     while True:
         with tempfile.TemporaryDirectory() as folder:
-            outcome = carried_out(Path(folder), experiment(brokers, topics=extent.topics, seconds=seconds, load=True))
-            found = how_it_went(outcome, brokers, seconds) if outcome.finished else {"brokers": brokers, "says": outcome.says[-2000:]}
+            outcome = carried_out(
+                Path(folder), experiment(brokers, topics=extent.topics, seconds=seconds, load=True)
+            )
+            found = (
+                how_it_went(outcome, brokers, seconds)
+                if outcome.finished
+                else {"brokers": brokers, "says": outcome.says[-2000:]}
+            )
         print(f"{brokers} brokers under load: {found}", file=sys.stderr)
         if found.get("out_of_sync") == 0:
             return {**found, "ended_by": ended_by}
@@ -198,7 +231,9 @@ def how_it_went(outcome: Outcome, brokers: int, seconds: int) -> dict[str, Any]:
     """What the run recorded of its brokers and of the machine."""
     history, load_ns = outcome.run.history(), outcome.began["load"]
     during = history.samples.filter(pl.col("time").is_between(load_ns, outcome.began["heal"]))
-    at_the_end = history.samples.filter(pl.col("metric") == "under_replicated").sort("time")["value"]
+    at_the_end = history.samples.filter(pl.col("metric") == "under_replicated").sort("time")[
+        "value"
+    ]
     sent = outcome.run.ledger().sent
     changes = [event for event in history.of(LeaderChanged) if event.time > load_ns and event.was]
     return {
@@ -221,7 +256,9 @@ def busy(samples: pl.DataFrame) -> float:
     """The share of all cores that was in use."""
     grown = {
         metric: float(values["value"].max() - values["value"].min())
-        for (metric,), values in samples.filter(pl.col("metric").is_in(["machine_busy_s", "machine_idle_s"])).group_by("metric")
+        for (metric,), values in samples.filter(
+            pl.col("metric").is_in(["machine_busy_s", "machine_idle_s"])
+        ).group_by("metric")
     }
     return grown["machine_busy_s"] / sum(grown.values())
 
@@ -231,8 +268,9 @@ def resource(found: dict[str, Any]) -> str:
     if "says" in found:
         return f"the run did not come to its end: {found['says'].strip().splitlines()[-1]}"
     full = found["busy"] >= CORES_FULL
-    return f"{found['out_of_sync']} partitions out of sync, {os.cpu_count()} cores {found['busy']:.0%} busy" + (
-        ": processors" if full else ""
+    return (
+        f"{found['out_of_sync']} partitions out of sync, {os.cpu_count()} cores "
+        f"{found['busy']:.0%} busy" + (": processors" if full else "")
     )
 
 
@@ -241,10 +279,14 @@ def main() -> None:
     asked = parser(__doc__, quick="3 brokers with 5 topics for 2 s")
     asked.add_argument("--brokers", type=int, help="another number in the second part")
     asked.add_argument("--seconds", type=int, help="another duration of the second part")
-    asked.add_argument("--only-load", action="store_true", help="leave out the comparison with stock settings")
+    asked.add_argument(
+        "--only-load", action="store_true", help="leave out the comparison with stock settings"
+    )
     words = asked.parse_args()
     extent = QUICK if words.quick else WHOLE
-    extent = replace(extent, many=words.brokers or extent.many, seconds=words.seconds or extent.seconds)
+    extent = replace(
+        extent, many=words.brokers or extent.many, seconds=words.seconds or extent.seconds
+    )
     compared = {} if words.only_load else against_stock(extent)
     held = under_load(extent)
     print(json.dumps({"bench": "brokers", **compared, **held}))

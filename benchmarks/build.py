@@ -1,14 +1,18 @@
-"""How long it takes until a network is ready, and until the kernel has freed it again; beside Mininet with the same tree.
+"""How long it takes until a network is ready, and until the kernel has freed it again; beside
+Mininet with the same tree.
 
     scripts/bench build [--quick] [ROUNDS [SIZES]]     SIZES: numbers of hosts, such as 1000,2000
 
-Timed is what a run does between reading its plan and starting programs: namespaces, links, addresses, neighbours, routes, token
-buckets, packet rules, delay line. `seconds_100` is the median for 100 hosts and 100 switches, `seconds_1000` for 1,000 and 1,000,
-every link with a delay and a rate. A host's thread and mounts come when its first program starts and are not in it. `plan_s` is what
-deciding the plan took. `teardown_s` ends when the kernel has no network namespace of the box any more, which is found by asking for one
-more than a limit of one allows. Mininet builds the same tree from Linux bridges, without delays and rates; it needs root and is installed
-if it is missing; it runs in a network namespace of its own, so that nothing of it can stay. The last line is one JSON object.
-`--quick`: one round of 10 hosts and 10 switches (`seconds_10`), without Mininet: nothing is installed.
+Timed is what a run does between reading its plan and starting programs: namespaces, links,
+addresses, neighbours, routes, token buckets, packet rules, delay line. `seconds_100` is the median
+for 100 hosts and 100 switches, `seconds_1000` for 1,000 and 1,000, every link with a delay and a
+rate. A host's thread and mounts come when its first program starts and are not in it. `plan_s` is
+what deciding the plan took. `teardown_s` ends when the kernel has no network namespace of the box
+any more, which is found by asking for one more than a limit of one allows. Mininet builds the same
+tree from Linux bridges, without delays and rates; it needs root and is installed if it is missing;
+it runs in a network namespace of its own, so that nothing of it can stay. The last line is one JSON
+object. `--quick`: one round of 10 hosts and 10 switches (`seconds_10`), without Mininet: nothing is
+installed.
 """
 
 from __future__ import annotations
@@ -66,7 +70,9 @@ def parents(switches: int) -> list[int]:
 
 
 def tree(*, hosts: int, switches: int, duration: str = "1s") -> Experiment:
-    """Switches in a tree, hosts spread over them, every link with a delay and a rate; an experiment wants a program, so one sleeps."""
+    """Switches in a tree, hosts spread over them, every link with a delay and a rate; an experiment
+    wants a program, so one sleeps.
+    """
     from streambed import Command, Experiment, Link, Topology
 
     to_hosts = [(f"h{number}", f"s{number % switches}") for number in range(hosts)]
@@ -100,11 +106,17 @@ def inside(plan_path: str, folder: str) -> None:
         began = time.monotonic()
     closed_s = time.monotonic() - began
     wait_until_freed()
-    print(json.dumps({"seconds": seconds, "close_s": closed_s, "teardown_s": time.monotonic() - began}))
+    print(
+        json.dumps(
+            {"seconds": seconds, "close_s": closed_s, "teardown_s": time.monotonic() - began}
+        )
+    )
 
 
 def wait_until_freed() -> None:
-    """The box's own network and one more may be there: the other one is ours as soon as all others have gone."""
+    """The box's own network and one more may be there: the other one is ours as soon as all others
+    have gone.
+    """
     NAMESPACES_MAX.write_text("2")
     got: list[bool] = []
 
@@ -139,7 +151,10 @@ def ours(hosts: int) -> dict[str, float]:
         argv = [sys.executable, __file__, "inside", str(folder / "plan.json"), name]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, float] = {"plan_s": plan_s, **json.loads(done.stdout)}
-    print(f"{hosts} hosts, {hosts} switches: " + ", ".join(f"{key} {value:.3f}" for key, value in found.items()))
+    print(
+        f"{hosts} hosts, {hosts} switches: "
+        + ", ".join(f"{key} {value:.3f}" for key, value in found.items())
+    )
     return found
 
 
@@ -148,15 +163,26 @@ def mininet(switches: int) -> dict[str, Any]:
     if os.geteuid():
         return {"lacks": "Mininet needs root"}
     if not (shutil.which("mn") and shutil.which("brctl")):
-        installed = subprocess.run(["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES], capture_output=True, text=True)
+        installed = subprocess.run(
+            ["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES],
+            capture_output=True,
+            text=True,
+        )
         if installed.returncode:
-            return {"lacks": f"apt-get could not install Mininet: {installed.stderr.strip().splitlines()[-1:]}"}
+            return {
+                "lacks": f"apt-get could not install Mininet: {installed.stderr.strip().splitlines()[-1:]}"
+            }
     argv = ["unshare", "--net", SYSTEM_PYTHON, "-c", MININET, str(switches), str(BRANCHES)]
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode:
-        return {"lacks": f"Mininet ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"}
+        return {
+            "lacks": f"Mininet ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
+        }
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    print(f"mininet, {switches} hosts, {switches} switches: build {found['seconds']:.2f} s, teardown {found['teardown_s']:.2f} s")
+    print(
+        f"mininet, {switches} hosts, {switches} switches: build {found['seconds']:.2f} s, teardown "
+        f"{found['teardown_s']:.2f} s"
+    )
     return found
 
 
@@ -168,7 +194,9 @@ def main(rounds: int, sizes: list[int]) -> None:
     measured = figures(100, small, theirs)
     for size in sizes:
         found = ours(size)
-        measured |= {f"{key}_{size}": round(found[key], 2) for key in ("seconds", "plan_s", "teardown_s")}
+        measured |= {
+            f"{key}_{size}": round(found[key], 2) for key in ("seconds", "plan_s", "teardown_s")
+        }
     print(json.dumps(measured))
 
 
@@ -177,10 +205,18 @@ def figures(size: int, small: list[dict[str, float]], theirs: dict[str, Any]) ->
     middle = {key: round(statistics.median(one[key] for one in small), 3) for key in small[0]}
     seconds = middle["seconds"]
     measured: dict[str, Any] = {"bench": "build", "rounds": len(small), f"seconds_{size}": seconds}
-    measured |= {f"slowest_{size}": round(max(one["seconds"] for one in small), 3), f"plan_s_{size}": middle["plan_s"]}
+    measured |= {
+        f"slowest_{size}": round(max(one["seconds"] for one in small), 3),
+        f"plan_s_{size}": middle["plan_s"],
+    }
     measured |= {"teardown_s": middle["teardown_s"], "close_s": middle["close_s"]}
-    measured |= {"mininet_s": round(theirs["seconds"], 2) if "seconds" in theirs else None, "mininet_lacks": theirs.get("lacks")}
-    measured["ratio_mininet"] = round(seconds / theirs["seconds"], 4) if "seconds" in theirs else None
+    measured |= {
+        "mininet_s": round(theirs["seconds"], 2) if "seconds" in theirs else None,
+        "mininet_lacks": theirs.get("lacks"),
+    }
+    measured["ratio_mininet"] = (
+        round(seconds / theirs["seconds"], 4) if "seconds" in theirs else None
+    )
     measured["mininet_teardown_s"] = round(theirs["teardown_s"], 2) if "seconds" in theirs else None
     return measured
 

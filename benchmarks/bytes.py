@@ -2,9 +2,10 @@
 
     scripts/bench bytes [--quick] [RECORDS]
 
-The same records go through an ingest server, by WebSocket, into a topic for each serialisation and version; the sizes are those of the
-log segments on the broker's disk, with keys, headers and batches, uncompressed. The last line is one JSON object; `avro_to_json` is the
-ratio over all versions. `--quick`: 1,000 records.
+The same records go through an ingest server, by WebSocket, into a topic for each serialisation and
+version; the sizes are those of the log segments on the broker's disk, with keys, headers and
+batches, uncompressed. The last line is one JSON object; `avro_to_json` is the ratio over all
+versions. `--quick`: 1,000 records.
 """
 
 from __future__ import annotations
@@ -28,16 +29,51 @@ def main(records: int) -> None:
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka") as broker:
         trace = Path(name) / "trace.parquet"
-        subprocess.run([*COMMAND, "trace", trace, "--gateways", "200", "--days", "0.5"], check=True, stdout=sys.stderr)
+        subprocess.run(
+            [*COMMAND, "trace", trace, "--gateways", "200", "--days", "0.5"],
+            check=True,
+            stdout=sys.stderr,
+        )
         for serialisation in ("json", "avro"):
-            subprocess.run([*COMMAND, "topics", "--bootstrap", broker.bootstrap, "--prefix", serialisation], check=True, stdout=sys.stderr)
+            subprocess.run(
+                [*COMMAND, "topics", "--bootstrap", broker.bootstrap, "--prefix", serialisation],
+                check=True,
+                stdout=sys.stderr,
+            )
             with server(broker.bootstrap, "--prefix", serialisation) as running:
                 for version in VERSIONS:
-                    sent_as(trace, running.url, "websocket", records, "--serialisation", serialisation, "--version", version)
-                    found[f"{serialisation}_{version}"] = round(log_bytes(broker.folder / "log", f"{serialisation}-{version}") / records, 1)
-                    print(f"{serialisation} {version}: {found[f'{serialisation}_{version}']} bytes a record", file=sys.stderr)
-    means = {each: sum(found[f"{each}_{version}"] for version in VERSIONS) / len(VERSIONS) for each in ("json", "avro")}
-    print(json.dumps({"bench": "bytes", "records": records, **found, "avro_to_json": round(means["avro"] / means["json"], 3)}))
+                    sent_as(
+                        trace,
+                        running.url,
+                        "websocket",
+                        records,
+                        "--serialisation",
+                        serialisation,
+                        "--version",
+                        version,
+                    )
+                    found[f"{serialisation}_{version}"] = round(
+                        log_bytes(broker.folder / "log", f"{serialisation}-{version}") / records, 1
+                    )
+                    print(
+                        f"{serialisation} {version}: {found[f'{serialisation}_{version}']} bytes a "
+                        "record",
+                        file=sys.stderr,
+                    )
+    means = {
+        each: sum(found[f"{each}_{version}"] for version in VERSIONS) / len(VERSIONS)
+        for each in ("json", "avro")
+    }
+    print(
+        json.dumps(
+            {
+                "bench": "bytes",
+                "records": records,
+                **found,
+                "avro_to_json": round(means["avro"] / means["json"], 3),
+            }
+        )
+    )
 
 
 def log_bytes(log: Path, topic: str) -> int:

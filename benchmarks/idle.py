@@ -1,10 +1,12 @@
-"""What an idle network costs: 100 hosts and 100 switches, counters of every port each second, nobody sends anything.
+"""What an idle network costs: 100 hosts and 100 switches, counters of every port each second,
+nobody sends anything.
 
     scripts/bench idle [--quick] [SECONDS]
 
-Runs it as a user would and reads the CPU time of the conductor, the delay line and process 1 over a while in which nothing happens.
-`cpu_share` is theirs together, as a part of one core; what the launcher outside the box takes stands beside it. The last line is
-one JSON object. `--quick`: 10 hosts and 10 switches for three seconds.
+Runs it as a user would and reads the CPU time of the conductor, the delay line and process 1 over a
+while in which nothing happens. `cpu_share` is theirs together, as a part of one core; what the
+launcher outside the box takes stands beside it. The last line is one JSON object. `--quick`: 10
+hosts and 10 switches for three seconds.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ def cpu_s(pid: int) -> float:
 def child_of(pid: int, program: str) -> int:
     """The child in whose command line a word appears."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
-        if fields(int(entry))[1:2] == [str(pid)] and program in Path(f"/proc/{entry}/cmdline").read_text():
+        if (
+            fields(int(entry))[1:2] == [str(pid)]
+            and program in Path(f"/proc/{entry}/cmdline").read_text()
+        ):
             return int(entry)
     raise SystemExit(f"process {pid} has no child {program}")
 
@@ -51,13 +56,21 @@ def roles(launcher: int) -> dict[str, int]:
     box = child_of(launcher, "streambed.runner.box")
     first = child_of(box, "streambed.runner.box")
     conductor = child_of(first, "streambed.runner.box")
-    return {"launcher": launcher, "first": first, "conductor": conductor, "delay_line": child_of(conductor, "delay_line")}
+    return {
+        "launcher": launcher,
+        "first": first,
+        "conductor": conductor,
+        "delay_line": child_of(conductor, "delay_line"),
+    }
 
 
 def wait_for_load(folder: Path) -> None:
     """Until the run has gone through its start."""
     end = time.monotonic() + LIMIT_S
-    while not any('"phase":"load"' in path.read_text() for path in folder.glob("runs/*/latest/history/events.jsonl")):
+    while not any(
+        '"phase":"load"' in path.read_text()
+        for path in folder.glob("runs/*/latest/history/events.jsonl")
+    ):
         if time.monotonic() > end:
             raise SystemExit(f"the run did not reach its load within {LIMIT_S} s")
         time.sleep(0.1)
@@ -72,7 +85,10 @@ def main(seconds: float, size: int) -> None:
         command = [str(ROOT / ".venv" / "bin" / "streambed"), "run", "idle.yaml", "--no-report"]
         launcher = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
         wait_for_load(folder)
-        print(f"{size} hosts and {size} switches are ready; measuring for {seconds:g} s", file=sys.stderr)
+        print(
+            f"{size} hosts and {size} switches are ready; measuring for {seconds:g} s",
+            file=sys.stderr,
+        )
         time.sleep(SETTLE_S)
         pids = roles(launcher.pid)
         began, before = time.monotonic(), {role: cpu_s(pid) for role, pid in pids.items()}
@@ -84,7 +100,16 @@ def main(seconds: float, size: int) -> None:
     of_box = sum(value for role, value in share.items() if role != "launcher")
     parts = {f"{role}_share": round(value, 5) for role, value in share.items()}
     print(
-        json.dumps({"bench": "idle", "hosts": size, "switches": size, "seconds": round(took_s, 1), "cpu_share": round(of_box, 5), **parts})
+        json.dumps(
+            {
+                "bench": "idle",
+                "hosts": size,
+                "switches": size,
+                "seconds": round(took_s, 1),
+                "cpu_share": round(of_box, 5),
+                **parts,
+            }
+        )
     )
 
 

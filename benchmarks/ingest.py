@@ -1,13 +1,16 @@
-"""How many records a second one ingest server takes in, each acknowledged to its client after Kafka acknowledged it.
+"""How many records a second one ingest server takes in, each acknowledged to its client after Kafka
+acknowledged it.
 
     scripts/bench ingest [--quick] [ROUNDS]
 
-One broker, one server and one client (256 gateways) share this machine. Each round sends as fast as acknowledgements come, by
-WebSocket, over kept connections and with a connection for each record, and by WebSocket to the same server without Kafka, in turn.
-Then each protocol is offered half of its median rate, open loop, and latency is taken from when a record was due to its acknowledgement.
-The last line is one JSON object. `websocket_ratio` is the rate with Kafka divided by the rate without. Measurements
-during which other programs used the machine, or its hypervisor took it away, are taken again, within reason; `calm_rounds` says how many
-were undisturbed at least. `--quick`: one round of 1,000 records for each protocol, however busy the machine is.
+One broker, one server and one client (256 gateways) share this machine. Each round sends as fast as
+acknowledgements come, by WebSocket, over kept connections and with a connection for each record,
+and by WebSocket to the same server without Kafka, in turn. Then each protocol is offered half of
+its median rate, open loop, and latency is taken from when a record was due to its acknowledgement.
+The last line is one JSON object. `websocket_ratio` is the rate with Kafka divided by the rate
+without. Measurements during which other programs used the machine, or its hypervisor took it away,
+are taken again, within reason; `calm_rounds` says how many were undisturbed at least. `--quick`:
+one round of 1,000 records for each protocol, however busy the machine is.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ GATEWAYS = 256
 PROTOCOLS = ("websocket", "keep-alive", "per-connection")
 WAITING = 4096
 CALM_CORES = 0.05
-"""A measurement during which others used more than this is not counted, as long as there are better ones."""
+"""A measurement during which others used more than this is not counted, as long as there are better
+ones.
+"""
 
 
 class Extent(NamedTuple):
@@ -49,7 +54,12 @@ class Extent(NamedTuple):
     half_rate_s: float
 
 
-WHOLE = Extent(rounds=3, tries=3, records=dict(zip(PROTOCOLS, (120_000, 40_000, 20_000), strict=True)), half_rate_s=6)
+WHOLE = Extent(
+    rounds=3,
+    tries=3,
+    records=dict(zip(PROTOCOLS, (120_000, 40_000, 20_000), strict=True)),
+    half_rate_s=6,
+)
 QUICK = Extent(rounds=1, tries=1, records=dict.fromkeys(PROTOCOLS, 1_000), half_rate_s=1)
 
 
@@ -58,10 +68,18 @@ def main(extent: Extent) -> None:
     rounds = extent.rounds
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka") as broker:
         trace = Path(name) / "trace.parquet"
-        subprocess.run([*COMMAND, "trace", trace, "--gateways", str(GATEWAYS), "--days", "0.5"], check=True, stdout=sys.stderr)
-        subprocess.run([*COMMAND, "topics", "--bootstrap", broker.bootstrap], check=True, stdout=sys.stderr)
+        subprocess.run(
+            [*COMMAND, "trace", trace, "--gateways", str(GATEWAYS), "--days", "0.5"],
+            check=True,
+            stdout=sys.stderr,
+        )
+        subprocess.run(
+            [*COMMAND, "topics", "--bootstrap", broker.bootstrap], check=True, stdout=sys.stderr
+        )
         with server(broker.bootstrap) as real, server("") as bare:
-            sent(trace, real.url, "websocket", extent.records["websocket"])  # Java's compiler warms up.
+            sent(
+                trace, real.url, "websocket", extent.records["websocket"]
+            )  # Java's compiler warms up.
             urls = {"bare": bare.url} | dict.fromkeys(PROTOCOLS, real.url)
             measure = Measure(trace, urls, [broker.pid, real.pid, bare.pid], extent.records)
             for _ in range(rounds * extent.tries):
@@ -69,9 +87,21 @@ def main(extent: Extent) -> None:
                     print(measure.round(), file=sys.stderr)
             medians = {name: measure.median(name) for name in measure.urls}
             counts = {name: int(medians[name] / 2 * extent.half_rate_s) for name in PROTOCOLS}
-            halves = {name: sent(trace, real.url, name, counts[name], rate=medians[name] / 2) for name in PROTOCOLS}
+            halves = {
+                name: sent(trace, real.url, name, counts[name], rate=medians[name] / 2)
+                for name in PROTOCOLS
+            }
             calm = min(measure.calm(name) for name in measure.urls)
-    print(json.dumps({"bench": "ingest", "calm_rounds": calm, **figures(medians, halves), "others_cores": measure.others()}))
+    print(
+        json.dumps(
+            {
+                "bench": "ingest",
+                "calm_rounds": calm,
+                **figures(medians, halves),
+                "others_cores": measure.others(),
+            }
+        )
+    )
 
 
 def figures(medians: dict[str, float], halves: dict[str, dict[str, Any]]) -> dict[str, float]:
@@ -80,7 +110,10 @@ def figures(medians: dict[str, float], halves: dict[str, dict[str, Any]]) -> dic
     for protocol in PROTOCOLS:
         name = protocol.replace("-", "_")
         found[f"{name}_per_s"] = round(medians[protocol])
-        found |= {f"{name}_half_{key}": round(halves[protocol][key], 1) for key in ("scheduled_per_s", "p50_ms", "p99_ms")}
+        found |= {
+            f"{name}_half_{key}": round(halves[protocol][key], 1)
+            for key in ("scheduled_per_s", "p50_ms", "p99_ms")
+        }
     return found | {
         "without_kafka_per_s": round(medians["bare"]),
         "websocket_ratio": round(medians["websocket"] / medians["bare"], 3),
@@ -88,9 +121,13 @@ def figures(medians: dict[str, float], halves: dict[str, dict[str, Any]]) -> dic
 
 
 class Measure:
-    """Rates, each with how many cores others had meanwhile: programs that have no part in this, and other machines."""
+    """Rates, each with how many cores others had meanwhile: programs that have no part in this, and
+    other machines.
+    """
 
-    def __init__(self, trace: Path, urls: dict[str, str], ours: list[int], records: dict[str, int]) -> None:
+    def __init__(
+        self, trace: Path, urls: dict[str, str], ours: list[int], records: dict[str, int]
+    ) -> None:
         self.urls = urls
         self._records = records
         self._trace = trace
@@ -103,8 +140,13 @@ class Measure:
             protocol = name if name in PROTOCOLS else "websocket"
             began, others_s = time.monotonic(), self._others_s()
             rate = sent(self._trace, url, protocol, self._records[protocol])["acked_per_s"]
-            self._found[name].append(((self._others_s() - others_s) / (time.monotonic() - began), rate))
-        return {name: f"{each[-1][1]:,.0f}/s, others {each[-1][0]:.2f} cores" for name, each in self._found.items()}
+            self._found[name].append(
+                ((self._others_s() - others_s) / (time.monotonic() - began), rate)
+            )
+        return {
+            name: f"{each[-1][1]:,.0f}/s, others {each[-1][0]:.2f} cores"
+            for name, each in self._found.items()
+        }
 
     def calm(self, name: str) -> int:
         """How many measurements nobody disturbed."""
@@ -116,16 +158,22 @@ class Measure:
 
     def others(self) -> float:
         """Cores of others, on average over the measurements that count."""
-        return round(statistics.mean(others for name in self.urls for others, _ in self._counted(name)), 2)
+        return round(
+            statistics.mean(others for name in self.urls for others, _ in self._counted(name)), 2
+        )
 
     def _counted(self, name: str) -> list[tuple[float, float]]:
         """Those that nobody disturbed; if there is none, the one that was disturbed the least."""
-        return [each for each in self._found[name] if each[0] < CALM_CORES] or [min(self._found[name])]
+        return [each for each in self._found[name] if each[0] < CALM_CORES] or [
+            min(self._found[name])
+        ]
 
     def _others_s(self) -> float:
         busy, _, stolen = spent()
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self._ours]
+        fields = [
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self._ours
+        ]
         running = sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
         return busy + stolen - running - ended.ru_utime - ended.ru_stime
 
@@ -156,7 +204,20 @@ def sent(trace: Path, url: str, protocol: str, count: int, rate: float = 0.0) ->
 def sent_as(trace: Path, url: str, protocol: str, count: int, *options: str) -> dict[str, Any]:
     """The same, with options of the client's own."""
     pace = ["--speed-up", "0", "--waiting", str(WAITING)]
-    words = [*COMMAND, "send", trace, "--url", url, "--protocol", protocol, "--records", str(count), *pace, *options, "--json"]
+    words = [
+        *COMMAND,
+        "send",
+        trace,
+        "--url",
+        url,
+        "--protocol",
+        protocol,
+        "--records",
+        str(count),
+        *pace,
+        *options,
+        "--json",
+    ]
     client = subprocess.run(words, check=True, capture_output=True, text=True)
     summary: dict[str, Any] = json.loads(client.stdout)
     assert summary["acked"] == summary["records"] == count, summary

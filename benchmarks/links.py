@@ -11,9 +11,10 @@
     small_packets_lost     of 100,000 datagrams of 64 bytes each second, by the emulation; also small_packets_reordered. What the
                            receiver's own buffer dropped is counted apart.
 
-Root has a delay line in real time; `user` holds the same figures for an ordinary user (nobody). The programs at the ends are ordinary
-processes always. What the hypervisor disturbed is measured again, up to four times; of those the calmest counts. Four to twelve minutes.
-The last line is one JSON object. `--quick`: everything once and briefly, as whoever calls it and as nobody else.
+Root has a delay line in real time; `user` holds the same figures for an ordinary user (nobody). The
+programs at the ends are ordinary processes always. What the hypervisor disturbed is measured again,
+up to four times; of those the calmest counts. Four to twelve minutes. The last line is one JSON
+object. `--quick`: everything once and briefly, as whoever calls it and as nobody else.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ HERE = Path(__file__).resolve()
 ORDINARY = HERE.parents[1] / "tests" / "system" / "ordinary.py"
 NOBODY = 65534
 TRIES, CALM_SHARE = 4, 0.01
-"""Measured again if the hypervisor took more than that of the processors away, but not more often."""
+"""Measured again if the hypervisor took more than that of the processors away, but not more often.
+"""
 PORT = 7777
 MS = 1_000_000
 DELAYS_MS = (0.5, 1, 5, 20, 50, 100)
@@ -89,7 +91,9 @@ def ping(address: str) -> None:
 
 
 def pour(address: str, seconds: str, streams: str = "1", control: str = "") -> None:
-    """Fill TCP streams for so long, under a congestion control if one is given, until all has arrived; how many segments went out."""
+    """Fill TCP streams for so long, under a congestion control if one is given, until all has
+    arrived; how many segments went out.
+    """
     import threading
 
     def fill(client: socket.socket) -> None:
@@ -137,11 +141,15 @@ def drink(cut_s: str, until_s: str, streams: str = "1") -> None:
     for thread in threads:
         thread.join()
     span_s = counted[-1][0] - counted[0][0] if len(counted) > 1 else 1.0
-    say({"mbit_per_s": sum(got for _, got in counted[1:]) * 8 / span_s / 1e6, "segments": sum(came)})
+    say(
+        {"mbit_per_s": sum(got for _, got in counted[1:]) * 8 / span_s / 1e6, "segments": sum(came)}
+    )
 
 
 def segments(channel: socket.socket) -> tuple[int, int]:
-    return struct.unpack_from("=II", channel.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), SEGMENTS_AT)
+    return struct.unpack_from(
+        "=II", channel.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), SEGMENTS_AT
+    )
 
 
 def send_small(address: str, per_s: str, count: str, size: str) -> None:
@@ -160,7 +168,9 @@ def send_small(address: str, per_s: str, count: str, size: str) -> None:
 
 
 def take_small(quiet_s: str, size: str) -> None:
-    """Receive numbered datagrams until none has come for so long; how many, how many after a later one, how many the buffer dropped."""
+    """Receive numbered datagrams until none has come for so long; how many, how many after a later
+    one, how many the buffer dropped.
+    """
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
     server.bind(("", PORT))
@@ -180,8 +190,18 @@ def take_small(quiet_s: str, size: str) -> None:
             got, last = got + count, time.monotonic()
         else:
             time.sleep(0.0002)
-    names, values = [line.split() for line in Path("/proc/thread-self/net/snmp").read_text().splitlines() if line.startswith("Udp:")]
-    say({"got": got, "reordered": reordered, "buffer_dropped": int(dict(zip(names, values, strict=True))["RcvbufErrors"])})
+    names, values = [
+        line.split()
+        for line in Path("/proc/thread-self/net/snmp").read_text().splitlines()
+        if line.startswith("Udp:")
+    ]
+    say(
+        {
+            "got": got,
+            "reordered": reordered,
+            "buffer_dropped": int(dict(zip(names, values, strict=True))["RcvbufErrors"]),
+        }
+    )
 
 
 class Batch:
@@ -191,10 +211,15 @@ class Batch:
         self._size = size
         self._memory = ctypes.create_string_buffer(SMALL_BATCH * size)
         start = ctypes.addressof(self._memory)
-        self._vectors = (ctypes.c_size_t * (2 * SMALL_BATCH))(*(w for place in range(SMALL_BATCH) for w in (start + place * size, size)))
+        self._vectors = (ctypes.c_size_t * (2 * SMALL_BATCH))(
+            *(w for place in range(SMALL_BATCH) for w in (start + place * size, size))
+        )
         self._headers = (ctypes.c_size_t * (8 * SMALL_BATCH))()
         for place in range(SMALL_BATCH):
-            self._headers[8 * place + 2 : 8 * place + 4] = [ctypes.addressof(self._vectors) + 16 * place, 1]
+            self._headers[8 * place + 2 : 8 * place + 4] = [
+                ctypes.addressof(self._vectors) + 16 * place,
+                1,
+            ]
         self._libc = ctypes.CDLL(None)
 
     def write(self, place: int, number: int) -> None:
@@ -211,7 +236,9 @@ def say(answer: dict[str, Any]) -> None:
     print(json.dumps(answer), flush=True)
 
 
-ENDS: dict[str, Callable[..., None]] = {one.__name__: one for one in (echo, ping, pour, drink, send_small, take_small)}
+ENDS: dict[str, Callable[..., None]] = {
+    one.__name__: one for one in (echo, ping, pour, drink, send_small, take_small)
+}
 
 
 class End:
@@ -219,7 +246,9 @@ class End:
 
     def __init__(self, net: Any, host: str, *words: object) -> None:
         argv = [sys.executable, "-I", "-S", str(HERE), "end", *map(str, words)]
-        start = lambda: subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: E731
+        start = lambda: subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.process = net.hosts[host].call(start)
 
     def answer(self) -> dict[str, Any]:
@@ -247,11 +276,14 @@ def at(net: Any, host: str, *words: object) -> Iterator[End]:
         end.end()
 
 
-# The measures, inside a box. A network is of pairs of hosts, a0-b0, a1-b1 …, each with a link of its own.
+# The measures, inside a box. A network is of pairs of hosts, a0-b0, a1-b1 …, each with a link of
+# its own.
 
 
 def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
-    """All links in turn, each beside the plain one, so that whatever else this machine does befalls them alike."""
+    """All links in turn, each beside the plain one, so that whatever else this machine does befalls
+    them alike.
+    """
     places = range(len(DELAYS_MS) + 1)
     servers = [End(net, f"b{place}", "echo") for place in places]
     for server in servers:
@@ -260,13 +292,22 @@ def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
     times: list[list[tuple[float, float]]] = [[] for _ in DELAYS_MS]
     for _ in range(extent.rounds):
         for delay_ms, other, found in zip(DELAYS_MS, others, times, strict=True):
-            plain.ask(delay_ms / 1e3)  # Who was asked before rested for as long as that link is, not this one.
+            plain.ask(
+                delay_ms / 1e3
+            )  # Who was asked before rested for as long as that link is, not this one.
             found.append((plain.ask(delay_ms / 1e3)["ms"], other.ask(delay_ms / 1e3)["ms"]))
     for end in (*servers, plain, *others):
         end.end()
-    plain_ms, other_ms = ([statistics.median(one[way] for one in found) for found in times] for way in (0, 1))
-    errors = [round(there - 2 * delay - near, 4) for delay, near, there in zip(DELAYS_MS, plain_ms, other_ms, strict=True)]
-    by_delay = lambda values: {f"{delay:g} ms": value for delay, value in zip(DELAYS_MS, values, strict=True)}  # noqa: E731
+    plain_ms, other_ms = (
+        [statistics.median(one[way] for one in found) for found in times] for way in (0, 1)
+    )
+    errors = [
+        round(there - 2 * delay - near, 4)
+        for delay, near, there in zip(DELAYS_MS, plain_ms, other_ms, strict=True)
+    ]
+    by_delay = lambda values: {
+        f"{delay:g} ms": value for delay, value in zip(DELAYS_MS, values, strict=True)
+    }
     return {
         "rtt_error_ms_max": max(map(abs, errors)),
         "rtt_error_ms": by_delay(errors),
@@ -299,16 +340,24 @@ def rates(net: Any, extent: Extent) -> dict[str, Any]:
     """The slow ones at once, the fast one alone."""
     *slow, fast = range(len(RATES_MBIT))
     found = [*filled(net, slow, extent), *filled(net, [fast], extent)]
-    errors = {f"{rate} Mbit": round(mbit / (rate * CONTENT_SHARE) - 1, 4) for rate, mbit in zip(RATES_MBIT, found, strict=True)}
+    errors = {
+        f"{rate} Mbit": round(mbit / (rate * CONTENT_SHARE) - 1, 4)
+        for rate, mbit in zip(RATES_MBIT, found, strict=True)
+    }
     return {"rate_error_max": max(map(abs, errors.values())), "rate_error": errors}
 
 
 def filled(net: Any, places: list[int], extent: Extent) -> list[float]:
-    """What TCP carries over some links at once. Reno fills them: BBR, with which many machines begin, leaves one or two percent free."""
+    """What TCP carries over some links at once. Reno fills them: BBR, with which many machines
+    begin, leaves one or two percent free.
+    """
     readers = [End(net, f"b{place}", "drink", extent.rate_cut_s, extent.rate_s) for place in places]
     for reader in readers:
         reader.answer()
-    writers = [End(net, f"a{place}", "pour", address(place, "b"), extent.rate_s + 1, 1, "reno") for place in places]
+    writers = [
+        End(net, f"a{place}", "pour", address(place, "b"), extent.rate_s + 1, 1, "reno")
+        for place in places
+    ]
     found = [reader.answer()["mbit_per_s"] for reader in readers]
     for end in (*readers, *writers):
         end.end()
@@ -319,7 +368,10 @@ def loss(net: Any, extent: Extent) -> dict[str, Any]:
     """Datagrams, and then segments of many streams at once, of which some always flow."""
     shares, inside = {}, []
     for place, share in enumerate(LOSSES):
-        for name, (sent, lost) in {"udp": datagrams(net, place, extent), "tcp": streams(net, place, extent)}.items():
+        for name, (sent, lost) in {
+            "udp": datagrams(net, place, extent),
+            "tcp": streams(net, place, extent),
+        }.items():
             width = WIDTH_OF_99_9 * (share * (1 - share) / sent) ** 0.5
             shares[f"{share:.0%} {name}"] = f"{lost / sent:.3%} of {sent}, interval ±{width:.3%}"
             inside.append(abs(lost / sent - share) <= width)
@@ -329,7 +381,9 @@ def loss(net: Any, extent: Extent) -> dict[str, Any]:
 def datagrams(net: Any, place: int, extent: Extent) -> tuple[int, int]:
     with at(net, f"b{place}", "take_small", 1.0, 64) as reader:
         reader.answer()
-        with at(net, f"a{place}", "send_small", address(place, "b"), 10_000, extent.datagrams, 64) as writer:
+        with at(
+            net, f"a{place}", "send_small", address(place, "b"), 10_000, extent.datagrams, 64
+        ) as writer:
             sent, got = writer.answer(), reader.answer()
     return sent["sent"], sent["sent"] - got["got"] - got["buffer_dropped"]
 
@@ -345,7 +399,15 @@ def streams(net: Any, place: int, extent: Extent, count: int = 20) -> tuple[int,
 def small(net: Any, extent: Extent) -> dict[str, Any]:
     with at(net, "b0", "take_small", 1.0, SMALL_BYTES) as reader:
         reader.answer()
-        with at(net, "a0", "send_small", address(0, "b"), SMALL_PER_S, int(extent.small_s * SMALL_PER_S), SMALL_BYTES) as writer:
+        with at(
+            net,
+            "a0",
+            "send_small",
+            address(0, "b"),
+            SMALL_PER_S,
+            int(extent.small_s * SMALL_PER_S),
+            SMALL_BYTES,
+        ) as writer:
             sent, got = writer.answer(), reader.answer()
     return {
         "small_packets_lost": sent["sent"] - got["got"] - got["buffer_dropped"],
@@ -355,7 +417,9 @@ def small(net: Any, extent: Extent) -> dict[str, Any]:
     }
 
 
-MEASURES: dict[str, Callable[[Any, Extent], dict[str, Any]]] = {one.__name__: one for one in (round_trips, tcp, rates, loss, small)}
+MEASURES: dict[str, Callable[[Any, Extent], dict[str, Any]]] = {
+    one.__name__: one for one in (round_trips, tcp, rates, loss, small)
+}
 
 
 def address(place: int, end: str) -> str:
@@ -377,14 +441,41 @@ def plan_of(name: str) -> Any:
     for place, shape in enumerate(shapes):
         for here, there in ("ab", "ba"):
             route = Route(destination=f"{address(place, there)}/32", interface="eth0")
-            nodes.append(PlannedNode(name=f"{here}{place}", switch=False, address=address(place, here), routes=(route,)))
-        ports = Port(node=f"a{place}", interface="eth0", index=10), Port(node=f"b{place}", interface="eth0", index=10)
-        back = Shape() if shape.loss else shape  # Only what goes out is lost: what comes back says what arrived.
-        links.append(PlannedLink(name=f"a{place}-b{place}", ports=ports, shapes=(shape, back), emulated=shape != Shape()))
+            nodes.append(
+                PlannedNode(
+                    name=f"{here}{place}",
+                    switch=False,
+                    address=address(place, here),
+                    routes=(route,),
+                )
+            )
+        ports = (
+            Port(node=f"a{place}", interface="eth0", index=10),
+            Port(node=f"b{place}", interface="eth0", index=10),
+        )
+        back = (
+            Shape() if shape.loss else shape
+        )  # Only what goes out is lost: what comes back says what arrived.
+        links.append(
+            PlannedLink(
+                name=f"a{place}-b{place}",
+                ports=ports,
+                shapes=(shape, back),
+                emulated=shape != Shape(),
+            )
+        )
     limits = {"duration_ns": 0, "ready_limit_ns": 0, "drain_limit_ns": 0}
     machine = Machine(means="delay_line")
     return Plan(
-        name=name, seed=7, directory="", machine=machine, nodes=tuple(nodes), links=tuple(links), processes=(), declaration={}, **limits
+        name=name,
+        seed=7,
+        directory="",
+        machine=machine,
+        nodes=tuple(nodes),
+        links=tuple(links),
+        processes=(),
+        declaration={},
+        **limits,
     )
 
 
@@ -412,11 +503,17 @@ def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
 
 def measured(quick: bool, as_user: bool) -> dict[str, Any]:
     """All measures, each in a box of its own."""
-    from _calm import calmest  # Only here: what it imports may start threads, and then there were no boxes.
+    from _calm import (
+        calmest,
+    )  # Only here: what it imports may start threads, and then there were no boxes.
 
     found: dict[str, Any] = {}
     for name in MEASURES:
-        one = calmest(lambda _, name=name: in_turn(name, quick, as_user), enough=CALM_SHARE, tries=1 if quick else TRIES)
+        one = calmest(
+            lambda _, name=name: in_turn(name, quick, as_user),
+            enough=CALM_SHARE,
+            tries=1 if quick else TRIES,
+        )
         said = json.dumps({**one.found, "stolen_share": one.stolen_share})
         print(f"{'as a user' if as_user else 'as root'}: {name}: {said}", flush=True)
         found |= one.found
@@ -428,7 +525,15 @@ def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
         argv = [sys.executable, str(HERE), "box", name, folder, str(quick), str(not as_user)]
         if as_user and os.geteuid() == 0:
             Path(folder).chmod(0o777)
-            argv = [sys.executable, str(ORDINARY), str(NOBODY), sys.base_prefix, str(HERE.parents[1]), "--", *argv]
+            argv = [
+                sys.executable,
+                str(ORDINARY),
+                str(NOBODY),
+                sys.base_prefix,
+                str(HERE.parents[1]),
+                "--",
+                *argv,
+            ]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode:
         sys.exit(f"{name} could not be measured:\n{done.stderr}")

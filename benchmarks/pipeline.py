@@ -1,16 +1,20 @@
-"""How many records a second the counter job takes from Kafka into a store, and how long a record is on its way.
+"""How many records a second the counter job takes from Kafka into a store, and how long a record is
+on its way.
 
     scripts/bench pipeline [--quick]
 
-Five million records of 200 gateways wait in two partitions, in JSON, one in 200 of them twice. The job drains
-them into the embedded store with duplicates removed, then without looking for them, then into Cassandra with duplicates removed, and a
-plain loop of confluent-kafka in one process of Python does the same sums. Rates are of the job's own time, from its first batch's start
-to its last batch's end, without Spark's start. Then records come at a steady rate for two minutes after half a minute of warming up:
-`steady_per_s` is that rate if the lag does not grow, by the 95 % interval of its slope, otherwise 0; then the same without looking for
-duplicates. At half of that rate a record's time from its creation to the end of the batch that has it in the store is taken. One broker,
-the job, and what produces share this machine. What is measured while its hypervisor takes processors away is measured once
-more; `stolen_share` is the most that it took from what counts. The last line is one JSON object. It takes about nine minutes;
-longer on a machine that is not calm. `--quick`: 20 thousand records drained into the embedded store, then two seconds at a low rate.
+Five million records of 200 gateways wait in two partitions, in JSON, one in 200 of them twice. The
+job drains them into the embedded store with duplicates removed, then without looking for them, then
+into Cassandra with duplicates removed, and a plain loop of confluent-kafka in one process of Python
+does the same sums. Rates are of the job's own time, from its first batch's start to its last
+batch's end, without Spark's start. Then records come at a steady rate for two minutes after half a
+minute of warming up: `steady_per_s` is that rate if the lag does not grow, by the 95 % interval of
+its slope, otherwise 0; then the same without looking for duplicates. At half of that rate a
+record's time from its creation to the end of the batch that has it in the store is taken. One
+broker, the job, and what produces share this machine. What is measured while its hypervisor takes
+processors away is measured once more; `stolen_share` is the most that it took from what counts. The
+last line is one JSON object. It takes about nine minutes; longer on a machine that is not calm.
+`--quick`: 20 thousand records drained into the embedded store, then two seconds at a low rate.
 """
 
 from __future__ import annotations
@@ -86,8 +90,13 @@ QUICK = Size(records=20_000, rate=1_000, warm_s=1, steady_s=0, half_s=2, tries=1
 
 
 def main(size: Size, *, quick: bool) -> None:
-    """Everything once; the quick form leaves out what takes minutes, or differs only by its store or by an option."""
-    with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker:
+    """Everything once; the quick form leaves out what takes minutes, or differs only by its store
+    or by an option.
+    """
+    with (
+        tempfile.TemporaryDirectory() as name,
+        lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker,
+    ):
         folder = Path(name)
         make_topics(broker.bootstrap, [TOPIC], partitions=2, replicas=1, within_s=30.0)
         produce(broker.bootstrap, TOPIC, size.records)
@@ -98,32 +107,54 @@ def main(size: Size, *, quick: bool) -> None:
         found["vs_plain"] = round(drain_per_s / plain_per_s, 3)
         found |= {} if quick else calm(steady, "steady") | variants(calm, folder)
         found |= calm(latencies, "half")
-    print(json.dumps({"bench": "pipeline", "records": size.records, **found, "stolen_share": calm.stolen_share}))
+    print(
+        json.dumps(
+            {
+                "bench": "pipeline",
+                "records": size.records,
+                **found,
+                "stolen_share": calm.stolen_share,
+            }
+        )
+    )
 
 
 def variants(calm: Calm, folder: Path) -> dict[str, float | None]:
     """The job without looking for duplicates, and into Cassandra."""
     from lone_cassandra import lone_cassandra
 
-    found: dict[str, float | None] = {"drain_with_duplicates_per_s": round(calm(drained, "twice", "--duplicates"))}
+    found: dict[str, float | None] = {
+        "drain_with_duplicates_per_s": round(calm(drained, "twice", "--duplicates"))
+    }
     with lone_cassandra(folder / "cassandra") as server:
-        found["cassandra_per_s"] = round(calm(drained, "ring", store=f"cassandra://{server.address}"))
+        found["cassandra_per_s"] = round(
+            calm(drained, "ring", store=f"cassandra://{server.address}")
+        )
     double = calm(steady, "double", "--duplicates")
-    return found | {"steady_with_duplicates_per_s": double["steady_per_s"], "lag_records_with_duplicates": double["lag_records"]}
+    return found | {
+        "steady_with_duplicates_per_s": double["steady_per_s"],
+        "lag_records_with_duplicates": double["lag_records"],
+    }
 
 
 class Calm:
-    """Measures, and again if the hypervisor took processors away; `stolen_share` is the most that it took from what counts."""
+    """Measures, and again if the hypervisor took processors away; `stolen_share` is the most that
+    it took from what counts.
+    """
 
     def __init__(self, folder: Path, bootstrap: str, size: Size) -> None:
         self._folder, self._bootstrap, self._size = folder, bootstrap, size
         self.stolen_share = 0.0
 
-    def __call__(self, measure: Callable[..., Found], name: str, *options: str, **more: str) -> Found:
+    def __call__(
+        self, measure: Callable[..., Found], name: str, *options: str, **more: str
+    ) -> Found:
         """Each try has a folder of its own."""
 
         def once(number: int) -> Found:
-            return measure(self._folder / f"{name}{number}", self._bootstrap, self._size, *options, **more)
+            return measure(
+                self._folder / f"{name}{number}", self._bootstrap, self._size, *options, **more
+            )
 
         tried = calmest(once, enough=CALM_SHARE, tries=self._size.tries)
         self.stolen_share = max(self.stolen_share, tried.stolen_share)
@@ -131,8 +162,16 @@ class Calm:
 
 
 def produce(bootstrap: str, topic: str, count: int, *, rate: float = 0.0) -> float:
-    """Each gateway reports once a minute; at a rate, or as fast as it goes. Gives when the first record was made."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20 if rate else 50, "queue.buffering.max.messages": 1_000_000})
+    """Each gateway reports once a minute; at a rate, or as fast as it goes. Gives when the first
+    record was made.
+    """
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 20 if rate else 50,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
     headers = [("schema", b"json.2")]
     begin, chunk = time.time(), int(rate * CHUNK_S) or count
     for number in range(count):
@@ -155,12 +194,19 @@ def record(number: int) -> tuple[bytes, bytes]:
     number -= number % COPIES == COPIES - 1
     key = b"gw-%06d" % (number * 7 % GATEWAYS)
     date = START_MS + number // GATEWAYS * 60_000 + number % GATEWAYS
-    return key, b'{"gateway_id":"%b","date":%d,"ipTx":%d.0,"ipRx":%d.0,"restarts":0}' % (key, date, number % 9973, number % 99991)
+    return key, b'{"gateway_id":"%b","date":%d,"ipTx":%d.0,"ipRx":%d.0,"restarts":0}' % (
+        key,
+        date,
+        number % 9973,
+        number % 99991,
+    )
 
 
 def plain(_: Path, bootstrap: str, size: Size) -> float:
     """Records a second of a loop that sums and removes duplicates."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "plain", "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "plain", "enable.auto.commit": False}
+    )
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(2)])
     seen: set[tuple[str, int]] = set()
     sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -183,18 +229,27 @@ def plain(_: Path, bootstrap: str, size: Size) -> float:
 def drained(folder: Path, bootstrap: str, size: Size, *options: str, store: str = "") -> float:
     """Records a second of the job over all that waits, into a new database."""
     address = f"{store}/{folder.name}" if store else f"{folder}/traffic.db"
-    with job(folder, bootstrap, address, "--trigger", "once", "--offsets-per-batch", str(BATCH), *options) as process:
+    with job(
+        folder, bootstrap, address, "--trigger", "once", "--offsets-per-batch", str(BATCH), *options
+    ) as process:
         assert process.wait() == 0, (folder / "log").read_text()[-2000:]
     wanted = size.records if "--duplicates" in options else size.records - size.records // COPIES
     assert stored(address) == wanted, (stored(address), wanted)
     spans = batches(folder)
     rate = sum(span.records for span in spans) / (spans[-1].end - spans[0].begin)
-    print(folder.name, round(rate), [(span.records, round(span.end - span.begin, 1)) for span in spans], file=sys.stderr)
+    print(
+        folder.name,
+        round(rate),
+        [(span.records, round(span.end - span.begin, 1)) for span in spans],
+        file=sys.stderr,
+    )
     return rate
 
 
 def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str, float | None]:
-    """The lag's slope, in records a second, at a steady rate; None if there were too few batches to tell."""
+    """The lag's slope, in records a second, at a steady rate; None if there were too few batches to
+    tell.
+    """
     spans, begin = flowing(folder, bootstrap, size.rate, size.warm_s + size.steady_s, *options)
     done = np.cumsum([span.records for span in spans])
     ends = np.array([span.end for span in spans]) - begin
@@ -202,11 +257,24 @@ def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str,
     chosen = (ends > size.warm_s) & (ends < size.warm_s + size.steady_s)
     batches_seen = int(chosen.sum())
     if batches_seen < BATCHES_MIN:
-        return {"steady_per_s": 0, "lag_slope": None, "lag_slope_95": None, "lag_records": None, "steady_batches": batches_seen}
+        return {
+            "steady_per_s": 0,
+            "lag_slope": None,
+            "lag_slope_95": None,
+            "lag_records": None,
+            "steady_batches": batches_seen,
+        }
     slope, margin = slope_of(ends[chosen], lags[chosen])
     holds = slope - margin <= 0
-    figures = {"steady_per_s": size.rate if holds else 0, "lag_slope": round(slope), "lag_slope_95": round(margin)}
-    return figures | {"lag_records": round(float(np.median(lags[chosen]))), "steady_batches": batches_seen}
+    figures = {
+        "steady_per_s": size.rate if holds else 0,
+        "lag_slope": round(slope),
+        "lag_slope_95": round(margin),
+    }
+    return figures | {
+        "lag_records": round(float(np.median(lags[chosen]))),
+        "steady_batches": batches_seen,
+    }
 
 
 def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float]:
@@ -216,29 +284,68 @@ def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float]:
     ends = np.repeat([span.end for span in spans], [span.records for span in spans])
     made = begin + np.arange(len(ends)) / rate
     waited = (ends - made)[made > begin + size.warm_s]
-    return {"half_per_s": rate} | {f"half_p{part}_ms": round(float(np.percentile(waited, part)) * 1000) for part in (50, 99)}
+    return {"half_per_s": rate} | {
+        f"half_p{part}_ms": round(float(np.percentile(waited, part)) * 1000) for part in (50, 99)
+    }
 
 
-def flowing(folder: Path, bootstrap: str, rate: int, lasts_s: int, *options: str) -> tuple[list[Span], float]:
-    """The batches while records come at a rate, and when the first was made. The job has started before."""
+def flowing(
+    folder: Path, bootstrap: str, rate: int, lasts_s: int, *options: str
+) -> tuple[list[Span], float]:
+    """The batches while records come at a rate, and when the first was made. The job has started
+    before.
+    """
     topic = folder.name
     make_topics(bootstrap, [topic], partitions=2, replicas=1, within_s=30.0)
-    with job(folder, bootstrap, f"{folder}/traffic.db", "--topic", topic, "--trigger", "200 milliseconds", *options) as process:
+    with job(
+        folder,
+        bootstrap,
+        f"{folder}/traffic.db",
+        "--topic",
+        topic,
+        "--trigger",
+        "200 milliseconds",
+        *options,
+    ) as process:
         produce(bootstrap, topic, COPIES)
         until(lambda: process.poll() is not None or stored(f"{folder}/traffic.db") > 0)
         begin = produce(bootstrap, topic, rate * lasts_s, rate=rate)
-        until(lambda: process.poll() is not None or stored(f"{folder}/traffic.db") >= rate * lasts_s * (1 - 1 / COPIES), within_s=120)
+        until(
+            lambda: (
+                process.poll() is not None
+                or stored(f"{folder}/traffic.db") >= rate * lasts_s * (1 - 1 / COPIES)
+            ),
+            within_s=120,
+        )
         assert process.poll() is None, (folder / "log").read_text()[-2000:]
     return [span for span in batches(folder) if span.begin >= begin - 0.2 and span.records], begin
 
 
 @contextmanager
-def job(folder: Path, bootstrap: str, store: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The job, as streambed's spark_job starts a script with `start: steady`; it dies with the block."""
+def job(
+    folder: Path, bootstrap: str, store: str, *options: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The job, as streambed's spark_job starts a script with `start: steady`; it dies with the
+    block.
+    """
     (folder / "run" / "gates").mkdir(parents=True)
     (folder / "run" / "gates" / "servers").touch()
-    words = ["--bootstrap", bootstrap, "--version", "counter", "--checkpoint", f"{folder}/checkpoint", "--store", store, "--no-tops"]
-    java = artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=flags_for("steady", HEAP))
+    words = [
+        "--bootstrap",
+        bootstrap,
+        "--version",
+        "counter",
+        "--checkpoint",
+        f"{folder}/checkpoint",
+        "--store",
+        store,
+        "--no-tops",
+    ]
+    java = artifacts.spark_command(
+        artifacts.find_java(),
+        pyspark_home=artifacts.find_pyspark(),
+        flags=flags_for("steady", HEAP),
+    )
     order = SparkDriverOrder(
         java=tuple(java),
         settings={"spark.master": "local[2]", "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"{folder}/events",
@@ -251,7 +358,11 @@ def job(folder: Path, bootstrap: str, store: str, *options: str) -> Iterator[sub
     environment = {**os.environ, "STREAMBED_RUN": f"{folder}/run", "STREAMBED_PROCESS": "job"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, driver, str(folder / "order.json")], stdout=log, stderr=log, env=environment, cwd=folder
+            [sys.executable, driver, str(folder / "order.json")],
+            stdout=log,
+            stderr=log,
+            env=environment,
+            cwd=folder,
         )
         try:
             yield process
@@ -266,7 +377,11 @@ def batches(folder: Path) -> list[Span]:
     for line in next((folder / "events").iterdir()).read_text().splitlines():
         if "QueryProgressEvent" in line[:200]:
             event: dict[str, Any] = json.loads(line)
-            progress = json.loads(event["progress"]) if isinstance(event["progress"], str) else event["progress"]
+            progress = (
+                json.loads(event["progress"])
+                if isinstance(event["progress"], str)
+                else event["progress"]
+            )
             took_s = progress["durationMs"].get("triggerExecution", 0) / 1000
             records = sum(source["numInputRows"] for source in progress["sources"])
             begin = datetime.fromisoformat(progress["timestamp"]).timestamp()
@@ -291,7 +406,9 @@ def slope_of(times: np.ndarray, lags: np.ndarray) -> tuple[float, float]:
     centred = times - times.mean()
     slope = float(centred @ lags / (centred @ centred))
     residuals = lags - lags.mean() - slope * centred
-    return slope, 1.96 * float(np.sqrt(residuals @ residuals / (len(times) - 2) / (centred @ centred)))
+    return slope, 1.96 * float(
+        np.sqrt(residuals @ residuals / (len(times) - 2) / (centred @ centred))
+    )
 
 
 def until(condition: Any, *, within_s: float = 60.0) -> None:

@@ -1,12 +1,14 @@
-"""How many records a second the built-in producer and consumer carry, beside Kafka's own programs for measuring that.
+"""How many records a second the built-in producer and consumer carry, beside Kafka's own programs
+for measuring that.
 
     scripts/bench produce [--quick] [ROUNDS]
 
-One broker on loopback, one topic with one partition, records of 200 bytes, acks=all. Each round sends the same number of records with
-Kafka's ProducerPerformance, with our producer without a ledger and with one, then reads them with ConsumerPerformance and with our
-consumer, in turn. The last line is one JSON object with medians; `produce_ratio` and `consume_ratio` are ours without a ledger divided by
-Kafka's, `ledger_ratio` is our producer with the ledger divided by the one without.
-`--quick`: one round of 20,000 records, with programs that Java has not compiled yet.
+One broker on loopback, one topic with one partition, records of 200 bytes, acks=all. Each round
+sends the same number of records with Kafka's ProducerPerformance, with our producer without a
+ledger and with one, then reads them with ConsumerPerformance and with our consumer, in turn. The
+last line is one JSON object with medians; `produce_ratio` and `consume_ratio` are ours without a
+ledger divided by Kafka's, `ledger_ratio` is our producer with the ledger divided by the one
+without. `--quick`: one round of 20,000 records, with programs that Java has not compiled yet.
 """
 
 from __future__ import annotations
@@ -30,7 +32,14 @@ from streambed.kinds.components.kafka.clients import READER, SENDER, client_sett
 from streambed.kinds.declaring import Setting
 from streambed.record import codec, now_ns, wait_until, write_whole
 from streambed.record.gauges import Gauge, ProducerGauge, ReaderGauge, read_gauge
-from streambed.record.orders import ConsumerMember, ConsumerOrder, ProducerMember, ProducerOrder, RecordsOrder, ScheduleOrder
+from streambed.record.orders import (
+    ConsumerMember,
+    ConsumerOrder,
+    ProducerMember,
+    ProducerOrder,
+    RecordsOrder,
+    ScheduleOrder,
+)
 
 RECORDS, FEW_RECORDS = 1_000_000, 20_000
 SIZE_BYTES = 200
@@ -39,8 +48,13 @@ BATCH_BYTES, LINGER_MS, BUFFER_BYTES = 1_000_000, 5, 256 << 20
 
 
 def main(rounds: int, records: int, warm_up: int = 1) -> None:
-    """Alternate, so that what else the machine does falls on all. The first rounds, for Java's compiler, are not counted."""
-    with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker:
+    """Alternate, so that what else the machine does falls on all. The first rounds, for Java's
+    compiler, are not counted.
+    """
+    with (
+        tempfile.TemporaryDirectory() as name,
+        lone_broker(Path(name) / "kafka", flags=["-Xmx512m"]) as broker,
+    ):
         rates: dict[str, list[float]] = {}
         for number in range(warm_up + rounds):
             taken = one_round(Path(name), broker.bootstrap, number, records)
@@ -54,7 +68,9 @@ def main(rounds: int, records: int, warm_up: int = 1) -> None:
         "consume_ratio": medians["our_consumer_per_s"] / medians["kafka_consumer_per_s"],
     }
     rounded = {key: round(ratio, 3) for key, ratio in ratios.items()}
-    print(json.dumps({"bench": "produce", "rounds": rounds, "records": records, **rounded, **medians}))
+    print(
+        json.dumps({"bench": "produce", "rounds": rounds, "records": records, **rounded, **medians})
+    )
 
 
 def one_round(folder: Path, bootstrap: str, number: int, records: int) -> dict[str, float]:
@@ -62,7 +78,9 @@ def one_round(folder: Path, bootstrap: str, number: int, records: int) -> dict[s
     ways: dict[str, Callable[[str], float]] = {
         "kafka": lambda topic: kafka_producer(bootstrap, topic, records),
         "ours": lambda topic: our_producer(folder / topic, bootstrap, topic, records, ledger=False),
-        "ours_with_ledger": lambda topic: our_producer(folder / topic, bootstrap, topic, records, ledger=True),
+        "ours_with_ledger": lambda topic: our_producer(
+            folder / topic, bootstrap, topic, records, ledger=True
+        ),
     }
     rates = {}
     client = AdminClient({"bootstrap.servers": bootstrap})
@@ -71,7 +89,9 @@ def one_round(folder: Path, bootstrap: str, number: int, records: int) -> dict[s
         client.create_topics([NewTopic(topic, 1, 1)])[topic].result()
         rates[key] = send(topic)
     rates["kafka_consumer"] = kafka_consumer(bootstrap, f"kafka-{number}", records)
-    rates["our_consumer"] = our_consumer(folder / f"reading-{number}", bootstrap, f"kafka-{number}", records)
+    rates["our_consumer"] = our_consumer(
+        folder / f"reading-{number}", bootstrap, f"kafka-{number}", records
+    )
     for key in ways:
         client.delete_topics([f"{key}-{number}"])[f"{key}-{number}"].result()
     return rates
@@ -80,7 +100,9 @@ def one_round(folder: Path, bootstrap: str, number: int, records: int) -> dict[s
 def kafka_tool(*words: str) -> str:
     """What one of Kafka's own programs says."""
     command = [*artifacts.kafka_command(artifacts.find_java()), "-Xmx512m", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=LIMIT_S
+    ).stdout
 
 
 def kafka_producer(bootstrap: str, topic: str, records: int) -> float:
@@ -94,13 +116,29 @@ def kafka_producer(bootstrap: str, topic: str, records: int) -> float:
     }
     properties = [f"{key}={value}" for key, value in settings.items()]
     counts = ["--num-records", str(records), "--record-size", str(SIZE_BYTES), "--throughput", "-1"]
-    said = kafka_tool("org.apache.kafka.tools.ProducerPerformance", "--topic", topic, *counts, "--producer-props", *properties)
+    said = kafka_tool(
+        "org.apache.kafka.tools.ProducerPerformance",
+        "--topic",
+        topic,
+        *counts,
+        "--producer-props",
+        *properties,
+    )
     return float(said.strip().splitlines()[-1].split(" records/sec")[0].split()[-1])
 
 
 def kafka_consumer(bootstrap: str, topic: str, records: int) -> float:
     """Records a second, by its own word, without the time that it takes to join its group."""
-    words = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records), "--timeout", "20000"]
+    words = [
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        topic,
+        "--num-records",
+        str(records),
+        "--timeout",
+        "20000",
+    ]
     said = kafka_tool("org.apache.kafka.tools.ConsumerPerformance", *words)
     names, values = (line.split(", ") for line in said.strip().splitlines()[-2:])
     return float(dict(zip(names, values, strict=True))["fetch.nMsg.sec"])
@@ -156,16 +194,30 @@ def our_consumer(folder: Path, bootstrap: str, topic: str, records: int) -> floa
     return (counts[-1] - counts[0]) / (seen[counts[-1]] - seen[counts[0]])
 
 
-def begun(folder: Path, agent: str, order: ProducerOrder | ConsumerOrder) -> subprocess.Popen[bytes]:
+def begun(
+    folder: Path, agent: str, order: ProducerOrder | ConsumerOrder
+) -> subprocess.Popen[bytes]:
     """An agent that stands ready, in a folder that looks to it as a run's does."""
     for part in ("history", "gauges", "orders", "gates"):
         (folder / part).mkdir(parents=True)
     codec.write_message(folder / "orders" / "agent.json", order)
     write_whole(folder / "gates" / "servers", "{}")
-    environment = {**os.environ, "STREAMBED_RUN": str(folder), "STREAMBED_PROCESS": "agent", "STREAMBED_SEED": "1"}
-    command = [sys.executable, "-m", f"streambed.agents.{agent}", str(folder / "orders" / "agent.json")]
+    environment = {
+        **os.environ,
+        "STREAMBED_RUN": str(folder),
+        "STREAMBED_PROCESS": "agent",
+        "STREAMBED_SEED": "1",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        f"streambed.agents.{agent}",
+        str(folder / "orders" / "agent.json"),
+    ]
     process = subprocess.Popen(command, env=environment)
-    wait_until(lambda: gauge(folder).ready or process.poll() is not None, limit_s=LIMIT_S, step_s=0.005)
+    wait_until(
+        lambda: gauge(folder).ready or process.poll() is not None, limit_s=LIMIT_S, step_s=0.005
+    )
     assert process.poll() is None
     return process
 

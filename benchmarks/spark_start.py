@@ -1,12 +1,14 @@
-"""How soon a Spark cluster with two workers ends its first batch, against the same programs started one after the other as they come.
+"""How soon a Spark cluster with two workers ends its first batch, against the same programs started
+one after the other as they come.
 
     scripts/bench spark_start [--quick] [ROUNDS]
 
-Each round: master, two workers and a streaming job under streambed on an emulated network; then the same by Spark's own launcher
-(bin/spark-class, bin/spark-submit by way of PySpark) on the loopback interface, each part once the one before it answers, without class
-archives. The job reads Spark's own rate source, so that no Kafka is in it. Both get two executors of one core and 512 MiB.
-The last line is one JSON object of medians, in seconds: `ready_s` is the whole, `cluster_s` the part until every worker is registered.
-`--quick`: one round with a shorter load.
+Each round: master, two workers and a streaming job under streambed on an emulated network; then the
+same by Spark's own launcher (bin/spark-class, bin/spark-submit by way of PySpark) on the loopback
+interface, each part once the one before it answers, without class archives. The job reads Spark's
+own rate source, so that no Kafka is in it. Both get two executors of one core and 512 MiB. The last
+line is one JSON object of medians, in seconds: `ready_s` is the whole, `cluster_s` the part until
+every worker is registered. `--quick`: one round with a shorter load.
 """
 
 from __future__ import annotations
@@ -66,9 +68,19 @@ components:
 def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
     """One run: when its first batch was through, and when the cluster was there."""
     (folder / "experiment.yaml").write_text(f"{EXPERIMENT}duration: {load_s}s\n")
-    command = [sys.executable, "-m", "streambed.cli", "run", "experiment.yaml", "--json", "--no-report"]
+    command = [
+        sys.executable,
+        "-m",
+        "streambed.cli",
+        "run",
+        "experiment.yaml",
+        "--json",
+        "--no-report",
+    ]
     began, began_ns = time.time(), time.monotonic_ns()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=True
+    )
     run = Run(Path(json.loads(done.stdout)["run"]))
     ready = next(event for event in run.history().of(Ready) if event.component == "spark")
     first = (run.directory / "first-batch").stat().st_mtime
@@ -79,23 +91,46 @@ def stock(folder: Path) -> dict[str, float]:
     """Spark's own launcher, one part after the other."""
     home = artifacts.find_pyspark()
     java = artifacts.find_java().path
-    env = {**os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(java.parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
+    env = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "JAVA_HOME": str(java.parents[1]),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     spark_class = [str(home / "bin" / "spark-class")]
     url = f"spark://127.0.0.1:{MASTER}"
     with ExitStack() as stack:
         began = time.monotonic()
         here = ["--host", "127.0.0.1", "--port", str(MASTER), "--webui-port", str(PAGE)]
-        started(stack, [*spark_class, "org.apache.spark.deploy.master.Master", *here], folder / "master.log", env)
+        started(
+            stack,
+            [*spark_class, "org.apache.spark.deploy.master.Master", *here],
+            folder / "master.log",
+            env,
+        )
         await_(lambda: workers() >= 0, folder / "master.log")
         for number, port in enumerate(WORKERS, 1):
             lends = ["--cores", "1", "--memory", "1G", "--work-dir", str(folder / f"work{number}")]
             here = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
-            started(stack, [*spark_class, "org.apache.spark.deploy.worker.Worker", *here, *lends, url], folder / f"worker{number}.log", env)
+            started(
+                stack,
+                [*spark_class, "org.apache.spark.deploy.worker.Worker", *here, *lends, url],
+                folder / f"worker{number}.log",
+                env,
+            )
             await_(lambda wanted=number: workers() >= wanted, folder / f"worker{number}.log")  # type: ignore[misc]
         there = time.monotonic()
         settings = "--conf spark.executor.memory=512m --conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1"
-        submit = {"PYSPARK_SUBMIT_ARGS": f"--master {url} {settings} pyspark-shell", "PYSPARK_PYTHON": sys.executable}
-        job = [sys.executable, str(folder / "job.py"), str(folder / "checkpoint"), str(folder / "first-batch")]
+        submit = {
+            "PYSPARK_SUBMIT_ARGS": f"--master {url} {settings} pyspark-shell",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        job = [
+            sys.executable,
+            str(folder / "job.py"),
+            str(folder / "checkpoint"),
+            str(folder / "first-batch"),
+        ]
         started(stack, job, folder / "job.log", {**env, **submit})
         await_((folder / "first-batch").exists, folder / "job.log")
         return {"stock_s": time.monotonic() - began, "stock_cluster_s": there - began}
@@ -129,8 +164,12 @@ def await_(done: Callable[[], bool], log: Path) -> None:
 
 def main(rounds: int, load_s: int) -> None:
     """Alternate, so that what else the machine does falls on both."""
-    signal.signal(signal.SIGTERM, lambda *told: sys.exit("told to end"))  # So that what was started ends too.
-    for note in artifacts.fetch(["spark_job"], lambda step: None):  # Set-up makes the class archive, once; it is not measured.
+    signal.signal(
+        signal.SIGTERM, lambda *told: sys.exit("told to end")
+    )  # So that what was started ends too.
+    for note in artifacts.fetch(
+        ["spark_job"], lambda step: None
+    ):  # Set-up makes the class archive, once; it is not measured.
         print(f"note: {note}", file=sys.stderr)
     measured = []
     for number in range(rounds):
@@ -139,8 +178,19 @@ def main(rounds: int, load_s: int) -> None:
                 (Path(folder) / "job.py").write_text(JOB)
             measured.append({**under_streambed(Path(ours), load_s), **stock(Path(theirs))})
         print(f"round {number + 1}: {measured[-1]}", file=sys.stderr)
-    medians = {key: round(statistics.median(each[key] for each in measured), 3) for key in measured[0]}
-    print(json.dumps({"bench": "spark_start", "rounds": rounds, **medians, "ratio": round(medians["ready_s"] / medians["stock_s"], 3)}))
+    medians = {
+        key: round(statistics.median(each[key] for each in measured), 3) for key in measured[0]
+    }
+    print(
+        json.dumps(
+            {
+                "bench": "spark_start",
+                "rounds": rounds,
+                **medians,
+                "ratio": round(medians["ready_s"] / medians["stock_s"], 3),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""How soon the first record is through a Spark job, against the same programs started one after the other as they come.
+"""How soon the first record is through a Spark job, against the same programs started one after the
+other as they come.
 
     scripts/bench start [--quick] [ROUNDS]
 
-Each round runs the word-count star (one broker, one job, 500 records/s, linger 5 ms) under streambed, then Kafka and then the same job
-with stock flags on the loopback interface. Both are told local[2] and two shuffle partitions. What differs is how they are started, and
-what streambed sets by default: the light compiler, class archives, an event log, no web page of Spark's.
+Each round runs the word-count star (one broker, one job, 500 records/s, linger 5 ms) under
+streambed, then Kafka and then the same job with stock flags on the loopback interface. Both are
+told local[2] and two shuffle partitions. What differs is how they are started, and what streambed
+sets by default: the light compiler, class archives, an event log, no web page of Spark's.
 Formatting Kafka's disk is not counted for either. The last line is one JSON object of medians.
 `--quick`: one round with a shorter load.
 """
@@ -54,7 +56,14 @@ components:
             --trigger, 0 seconds]}}
   reader: {{kind: consumer, node: home, reads: frequencies}}
 """
-STOCK_KAFKA_FLAGS = ("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
+STOCK_KAFKA_FLAGS = (
+    "-Xmx1G",
+    "-Xms1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+)
 BROKER, CONTROLLER = 19092, 19093
 
 
@@ -68,9 +77,17 @@ def cpu_s(pid: int) -> float:
 
 
 def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
-    """One run: when the first output was seen, and what streambed itself used while the load lasted."""
+    """One run: when the first output was seen, and what streambed itself used while the load
+    lasted.
+    """
     (folder / "start.yaml").write_text(f"{EXPERIMENT}duration: {load_s}s\n")
-    command = [str(ROOT / ".venv" / "bin" / "streambed"), "run", "start.yaml", "--json", "--no-report"]
+    command = [
+        str(ROOT / ".venv" / "bin" / "streambed"),
+        "run",
+        "start.yaml",
+        "--json",
+        "--no-report",
+    ]
     began_ns = time.monotonic_ns()
     launcher = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     used: list[tuple[int, float]] = []
@@ -88,18 +105,24 @@ def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
     return {"ready_s": (int(seen) - began_ns) / 1e9, "load_s": (load_ns - began_ns) / 1e9, **own}
 
 
-def own_cpu_share(samples: pl.DataFrame, launcher: list[tuple[int, float]], start_ns: int, end_ns: int) -> dict[str, float]:
+def own_cpu_share(
+    samples: pl.DataFrame, launcher: list[tuple[int, float]], start_ns: int, end_ns: int
+) -> dict[str, float]:
     """Cores used during the load by conductor (with sampler), delay line and launcher."""
-    during = samples.filter((pl.col("metric") == "process_cpu_s") & pl.col("time").is_between(start_ns, end_ns))
+    during = samples.filter(
+        (pl.col("metric") == "process_cpu_s") & pl.col("time").is_between(start_ns, end_ns)
+    )
     shares = {}
     for name in ("conductor", "delay line"):
         rows = during.filter(pl.col("of") == name).sort("time")
-        shares[name] = (rows["value"][-1] - rows["value"][0]) / (rows["time"][-1] - rows["time"][0]) * 1e9
+        shares[name] = (
+            (rows["value"][-1] - rows["value"][0]) / (rows["time"][-1] - rows["time"][0]) * 1e9
+        )
     inside = [(at, used) for at, used in launcher if start_ns <= at <= end_ns]
     shares["launcher"] = (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0]) * 1e9
-    return {f"{name.replace(' ', '_')}_cpu_share": round(share, 3) for name, share in shares.items()} | {
-        "overhead_cpu_share": sum(shares.values())
-    }
+    return {
+        f"{name.replace(' ', '_')}_cpu_share": round(share, 3) for name, share in shares.items()
+    } | {"overhead_cpu_share": sum(shares.values())}
 
 
 def stock(folder: Path) -> float:
@@ -118,11 +141,25 @@ def stock(folder: Path) -> float:
     }
     properties = folder / "server.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    tool = [java, "-cp", ":".join(jars), "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(properties)]
+    tool = [
+        java,
+        "-cp",
+        ":".join(jars),
+        "kafka.tools.StorageTool",
+        "format",
+        "-t",
+        "MkU3OEVBNTcwNTJENDM2Qg",
+        "-c",
+        str(properties),
+    ]
     subprocess.run(tool, check=True, capture_output=True)
     with ExitStack() as stack:
         began = time.monotonic()
-        started(stack, [java, *STOCK_KAFKA_FLAGS, "-cp", ":".join(jars), "kafka.Kafka", str(properties)], folder / "kafka.log")
+        started(
+            stack,
+            [java, *STOCK_KAFKA_FLAGS, "-cp", ":".join(jars), "kafka.Kafka", str(properties)],
+            folder / "kafka.log",
+        )
         make_topics()
         sending = threading.Event()
         thread = threading.Thread(target=send, args=(sending,))
@@ -141,13 +178,25 @@ def stock(folder: Path) -> float:
         ]
         connectors = ",".join(str(path) for path in artifacts.jars("spark_job"))
         submit = f"--master local[2] --conf spark.sql.shuffle.partitions=2 --jars {connectors} pyspark-shell"
-        env = {**os.environ, "JAVA_HOME": str(Path(java).parents[1]), "PYSPARK_SUBMIT_ARGS": submit, "PYSPARK_PYTHON": sys.executable}
-        started(stack, [*job, "--checkpoint", f"{folder}/checkpoint", "--trigger", "0 seconds"], folder / "spark.log", env)
+        env = {
+            **os.environ,
+            "JAVA_HOME": str(Path(java).parents[1]),
+            "PYSPARK_SUBMIT_ARGS": submit,
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        started(
+            stack,
+            [*job, "--checkpoint", f"{folder}/checkpoint", "--trigger", "0 seconds"],
+            folder / "spark.log",
+            env,
+        )
         await_output(folder)
         return time.monotonic() - began
 
 
-def started(stack: ExitStack, command: list[str], log: Path, env: dict[str, str] | None = None) -> None:
+def started(
+    stack: ExitStack, command: list[str], log: Path, env: dict[str, str] | None = None
+) -> None:
     """Start a program in its own session; it and its children end with the block."""
     file = stack.enter_context(log.open("wb"))
     process = subprocess.Popen(command, stdout=file, stderr=file, env=env, start_new_session=True)
@@ -157,7 +206,13 @@ def started(stack: ExitStack, command: list[str], log: Path, env: dict[str, str]
 
 def make_topics() -> None:
     """As soon as the broker answers."""
-    client = AdminClient({"bootstrap.servers": f"127.0.0.1:{BROKER}", "log_level": 0, "reconnect.backoff.max.ms": 200})
+    client = AdminClient(
+        {
+            "bootstrap.servers": f"127.0.0.1:{BROKER}",
+            "log_level": 0,
+            "reconnect.backoff.max.ms": 200,
+        }
+    )
     end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         try:
@@ -165,7 +220,9 @@ def make_topics() -> None:
             break
         except KafkaException:
             continue
-    for future in client.create_topics([NewTopic("lines", 2, 1), NewTopic("frequencies", 2, 1)]).values():
+    for future in client.create_topics(
+        [NewTopic("lines", 2, 1), NewTopic("frequencies", 2, 1)]
+    ).values():
         future.result()
 
 
@@ -183,7 +240,14 @@ def send(stop: threading.Event) -> None:
 
 def await_output(folder: Path) -> None:
     """Until the job's first output can be read."""
-    client = Consumer({"bootstrap.servers": f"127.0.0.1:{BROKER}", "group.id": "bench", "auto.offset.reset": "earliest", "log_level": 0})
+    client = Consumer(
+        {
+            "bootstrap.servers": f"127.0.0.1:{BROKER}",
+            "group.id": "bench",
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
     with closing(client):
         client.subscribe(["frequencies"])
         end = time.monotonic() + LIMIT_S
@@ -201,8 +265,19 @@ def main(rounds: int, load_s: int) -> None:
         with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
             measured.append({**under_streambed(Path(ours), load_s), "stock_s": stock(Path(theirs))})
         print(f"round {number + 1}: {measured[-1]}", file=sys.stderr)
-    medians = {key: round(statistics.median(each[key] for each in measured), 3) for key in measured[0]}
-    print(json.dumps({"bench": "start", "rounds": rounds, **medians, "ratio": round(medians["ready_s"] / medians["stock_s"], 3)}))
+    medians = {
+        key: round(statistics.median(each[key] for each in measured), 3) for key in measured[0]
+    }
+    print(
+        json.dumps(
+            {
+                "bench": "start",
+                "rounds": rounds,
+                **medians,
+                "ratio": round(medians["ready_s"] / medians["stock_s"], 3),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

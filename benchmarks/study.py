@@ -2,9 +2,10 @@
 
     scripts/bench study [--quick] [TRIALS]
 
-Runs trials of the delay sweep as a user would (`streambed study`); everything but the load counts: start, readiness, drain, stop,
-judging, results. The ancestor sleeps 65 s in each run before its load starts, whatever the machine. The last line is one JSON object.
-`--quick`: one trial with a load of three seconds.
+Runs trials of the delay sweep as a user would (`streambed study`); everything but the load counts:
+start, readiness, drain, stop, judging, results. The ancestor sleeps 65 s in each run before its
+load starts, whatever the machine. The last line is one JSON object. `--quick`: one trial with a
+load of three seconds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ SHORT_LOAD_S = 3.0
 
 def main(trials: int, *, quick: bool) -> None:
     """One study of so many trials."""
-    load_s = SHORT_LOAD_S if quick else reading.read(SWEEP / "experiment.yaml").experiment.duration.s
+    load_s = (
+        SHORT_LOAD_S if quick else reading.read(SWEEP / "experiment.yaml").experiment.duration.s
+    )
     changes = f"{{duration: {load_s:g}s, components.second.after: 1s}}" if quick else "{}"
     delays = ", ".join(f"{10 + 10 * number}ms" for number in range(trials))
     study = f"""
@@ -44,14 +47,32 @@ measures: {{end_to_end: {{latency: reader, statistic: mean}}}}
         (folder / "study.yaml").write_text(study)
         print(f"{trials} trials with a load of {load_s:g} s each", file=sys.stderr)
         began = time.monotonic()
-        command = [str(ROOT / ".venv" / "bin" / "streambed"), "study", "study.yaml", "--into", "runs", "--json"]
+        command = [
+            str(ROOT / ".venv" / "bin" / "streambed"),
+            "study",
+            "study.yaml",
+            "--into",
+            "runs",
+            "--json",
+        ]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         took_s = time.monotonic() - began
     if done.returncode:
-        raise SystemExit(f"the study ended with status {done.returncode}: {done.stdout}{done.stderr}")
+        raise SystemExit(
+            f"the study ended with status {done.returncode}: {done.stdout}{done.stderr}"
+        )
     overhead_s = took_s / trials - load_s
-    measured = {"trials": trials, "load_s": load_s, "overhead_s_per_trial": round(overhead_s, 2), "ancestor_sleeps_s": ANCESTOR_SLEEPS_S}
-    print(json.dumps({"bench": "study", **measured, "ratio": round(overhead_s / ANCESTOR_SLEEPS_S, 3)}))
+    measured = {
+        "trials": trials,
+        "load_s": load_s,
+        "overhead_s_per_trial": round(overhead_s, 2),
+        "ancestor_sleeps_s": ANCESTOR_SLEEPS_S,
+    }
+    print(
+        json.dumps(
+            {"bench": "study", **measured, "ratio": round(overhead_s / ANCESTOR_SLEEPS_S, 3)}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Fast tests first; a test whose tool is missing is skipped with its reason, and in CI it fails with it."""
+"""Fast tests first; a test whose tool is missing is skipped with its reason, and in CI it fails
+with it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,12 @@ def lacks_browser() -> str:
 
 @functools.cache
 def lacks_namespaces() -> str:
-    tried = subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"], capture_output=True, text=True, check=False)
+    tried = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--net", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return tried.stderr.strip() if tried.returncode else ""
 
 
@@ -55,14 +62,21 @@ NEEDS: dict[str, tuple[Callable[[], str], ...]] = {
 
 
 def lack(reason: str) -> NoReturn:
-    """Give up on a test for want of a tool. In CI that is a failure: there, what is not tested is not known to work."""
+    """Give up on a test for want of a tool. In CI that is a failure: there, what is not tested is
+    not known to work.
+    """
     if os.environ.get("CI") == "true":
         pytest.fail(f"in CI nothing may be missing: {reason}", pytrace=False)
     pytest.skip(reason)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: max((ORDER.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in ORDER), default=0))
+    items.sort(
+        key=lambda item: max(
+            (ORDER.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in ORDER),
+            default=0,
+        )
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,4 +1,6 @@
-"""A launcher without a box: a run is a folder with a history that was never lived. Becoming ready takes as long as link 0's delay."""
+"""A launcher without a box: a run is a folder with a history that was never lived. Becoming ready
+takes as long as link 0's delay.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class FakeLauncher:
         self.states = list(states)
         self.launched: list[Plan] = []
 
-    def prepare(self, experiment: Experiment, *, base: Path, into: Path, notes: tuple[str, ...] = ()) -> Plan:
+    def prepare(
+        self, experiment: Experiment, *, base: Path, into: Path, notes: tuple[str, ...] = ()
+    ) -> Plan:
         number = len(self.launched) + 1
         return Plan(
             name=experiment.name,
@@ -70,7 +74,9 @@ class FakeLauncher:
             declaration=experiment.declaration(),
         )
 
-    def launch(self, plan: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None) -> Run:
+    def launch(
+        self, plan: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None
+    ) -> Run:
         state = self.states.pop(0) if self.states else "finished"
         self.launched.append(plan)
         if state == "raises":
@@ -80,7 +86,9 @@ class FakeLauncher:
             (directory / name).mkdir(parents=True)
         plans.write(plan, directory / "plan.json")
         begin(directory, os.getpid())
-        (directory / "history" / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in _events(plan)))
+        (directory / "history" / "events.jsonl").write_text(
+            "".join(json.dumps(event) + "\n" for event in _events(plan))
+        )
         run = Run(directory)
         on_look(run)
         conclude(directory, state, "" if state == "finished" else f"it {state}")  # type: ignore[arg-type]
@@ -90,8 +98,15 @@ class FakeLauncher:
 def _events(plan: Plan) -> list[dict[str, Any]]:
     links = plan.declaration["topology"]["links"]
     ready_ns = int(links[0]["delay"].removesuffix("ms")) * 1_000_000 + plan.seed % 1_000_000
-    phases = {"build": 0, "load": ready_ns, "heal": ready_ns + plan.duration_ns, "drain": ready_ns + plan.duration_ns}
-    return [{"time": 10**9 + time, "event": "phase", "phase": phase} for phase, time in phases.items()]
+    phases = {
+        "build": 0,
+        "load": ready_ns,
+        "heal": ready_ns + plan.duration_ns,
+        "drain": ready_ns + plan.duration_ns,
+    }
+    return [
+        {"time": 10**9 + time, "event": "phase", "phase": phase} for phase, time in phases.items()
+    ]
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *states: str) -> FakeLauncher:

@@ -1,4 +1,6 @@
-"""Whether this machine is held up: by a hypervisor that takes processors away, or by other programs that want them."""
+"""Whether this machine is held up: by a hypervisor that takes processors away, or by other programs
+that want them.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Pulse(threading.Thread):
 
 
 def again_if_held_up(test: Callable[[], object]) -> list[str]:
-    """Run it; if it fails while the machine is held up, up to two times more. What fails in calm fails at once. Gives earlier failures."""
+    """Run it; if it fails while the machine is held up, up to two times more. What fails in calm
+    fails at once. Gives earlier failures.
+    """
     failed: list[str] = []
     while True:
         with Pulse() as pulse:
@@ -53,7 +57,9 @@ def again_if_held_up(test: Callable[[], object]) -> list[str]:
             except Exception as error:
                 if len(failed) == ATTEMPTS - 1 or not pulse.held_up:
                     raise
-                failed.append(f"woken {pulse.latest_s * 1000:.0f} ms late: {str(error).partition(chr(10))[0]}")
+                failed.append(
+                    f"woken {pulse.latest_s * 1000:.0f} ms late: {str(error).partition(chr(10))[0]}"
+                )
         wait_for_calm()
 
 

@@ -1,7 +1,7 @@
 """Small histories written by hand: `history_of(acked("lines", "a=1"), seen("lines", "a=1"))`.
 
-A record "a=1" is number 1 of producer a. Unless told otherwise it stands at offset 1 of partition 0 and was due in second 1.
-Times are in seconds since the run began.
+A record "a=1" is number 1 of producer a. Unless told otherwise it stands at offset 1 of partition 0
+and was due in second 1. Times are in seconds since the run began.
 """
 
 from __future__ import annotations
@@ -36,29 +36,69 @@ def ns(seconds: float) -> int:
 
 
 def sent(
-    topic: str, name: str, *, due: float | None = None, partition: int = 0, offset: int | None = None, acked_at: float | None = None
+    topic: str,
+    name: str,
+    *,
+    due: float | None = None,
+    partition: int = 0,
+    offset: int | None = None,
+    acked_at: float | None = None,
 ) -> Sent:
     """A record that was sent, and acked only if `acked_at` says when."""
     producer, _, sequence = name.partition("=")
     due_ns = ns(float(sequence) if due is None else due)
     place = (topic, partition, int(sequence) if offset is None else offset)
-    return Sent((producer, int(sequence), *place, due_ns, due_ns, None if acked_at is None else ns(acked_at), None))
+    return Sent(
+        (
+            producer,
+            int(sequence),
+            *place,
+            due_ns,
+            due_ns,
+            None if acked_at is None else ns(acked_at),
+            None,
+        )
+    )
 
 
-def acked(topic: str, name: str, *, due: float | None = None, partition: int = 0, offset: int | None = None) -> Sent:
+def acked(
+    topic: str,
+    name: str,
+    *,
+    due: float | None = None,
+    partition: int = 0,
+    offset: int | None = None,
+) -> Sent:
     """A record that was sent, and acked a tenth of a second after it was due."""
     begun = float(name.partition("=")[2]) if due is None else due
     return sent(topic, name, due=due, partition=partition, offset=offset, acked_at=begun + 0.1)
 
 
 def seen(
-    topic: str, name: str, *, by: str = "reader", group: str = "", at: float | None = None, partition: int = 0, offset: int | None = None
+    topic: str,
+    name: str,
+    *,
+    by: str = "reader",
+    group: str = "",
+    at: float | None = None,
+    partition: int = 0,
+    offset: int | None = None,
 ) -> Seen:
     """A producer's record as a consumer saw it, a second after it was due."""
     producer, _, sequence = name.partition("=")
     seen_ns = ns(float(sequence) + 1 if at is None else at)
     place = (topic, partition, int(sequence) if offset is None else offset)
-    return Seen((by, group or by, *place, producer, int(sequence), seen_ns, (WALL_NS + seen_ns) // 1_000_000))
+    return Seen(
+        (
+            by,
+            group or by,
+            *place,
+            producer,
+            int(sequence),
+            seen_ns,
+            (WALL_NS + seen_ns) // 1_000_000,
+        )
+    )
 
 
 def witnessed(topic: str, *names: str) -> list[Seen]:
@@ -66,9 +106,13 @@ def witnessed(topic: str, *names: str) -> list[Seen]:
     return [seen(topic, name, by=WITNESS, at=1000) for name in names]
 
 
-def output(topic: str, *, offset: int, written: float, at: float, by: str = "reader", partition: int = 0) -> Seen:
+def output(
+    topic: str, *, offset: int, written: float, at: float, by: str = "reader", partition: int = 0
+) -> Seen:
     """A record that a Spark job wrote, as a consumer saw it."""
-    return Seen((by, by, topic, partition, offset, None, None, ns(at), (WALL_NS + ns(written)) // 1_000_000))
+    return Seen(
+        (by, by, topic, partition, offset, None, None, ns(at), (WALL_NS + ns(written)) // 1_000_000)
+    )
 
 
 def event(at: float, name: str, /, **fields: Any) -> Event:
@@ -77,10 +121,27 @@ def event(at: float, name: str, /, **fields: Any) -> Event:
     return codec.convert(EVENTS[name], {"time": ns(at), **codec.fields_of(fields)})
 
 
-def batch(component: str, start: float, end: float, **offsets: tuple[int, int] | dict[int, tuple[int, int]]) -> Batch:
-    """A micro-batch that took offsets of topics: `lines=(0, 5)` of partition 0, or `lines={1: (0, 5)}`."""
-    taken = {topic: found if isinstance(found, dict) else {0: found} for topic, found in offsets.items()}
-    return Batch(time=ns(end), component=component, query="query", batch=0, start=ns(start), end=ns(end), offsets=taken)
+def batch(
+    component: str,
+    start: float,
+    end: float,
+    **offsets: tuple[int, int] | dict[int, tuple[int, int]],
+) -> Batch:
+    """A micro-batch that took offsets of topics: `lines=(0, 5)` of partition 0, or `lines={1: (0,
+    5)}`.
+    """
+    taken = {
+        topic: found if isinstance(found, dict) else {0: found} for topic, found in offsets.items()
+    }
+    return Batch(
+        time=ns(end),
+        component=component,
+        query="query",
+        batch=0,
+        start=ns(start),
+        end=ns(end),
+        offsets=taken,
+    )
 
 
 def inject(at: float, kind: str, target: str = "", *, fault: int = 0) -> Event:
@@ -95,9 +156,13 @@ def undrained(*waits: Wait) -> Event:
     return DrainIncomplete(time=ns(200), waits=waits)
 
 
-def behind(reader: str, topic: str = "lines", *, partition: int | None = 0, records: int = 1) -> Wait:
+def behind(
+    reader: str, topic: str = "lines", *, partition: int | None = 0, records: int = 1
+) -> Wait:
     """A reader that has not read a partition to its end."""
-    return Wait(reason="behind", reader=reader, topics=(topic,), partition=partition, records=records)
+    return Wait(
+        reason="behind", reader=reader, topics=(topic,), partition=partition, records=records
+    )
 
 
 def unreadable(topic: str, partition: int | None = None) -> Wait:
@@ -106,14 +171,26 @@ def unreadable(topic: str, partition: int | None = None) -> Wait:
 
 
 def history_of(
-    *lines: Sent | Seen | Event | list[Seen], components: dict[str, dict[str, Any]] | None = None, broken: bool = False
+    *lines: Sent | Seen | Event | list[Seen],
+    components: dict[str, dict[str, Any]] | None = None,
+    broken: bool = False,
 ) -> History:
-    """A history of a run that drained, unless a line says that it did not, or it was `broken` under load."""
+    """A history of a run that drained, unless a line says that it did not, or it was `broken` under
+    load.
+    """
     flat = [one for line in lines for one in (line if isinstance(line, list) else [line])]
-    events = [event(0, "clock", wall_ns=WALL_NS), event(0, "phase", phase="load"), *(one for one in flat if isinstance(one, Event))]
+    events = [
+        event(0, "clock", wall_ns=WALL_NS),
+        event(0, "phase", phase="load"),
+        *(one for one in flat if isinstance(one, Event)),
+    ]
     if not broken:
         events.append(event(190, "phase", phase="drain"))
-        events += [] if any(isinstance(one, DrainIncomplete) for one in events) else [event(200, "drained", seconds=10)]
+        events += (
+            []
+            if any(isinstance(one, DrainIncomplete) for one in events)
+            else [event(200, "drained", seconds=10)]
+        )
     sent_rows = [one.row for one in flat if isinstance(one, Sent)]
     seen_rows = [one.row for one in flat if isinstance(one, Seen)]
     declaration = {"components": whole(components or {})}

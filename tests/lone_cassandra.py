@@ -33,13 +33,27 @@ class LoneCassandra:
     def start(self) -> None:
         """Until it listens."""
         folder = self._folder
-        options = [f"-Dcassandra.config=file://{folder}/cassandra.yaml", f"-Dlogback.configurationFile={folder}/logback.xml"]
-        command = [*artifacts.cassandra_command(artifacts.find_java()), "-Xmx256m", *options, f"-Dcassandra.storagedir={folder}"]
+        options = [
+            f"-Dcassandra.config=file://{folder}/cassandra.yaml",
+            f"-Dlogback.configurationFile={folder}/logback.xml",
+        ]
+        command = [
+            *artifacts.cassandra_command(artifacts.find_java()),
+            "-Xmx256m",
+            *options,
+            f"-Dcassandra.storagedir={folder}",
+        ]
         with (folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, artifacts.CASSANDRA_MAIN], stdout=log, stderr=log, cwd=folder, start_new_session=True
+                [*command, artifacts.CASSANDRA_MAIN],
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                start_new_session=True,
             )
-        started = wait_until(lambda: self._process.poll() is not None or listens(self.port), limit_s=300)
+        started = wait_until(
+            lambda: self._process.poll() is not None or listens(self.port), limit_s=300
+        )
         if not started or self._process.poll() is not None:
             self.kill()
             raise AssertionError((folder / "log").read_text()[-2000:])
@@ -71,7 +85,12 @@ def settings(folder: Path, port: int, gossip: int) -> dict[str, object]:
         "rpc_address": "127.0.0.1",
         "native_transport_port": port,
         "storage_port": gossip,
-        "seed_provider": [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": seeds}],
+        "seed_provider": [
+            {"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": seeds}
+        ],
         "data_file_directories": [f"{folder}/tables"],
-        **{f"{name}_directory": f"{folder}/{name}" for name in ("commitlog", "saved_caches", "hints", "cdc_raw")},
+        **{
+            f"{name}_directory": f"{folder}/{name}"
+            for name in ("commitlog", "saved_caches", "hints", "cdc_raw")
+        },
     }

@@ -17,7 +17,9 @@ from streambed.artifacts.spark_archive import start_gateway
 
 @contextmanager
 def spark_session(folder: Path, begin: Callable[[], SparkSession]) -> Iterator[SparkSession]:
-    """What `begin` makes. Its Java is started as runs start it, so that the wheel's serves as well."""
+    """What `begin` makes. Its Java is started as runs start it, so that the wheel's serves as
+    well.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     jvm = start_gateway(spark_command(find_java(), pyspark_home=find_pyspark()), folder)
     try:

@@ -18,11 +18,17 @@ JAVA = Java(path=Path("/opt/java/bin/java"), version=21, build="21.0.8")
 
 
 def jar_of(content: bytes, name: str = "one") -> jars.Jar:
-    return jars.Jar(coordinate=f"org.example:{name}:1.0", size=len(content), sha256=hashlib.sha256(content).hexdigest())
+    return jars.Jar(
+        coordinate=f"org.example:{name}:1.0",
+        size=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
 
 
 class Repository:
-    """Stands in for the real one: gives every coordinate the same content, after a number of failures."""
+    """Stands in for the real one: gives every coordinate the same content, after a number of
+    failures.
+    """
 
     def __init__(self, content: bytes = b"a jar", failures: int = 0) -> None:
         self.content, self.failures, self.asked = content, failures, []
@@ -79,7 +85,10 @@ def test_a_wrong_checksum_is_refused_and_leaves_nothing():
         fetch(Repository(b"evil!"))
 
     wanted, found = hashlib.sha256(b"a jar").hexdigest(), hashlib.sha256(b"evil!").hexdigest()
-    assert all(word in str(refusal.value) for word in ("org.example:one:1.0", wanted, found, "streambed fetch"))
+    assert all(
+        word in str(refusal.value)
+        for word in ("org.example:one:1.0", wanted, found, "streambed fetch")
+    )
     assert [path for path in jars.cache().rglob("*") if path.is_file()] == []
 
 
@@ -93,15 +102,22 @@ def test_a_busy_repository_is_asked_again():
 
 
 def test_a_repository_that_stays_busy_is_given_up_with_its_last_words():
-    with pytest.raises(MissingError, match=r"org.example:one:1.0 could not be fetched in 4 tries: 429"):
+    with pytest.raises(
+        MissingError, match=r"org.example:one:1.0 could not be fetched in 4 tries: 429"
+    ):
         fetch(Repository(failures=99))
 
 
 def test_a_missing_jar_names_the_command_that_gets_it():
-    with pytest.raises(MissingError, match=r"kafka needs org.example:one:1.0, .* Run: streambed fetch kafka") as missing:
+    with pytest.raises(
+        MissingError, match=r"kafka needs org.example:one:1.0, .* Run: streambed fetch kafka"
+    ) as missing:
         artifacts.jars("kafka")
 
-    assert missing.value.what == f"kafka needs org.example:one:1.0, missing or damaged in {jars.cache()}/jars"
+    assert (
+        missing.value.what
+        == f"kafka needs org.example:one:1.0, missing or damaged in {jars.cache()}/jars"
+    )
     assert missing.value.command == "streambed fetch kafka"
 
 
@@ -121,9 +137,13 @@ def test_who_needs_nothing_fetches_nothing():
     assert artifacts.fetch([], lambda step: pytest.fail("nothing to report")) == []
 
 
-@pytest.mark.parametrize("ask", [artifacts.demand, lambda name: artifacts.fetch([name], lambda step: None)])
+@pytest.mark.parametrize(
+    "ask", [artifacts.demand, lambda name: artifacts.fetch([name], lambda step: None)]
+)
 def test_an_artifact_that_nobody_knows_is_not_taken_for_one_that_is_there(ask):
-    with pytest.raises(UsageError, match=r"there is no artifact 'spark_jbo'. Did you mean 'spark_job'"):
+    with pytest.raises(
+        UsageError, match=r"there is no artifact 'spark_jbo'. Did you mean 'spark_job'"
+    ):
         ask("spark_jbo")
 
 
@@ -153,11 +173,19 @@ def test_a_kind_may_bring_an_artifact_of_its_own_which_is_fetched_once():
     notes = artifacts.fetch([server, server], steps.append)
 
     artifacts.demand(server)
-    assert (server.fetched, notes, [step.what for step in steps]) == (1, ["a note"], ["nats-server"])
+    assert (server.fetched, notes, [step.what for step in steps]) == (
+        1,
+        ["a note"],
+        ["nats-server"],
+    )
 
 
 def test_every_need_of_every_kind_is_an_artifact_that_is_known():
-    assert {kind: COMPONENTS[kind].needs for kind in COMPONENTS if not set(COMPONENTS[kind].needs) <= set(artifacts.NAMES)} == {}
+    assert {
+        kind: COMPONENTS[kind].needs
+        for kind in COMPONENTS
+        if not set(COMPONENTS[kind].needs) <= set(artifacts.NAMES)
+    } == {}
 
 
 def test_kinds_that_need_the_same_artifact_name_it_once():
@@ -176,7 +204,10 @@ def test_every_line_of_the_committed_locks_is_exact(monkeypatch):
     lines = [line for name in jars.LOCKS.values() for line in jars.lock(name)]
 
     assert len(lines) == 143
-    assert all(line.coordinate.count(":") == 2 and line.size > 0 and len(line.sha256) == 64 for line in lines)
+    assert all(
+        line.coordinate.count(":") == 2 and line.size > 0 and len(line.sha256) == 64
+        for line in lines
+    )
 
 
 def test_a_command_uses_an_archive_only_once_it_is_made(monkeypatch):
@@ -209,9 +240,15 @@ def test_another_java_or_another_jar_means_another_archive(change, tmp_path):
     before = jvm_commands.archive_path("kafka", JAVA, [jar])
     if change == "jar":
         jar.write_bytes(b"22")
-    path, build = ("/other/java" if change == "java" else "/opt/java/bin/java"), ("21.0.9" if change == "build" else "21.0.8")
+    path, build = (
+        ("/other/java" if change == "java" else "/opt/java/bin/java"),
+        ("21.0.9" if change == "build" else "21.0.8"),
+    )
 
-    assert jvm_commands.archive_path("kafka", Java(path=Path(path), version=21, build=build), [jar]) != before
+    assert (
+        jvm_commands.archive_path("kafka", Java(path=Path(path), version=21, build=build), [jar])
+        != before
+    )
 
 
 def test_sparks_class_path_is_sorted_and_extra_jars_come_last(tmp_path):
@@ -235,7 +272,10 @@ def test_an_archive_that_cannot_be_made_is_a_note(tmp_path):
 
     notes = artifacts.make_archives(["kafka"], Java(path=dead, version=21), lambda step: None)
 
-    assert notes == ["no class archive for kafka, which will start more slowly: java ended with status 3: no luck"]
+    assert notes == [
+        "no class archive for kafka, which will start more slowly: java ended with status 3: no "
+        "luck"
+    ]
     assert [path.name for path in jars.cache().iterdir()] == ["archives", "jars"]
 
 

@@ -29,7 +29,9 @@ MACHINE = Machine(
 
 
 def shipped() -> list[Path]:
-    """The YAML files of examples/ and studies/; those below stream2gym are parts of its GraphML file."""
+    """The YAML files of examples/ and studies/; those below stream2gym are parts of its GraphML
+    file.
+    """
     files = [path for folder in ("examples", "studies") for path in (ROOT / folder).rglob("*.yaml")]
     return sorted(path for path in files if not path.is_relative_to(STREAM2GYM))
 
@@ -74,4 +76,8 @@ def test_every_trial_of_a_study_that_we_ship_can_be_planned(path):
 def test_both_examples_and_studies_are_among_them():
     names = {name_of(path) for path in (*EXPERIMENTS, *STUDIES)}
 
-    assert {"examples/word_count/experiment.yaml", "studies/delay_sweep/experiment.yaml", "studies/raptor/study.yaml"} <= names
+    assert {
+        "examples/word_count/experiment.yaml",
+        "studies/delay_sweep/experiment.yaml",
+        "studies/raptor/study.yaml",
+    } <= names

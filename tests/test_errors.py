@@ -18,7 +18,9 @@ def test_a_problem_of_an_option_is_told_with_the_option() -> None:
 
 
 def test_problems_are_told_in_the_order_of_the_file() -> None:
-    error = DeclarationError([Problem(key="b", says="no", line=9), Problem(key="a", says="no", line=2)], "a.yaml")
+    error = DeclarationError(
+        [Problem(key="b", says="no", line=9), Problem(key="a", says="no", line=2)], "a.yaml"
+    )
 
     assert str(error) == "a.yaml:2:0: a: no\na.yaml:9:0: b: no"
 
@@ -29,7 +31,10 @@ def test_the_nearest_name_is_suggested() -> None:
 
 def test_without_a_near_name_some_of_all_are_listed() -> None:
     assert suggestion("x", ["b", "a"]) == "There is a, b."
-    assert suggestion("x", map(str, range(10, 20))) == "There is 10, 11, 12, 13, 14, 15, 16, 17, and 2 more."
+    assert (
+        suggestion("x", map(str, range(10, 20)))
+        == "There is 10, 11, 12, 13, 14, 15, 16, 17, and 2 more."
+    )
     assert suggestion("x", []) == "There is none."
 
 

@@ -30,10 +30,22 @@ NEAR = way()
 
 def judge(*samples, ways=(NEAR,), load=10, stop=30):
     """A run that was calibrated at 1 s; samples are (seconds, metric, value)."""
-    events = [event(0, "phase", phase="build"), event(1, "calibrated", link="edge – core", ways=[asdict(one) for one in ways])]
-    events += [event(1, "calibration", links=1), event(load, "phase", phase="load"), event(stop, "phase", phase="stop")]
+    events = [
+        event(0, "phase", phase="build"),
+        event(1, "calibrated", link="edge – core", ways=[asdict(one) for one in ways]),
+    ]
+    events += [
+        event(1, "calibration", links=1),
+        event(load, "phase", phase="load"),
+        event(stop, "phase", phase="stop"),
+    ]
     rows = [(ns(second), metric, "somebody", float(value)) for second, metric, value in samples]
-    return fidelity(History(events=tuple(events), samples=pl.DataFrame(rows, schema=empty(tables.SAMPLES).schema, orient="row")))
+    return fidelity(
+        History(
+            events=tuple(events),
+            samples=pl.DataFrame(rows, schema=empty(tables.SAMPLES).schema, orient="row"),
+        )
+    )
 
 
 def lateness(**mean_ms_by_second):
@@ -71,7 +83,8 @@ def test_a_second_in_which_packets_were_late_is_in_doubt_and_no_other():
     assert seconds(found) == [(16.0, 17.0)]
     assert found.spans[0].says == "the delay line let packets go up to 12 ms too late"
     assert found.says == (
-        "1 s of 20 s are not to be believed (0:16–0:17): the delay line let packets go up to 12 ms too late; "
+        "1 s of 20 s are not to be believed (0:16–0:17): the delay line let packets go up to 12 ms "
+        "too late; "
         "otherwise links were within 0.15 ms and 0.75 % of what was declared"
     )
 
@@ -84,7 +97,10 @@ def test_the_run_s_sentence_has_the_worst_of_all_spans_and_not_of_the_first():
     found = judge(*lateness(s17=4, s21=9))
 
     assert [span.says[-14:] for span in found.spans] == ["12 ms too late", "27 ms too late"]
-    assert "(0:16–0:17, 0:20–0:21): the delay line let packets go up to 27 ms too late; otherwise" in found.says
+    assert (
+        "(0:16–0:17, 0:20–0:21): the delay line let packets go up to 27 ms too late; otherwise"
+        in found.says
+    )
 
 
 def test_what_was_late_before_the_load_is_of_no_account():
@@ -102,34 +118,56 @@ def test_a_delay_line_without_a_sign_of_life_is_in_doubt():
 
 
 def test_a_delay_line_that_waited_for_a_processor_is_in_doubt_though_no_packet_was_held_then():
-    found = judge(*counters(delay_line_waited_s=[0.01, 0.01, 0.83, 0.01], delay_line_turns=[500, 500, 90, 500]))
+    found = judge(
+        *counters(
+            delay_line_waited_s=[0.01, 0.01, 0.83, 0.01], delay_line_turns=[500, 500, 90, 500]
+        )
+    )
 
     assert seconds(found) == [(12.0, 13.0)]
-    assert found.spans[0].says == "the delay line had to wait for a processor for up to 83 % of the time"
+    assert (
+        found.spans[0].says
+        == "the delay line had to wait for a processor for up to 83 % of the time"
+    )
 
 
 def test_stolen_time_is_in_doubt_and_a_busy_machine_is_not():
-    found = judge(*counters(machine_busy_s=[2, 2, 1.5, 2], machine_idle_s=[0, 0, 0, 0], machine_stolen_s=[0, 0.1, 0.5, 0]))
+    found = judge(
+        *counters(
+            machine_busy_s=[2, 2, 1.5, 2],
+            machine_idle_s=[0, 0, 0, 0],
+            machine_stolen_s=[0, 0.1, 0.5, 0],
+        )
+    )
 
     assert seconds(found) == [(12.0, 13.0)]
     assert found.spans[0].says == "the hypervisor took up to 25 % of the processors away"
 
 
 def test_a_moment_says_nothing_of_stolen_time():
-    ticks = [(11, "machine_stolen_s", 0.0), (11.03, "machine_stolen_s", 0.01), (11, "machine_busy_s", 0.0), (11.03, "machine_busy_s", 0.05)]
+    ticks = [
+        (11, "machine_stolen_s", 0.0),
+        (11.03, "machine_stolen_s", 0.01),
+        (11, "machine_busy_s", 0.0),
+        (11.03, "machine_busy_s", 0.05),
+    ]
 
     assert judge(*ticks, (11, "machine_idle_s", 0), (11.03, "machine_idle_s", 0)).believable
 
 
 def test_a_sampler_that_could_not_wake_is_in_doubt():
-    assert seconds(judge((15, "sampler_late_s", 0.0), (16.8, "sampler_late_s", 0.8))) == [(15.0, 16.8)]
+    assert seconds(judge((15, "sampler_late_s", 0.0), (16.8, "sampler_late_s", 0.8))) == [
+        (15.0, 16.8)
+    ]
 
 
 def test_a_link_that_is_off_puts_the_whole_load_in_doubt():
     found = judge(*lateness(), ways=[way(), way(measured_ms=23)])
 
     assert seconds(found) == [(10.0, 30.0)]
-    assert found.says == "not to be believed: the link from edge to core took 23 ms instead of 20 ms"
+    assert (
+        found.says == "not to be believed: the link from edge to core took 23 ms instead of 20 ms"
+    )
 
 
 def test_a_link_that_is_too_slow_makes_packets_late_and_nothing_else():
@@ -144,7 +182,10 @@ def test_a_link_that_is_too_slow_makes_packets_late_and_nothing_else():
 def test_a_link_that_carries_nothing_is_off_unless_it_was_declared_so():
     dead = way(measured_ms=None, arrived=0)
 
-    assert judge(ways=[dead]).says == "not to be believed: the link from edge to core carried none of 10 packets"
+    assert (
+        judge(ways=[dead]).says
+        == "not to be believed: the link from edge to core carried none of 10 packets"
+    )
     assert judge(ways=[way(measured_ms=None, arrived=0, loses_all=True)]).believable
 
 
@@ -155,7 +196,10 @@ def test_chance_explains_what_jitter_may_do_to_a_mean():
 def test_a_rate_that_is_off_is_named():
     found = judge(ways=[way(declared_bps=10_000_000, measured_bps=8_000_000)])
 
-    assert found.says == "not to be believed: the link from edge to core carried 8 Mbit/s instead of 10"
+    assert (
+        found.says
+        == "not to be believed: the link from edge to core carried 8 Mbit/s instead of 10"
+    )
 
 
 def test_a_run_that_was_not_calibrated_is_not_believed_and_puts_no_time_in_doubt():

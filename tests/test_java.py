@@ -33,7 +33,9 @@ def test_java_25_is_passed_over_for_the_wheel_with_a_note(tmp_path, monkeypatch)
     found = java.find_java({"PATH": str(new.parent)})
 
     assert found.path == wheel
-    assert found.notes == (f"java 25 at {new} passed over: Spark needs 17 or 21; the wheel's Java is used",)
+    assert found.notes == (
+        f"java 25 at {new} passed over: Spark needs 17 or 21; the wheel's Java is used",
+    )
 
 
 def test_java_8_is_not_taken_for_java_1(tmp_path):
@@ -78,5 +80,7 @@ def test_no_java_at_all_says_what_to_do(monkeypatch, tmp_path):
     old = install(tmp_path, "11.0.1")
     monkeypatch.setattr(java, "wheel_java", lambda: None)
 
-    with pytest.raises(MissingError, match=r"no Java 17 or 21\. java 11 at .* passed over.*scripts/setup"):
+    with pytest.raises(
+        MissingError, match=r"no Java 17 or 21\. java 11 at .* passed over.*scripts/setup"
+    ):
         java.find_java({"PATH": str(old.parent)})

@@ -12,7 +12,10 @@ from streambed.record import tables
 from streambed.record.history import History, empty
 from streambed.units import Duration
 
-READER = {"reader": {"kind": "consumer", "reads": ["lines"]}, "a": {"kind": "producer", "writes": "lines"}}
+READER = {
+    "reader": {"kind": "consumer", "reads": ["lines"]},
+    "a": {"kind": "producer", "writes": "lines"},
+}
 SECONDS_5 = Duration.parse("5s")
 
 
@@ -21,22 +24,35 @@ def load(*lines, until: float = 10, **more) -> History:
 
 
 def test_latency_counts_from_due_to_first_seen():
-    history = load(acked("lines", "a=1"), seen("lines", "a=1", at=1.5), seen("lines", "a=1", at=3), components=READER)
+    history = load(
+        acked("lines", "a=1"),
+        seen("lines", "a=1", at=1.5),
+        seen("lines", "a=1", at=3),
+        components=READER,
+    )
 
     assert Measure(latency="reader").take(history) == pytest.approx(0.5)
 
 
 def test_records_due_during_the_warm_up_are_left_out_of_latency():
     history = load(
-        acked("lines", "a=1"), seen("lines", "a=1", at=4), acked("lines", "a=6"), seen("lines", "a=6", at=6.25), components=READER
+        acked("lines", "a=1"),
+        seen("lines", "a=1", at=4),
+        acked("lines", "a=6"),
+        seen("lines", "a=6", at=6.25),
+        components=READER,
     )
 
     assert Measure(latency="reader", statistic="max").take(history) == pytest.approx(3.0)
-    assert Measure(latency="reader", statistic="max").take(history, SECONDS_5) == pytest.approx(0.25)
+    assert Measure(latency="reader", statistic="max").take(history, SECONDS_5) == pytest.approx(
+        0.25
+    )
 
 
 def test_throughput_is_records_seen_in_a_second_of_the_load():
-    history = load(*(seen("lines", f"a={number}", at=number / 2) for number in range(1, 25)), components=READER)
+    history = load(
+        *(seen("lines", f"a={number}", at=number / 2) for number in range(1, 25)), components=READER
+    )
 
     assert Measure(throughput="reader").take(history) == pytest.approx(2.0, abs=0.1)
     assert Measure(throughput="reader").take(history, SECONDS_5) == pytest.approx(2.2)
@@ -46,14 +62,22 @@ def test_throughput_of_a_producer_is_what_was_acked_and_of_a_job_what_it_took_in
     taken = batch("job", 1, 2, lines=(0, 5))
     taken = replace(taken, rows=50)
     components = {**READER, "job": {"kind": "spark_job", "reads": ["lines"]}}
-    history = load(*(acked("lines", f"a={number}") for number in range(1, 6)), taken, components=components)
+    history = load(
+        *(acked("lines", f"a={number}") for number in range(1, 6)), taken, components=components
+    )
 
     assert Measure(throughput="a").take(history) == pytest.approx(0.5)
     assert Measure(throughput="job").take(history) == pytest.approx(5.0)
 
 
 def test_lost_is_the_number_of_acked_records_that_a_reader_never_saw():
-    history = load(acked("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=3"), seen("lines", "a=1"), components=READER)
+    history = load(
+        acked("lines", "a=1"),
+        acked("lines", "a=2"),
+        acked("lines", "a=3"),
+        seen("lines", "a=1"),
+        components=READER,
+    )
 
     assert Measure(lost="lines").take(history) == 2.0
     assert Measure(lost="lines").take(history, SECONDS_5) == 2.0
@@ -61,7 +85,11 @@ def test_lost_is_the_number_of_acked_records_that_a_reader_never_saw():
 
 def test_ready_is_the_time_until_the_load_or_until_a_component_answered():
     history = History(
-        events=(event(0, "phase", phase="build"), event(2, "ready", component="kafka", seconds=2), event(3, "phase", phase="load"))
+        events=(
+            event(0, "phase", phase="build"),
+            event(2, "ready", component="kafka", seconds=2),
+            event(3, "phase", phase="load"),
+        )
     )
 
     assert Measure(ready="all").take(history) == 3.0
@@ -69,7 +97,11 @@ def test_ready_is_the_time_until_the_load_or_until_a_component_answered():
 
 
 def test_cpu_is_what_all_processes_of_a_component_use_together():
-    rows = [(second * 10**9, "process_cpu_s", f"kafka/{node}", second * 0.25) for second in range(1, 9) for node in ("one", "two")]
+    rows = [
+        (second * 10**9, "process_cpu_s", f"kafka/{node}", second * 0.25)
+        for second in range(1, 9)
+        for node in ("one", "two")
+    ]
     samples = pl.DataFrame(rows, schema=empty(tables.SAMPLES).schema, orient="row")
     history = replace(load(components=READER), samples=samples)
 
@@ -93,7 +125,9 @@ def test_what_was_not_recorded_is_not_taken_for_zero(measure, says):
 
 def test_a_run_that_broke_under_load_gives_no_number():
     with pytest.raises(NotTaken, match="the run ended before its load did"):
-        Measure(throughput="reader").take(history_of(seen("lines", "a=1"), components=READER, broken=True))
+        Measure(throughput="reader").take(
+            history_of(seen("lines", "a=1"), components=READER, broken=True)
+        )
 
 
 def test_a_warm_up_as_long_as_the_load_leaves_nothing():
@@ -101,7 +135,9 @@ def test_a_warm_up_as_long_as_the_load_leaves_nothing():
         Measure(throughput="reader").take(load(until=4), SECONDS_5)
 
 
-@pytest.mark.parametrize("keys", [{}, {"latency": "reader", "lost": "lines"}, {"lost": "lines", "statistic": "p99"}])
+@pytest.mark.parametrize(
+    "keys", [{}, {"latency": "reader", "lost": "lines"}, {"lost": "lines", "statistic": "p99"}]
+)
 def test_a_measure_is_of_one_thing(keys):
     with pytest.raises(ValidationError):
         Measure(**keys)

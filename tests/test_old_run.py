@@ -22,7 +22,13 @@ def old_run(tmp_path: Path) -> Run:
 
 def test_an_old_run_has_its_state_and_its_plan(old_run):
     assert old_run.state == "finished"
-    assert [process.name for process in old_run.plan.processes] == ["kafka/broker", "poet", "reader", "slow", "witness"]
+    assert [process.name for process in old_run.plan.processes] == [
+        "kafka/broker",
+        "poet",
+        "reader",
+        "slow",
+        "witness",
+    ]
 
 
 def test_an_old_run_has_its_events(old_run):
@@ -30,7 +36,9 @@ def test_an_old_run_has_its_events(old_run):
 
     assert [event.kind for event in history.of(Inject)] == ["kill", "partition"]
     assert [(event.was, event.now) for event in history.of(LeaderChanged)] == [("", "broker")]
-    assert [event.waits for event in history.of(DrainIncomplete)] == [(Wait(reason="unknown", says="slow is 600 records behind"),)]
+    assert [event.waits for event in history.of(DrainIncomplete)] == [
+        (Wait(reason="unknown", says="slow is 600 records behind"),)
+    ]
     assert not history.of(OtherEvent)
 
 

@@ -59,7 +59,11 @@ def test_a_failure_shows_the_verdicts_and_where_the_report_is(pytester, project,
     result.assert_outcomes(failed=1)
     directory = fake.launched[0].directory
     result.stdout.fnmatch_lines(
-        ["*no_loss UNKNOWN: nothing was acked on lines", f"kept in {directory}", f"report in {directory}/report.html"]
+        [
+            "*no_loss UNKNOWN: nothing was acked on lines",
+            f"kept in {directory}",
+            f"report in {directory}/report.html",
+        ]
     )
     assert (Path(directory) / "report.html").exists()
 
@@ -69,12 +73,23 @@ def test_junit_carries_the_run_and_its_verdicts(pytester, project, monkeypatch):
 
     run_pytest(pytester, "--junit-xml=junit.xml")
 
-    found = {each.get("name"): each.get("value") for each in ElementTree.parse(pytester.path / "junit.xml").iter("property")}
-    assert found == {"run": fake.launched[0].directory, "verdict.no_loss": "unknown: nothing was acked on lines"}
+    found = {
+        each.get("name"): each.get("value")
+        for each in ElementTree.parse(pytester.path / "junit.xml").iter("property")
+    }
+    assert found == {
+        "run": fake.launched[0].directory,
+        "verdict.no_loss": "unknown: nothing was acked on lines",
+    }
 
 
-@pytest.mark.parametrize(("state", "says"), [("failed", "is failed: it failed"), ("raises", "streambed: the disk is full")])
-def test_a_run_that_could_not_be_made_is_an_error_with_its_reason_and_no_trace(pytester, project, monkeypatch, state, says):
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [("failed", "is failed: it failed"), ("raises", "streambed: the disk is full")],
+)
+def test_a_run_that_could_not_be_made_is_an_error_with_its_reason_and_no_trace(
+    pytester, project, monkeypatch, state, says
+):
     install(monkeypatch, state)
 
     result = run_pytest(pytester)
@@ -101,15 +116,18 @@ def test_a_wrong_file_is_told_with_its_line(pytester, project, monkeypatch):
 def test_ctrl_c_during_a_run_ends_pytest(pytester, project, monkeypatch):
     install(monkeypatch, "interrupted")
 
-    assert pytester.inline_run("-p", "no:cacheprovider", no_reraise_ctrlc=True).ret == pytest.ExitCode.INTERRUPTED
+    assert (
+        pytester.inline_run("-p", "no:cacheprovider", no_reraise_ctrlc=True).ret
+        == pytest.ExitCode.INTERRUPTED
+    )
 
 
 def test_a_project_that_does_not_use_it_loads_nothing_heavy():
-    script = (
-        "import sys, streambed.pytest_plugin; print([name for name in ('polars', 'pydantic', 'altair', 'numpy') if name in sys.modules])"
-    )
+    script = "import sys, streambed.pytest_plugin; print([name for name in ('polars', 'pydantic', 'altair', 'numpy') if name in sys.modules])"
 
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
 
     assert done.stdout == "[]\n"
 
@@ -117,7 +135,9 @@ def test_a_project_that_does_not_use_it_loads_nothing_heavy():
 def test_a_failure_without_checks_says_that_nothing_was_checked(pytester, project, monkeypatch):
     install(monkeypatch)
     (project / "small.yaml").write_text(SMALL)
-    (project / "test_small.py").write_text("def test_small(streambed):\n    assert not streambed('small.yaml')\n")
+    (project / "test_small.py").write_text(
+        "def test_small(streambed):\n    assert not streambed('small.yaml')\n"
+    )
 
     result = run_pytest(pytester)
 

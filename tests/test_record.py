@@ -12,7 +12,9 @@ def test_a_table_gives_back_what_was_appended(tmp_path):
     with Table(tmp_path / "a.arrow", SAMPLES) as table:
         table.append(1, "lag_records", "reader", 2.0)
 
-    assert read_table(tmp_path / "a.arrow", SAMPLES).to_pylist() == [{"time": 1, "metric": "lag_records", "of": "reader", "value": 2.0}]
+    assert read_table(tmp_path / "a.arrow", SAMPLES).to_pylist() == [
+        {"time": 1, "metric": "lag_records", "of": "reader", "value": 2.0}
+    ]
 
 
 def test_rows_that_say_the_same_are_kept_as_others_are(tmp_path):
@@ -20,7 +22,9 @@ def test_rows_that_say_the_same_are_kept_as_others_are(tmp_path):
     with Table(tmp_path / "a.arrow", SAMPLES) as table:
         table.extend(rows)
 
-    assert [tuple(row.values()) for row in read_table(tmp_path / "a.arrow", SAMPLES).to_pylist()] == rows
+    assert [
+        tuple(row.values()) for row in read_table(tmp_path / "a.arrow", SAMPLES).to_pylist()
+    ] == rows
 
 
 def test_columns_appended_at_once_are_rows_like_others_and_come_before_what_waits(tmp_path):
@@ -29,7 +33,11 @@ def test_columns_appended_at_once_are_rows_like_others_and_come_before_what_wait
         table.append_columns([3, 3], column(["m", "m"]), column(["a", "b"]), [4.0, 5])
 
     rows = read_table(tmp_path / "a.arrow", SAMPLES).to_pylist()
-    assert [tuple(row.values()) for row in rows] == [(3, "m", "a", 4.0), (3, "m", "b", 5.0), (1, "lag_records", "reader", 2.0)]
+    assert [tuple(row.values()) for row in rows] == [
+        (3, "m", "a", 4.0),
+        (3, "m", "b", 5.0),
+        (1, "lag_records", "reader", 2.0),
+    ]
 
 
 def test_a_table_cut_off_in_the_middle_of_a_batch_gives_its_whole_batches(tmp_path):

@@ -19,7 +19,12 @@ def test_the_page_lists_every_event_and_no_other():
     assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted(EVENTS)
 
 
-@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", PAGE.partition("## Events")[2].partition("## ")[0], re.DOTALL))
+@pytest.mark.parametrize(
+    "code",
+    re.findall(
+        r"```python\n(.*?)```", PAGE.partition("## Events")[2].partition("## ")[0], re.DOTALL
+    ),
+)
 def test_the_code_about_events_runs(code, tmp_path, monkeypatch):
     (tmp_path / "runs" / "word-count").mkdir(parents=True)
     (tmp_path / "runs" / "word-count" / "latest").symlink_to(Path(__file__).parent / "old_run")

@@ -42,7 +42,14 @@ def test_a_run_is_found_by_latest_name_time_and_folder(tmp_path):
     make_run(tmp_path, "words", "20260101-000000")
     newest = make_run(tmp_path, "words", "20260102-000000")
 
-    for named in ("latest", "words", "words/latest", "20260102-000000", "words/20260102-000000", str(newest.directory)):
+    for named in (
+        "latest",
+        "words",
+        "words/latest",
+        "20260102-000000",
+        "words/20260102-000000",
+        str(newest.directory),
+    ):
         assert runs.find(named, tmp_path).directory == newest.directory
 
 
@@ -64,7 +71,9 @@ def test_a_run_whose_process_is_gone_is_broken(tmp_path):
     assert run.state == "running"
     status = json.loads((run.directory / "status.json").read_text())
 
-    (run.directory / "status.json").write_text(json.dumps({**status, "started": status["started"] - 1}))
+    (run.directory / "status.json").write_text(
+        json.dumps({**status, "started": status["started"] - 1})
+    )
 
     assert run.state == "broken"
 
@@ -124,7 +133,12 @@ LATENCIES = [{"kind": "latency", "of": of, "max": "1s"} for of in ("reader", "ar
 def test_a_verdict_is_found_by_its_kind_or_by_what_it_is_about(tmp_path):
     run = make_run(tmp_path, "words", "20260101-000000", checks=[NO_LOSS, *LATENCIES])
 
-    assert list(run.named_verdicts()) == ["no_loss:lines", "latency:reader", "latency:archive", "latency:reader#2"]
+    assert list(run.named_verdicts()) == [
+        "no_loss:lines",
+        "latency:reader",
+        "latency:archive",
+        "latency:reader#2",
+    ]
     assert run.verdict("no_loss") == run.verdict("no_loss:lines")
     assert run.verdict("latency:archive").check == "latency"
 
@@ -133,7 +147,8 @@ def test_a_verdict_that_is_not_there_or_not_the_only_one_is_told_with_what_there
     run = make_run(tmp_path, "words", "20260101-000000", checks=[NO_LOSS, *LATENCIES])
 
     with pytest.raises(
-        UsageError, match=r"there are 3 verdicts on latency: ask for one of latency:reader, latency:archive, latency:reader#2"
+        UsageError,
+        match=r"there are 3 verdicts on latency: ask for one of latency:reader, latency:archive, latency:reader#2",
     ):
         run.verdict("latency")
     with pytest.raises(UsageError, match=r"there is no verdict 'no_los'\. Did you mean"):

@@ -31,7 +31,12 @@ def txz_jar() -> bytes:
 def folder_jar() -> bytes:
     outer = io.BytesIO()
     with zipfile.ZipFile(outer, "w") as packed:
-        for name in ("META-INF/MANIFEST.MF", "a/linux/bin/mariadbd", "a/linux/share/errmsg.sys", "a/linux/libs/client.a"):
+        for name in (
+            "META-INF/MANIFEST.MF",
+            "a/linux/bin/mariadbd",
+            "a/linux/share/errmsg.sys",
+            "a/linux/libs/client.a",
+        ):
             packed.writestr(name, "x")
     return outer.getvalue()
 
@@ -45,7 +50,13 @@ def small_locks(tmp_path, monkeypatch):
 
     def lock(name: str) -> tuple[jars.Jar, ...]:
         content = JARS[name]
-        return (jars.Jar(coordinate=f"org.example:{name}:1.0", size=len(content), sha256=hashlib.sha256(content).hexdigest()),)
+        return (
+            jars.Jar(
+                coordinate=f"org.example:{name}:1.0",
+                size=len(content),
+                sha256=hashlib.sha256(content).hexdigest(),
+            ),
+        )
 
     monkeypatch.setattr(jars, "lock", lock)
 
@@ -56,24 +67,32 @@ def download(coordinate: str, folder: Path) -> Path:
     return folder / "got.jar"
 
 
-@pytest.mark.parametrize(("kind", "program"), [("postgresql", "bin/postgres"), ("mariadb", "bin/mariadbd")])
+@pytest.mark.parametrize(
+    ("kind", "program"), [("postgresql", "bin/postgres"), ("mariadb", "bin/mariadbd")]
+)
 def test_fetching_unpacks_a_server_whose_programs_can_be_started(kind, program):
     assert artifacts.fetch([kind], lambda step: None, download=download) == []
 
     artifacts.demand(kind)
     assert (artifacts.server_home(kind) / program).stat().st_mode & 0o755 == 0o755
-    assert [path.name for path in (jars.cache() / "servers").iterdir()] == [artifacts.server_home(kind).name]
+    assert [path.name for path in (jars.cache() / "servers").iterdir()] == [
+        artifacts.server_home(kind).name
+    ]
 
 
 def test_what_a_server_does_not_need_is_left_out():
     artifacts.fetch(["mariadb"], lambda step: None, download=download)
 
-    found = sorted(path.name for path in artifacts.server_home("mariadb").rglob("*") if path.is_file())
+    found = sorted(
+        path.name for path in artifacts.server_home("mariadb").rglob("*") if path.is_file()
+    )
     assert found == ["errmsg.sys", "mariadbd"]
 
 
 def test_a_server_that_was_not_fetched_names_the_command():
-    with pytest.raises(MissingError, match=r"postgresql needs its server in .* Run: streambed fetch postgresql"):
+    with pytest.raises(
+        MissingError, match=r"postgresql needs its server in .* Run: streambed fetch postgresql"
+    ):
         artifacts.demand("postgresql")
 
 

@@ -6,7 +6,15 @@ from statistics import fmean, median, pstdev
 
 import pytest
 
-from streambed.kinds.delay_table import ENTRIES, ENTRIES_MAX, ENTRY_MAX, PARTS, Spread, spread, thinned
+from streambed.kinds.delay_table import (
+    ENTRIES,
+    ENTRIES_MAX,
+    ENTRY_MAX,
+    PARTS,
+    Spread,
+    spread,
+    thinned,
+)
 
 MS = 1_000_000
 
@@ -58,7 +66,9 @@ def test_entries_fit_into_16_bits_however_far_out_a_sample_lies() -> None:
     assert found.most_ns == pytest.approx(9_999 * MS, rel=1e-3)
 
 
-@pytest.mark.parametrize("found", [spread("samples", 0, (MS, MS)), spread("normal", 0), spread("uniform", 0)])
+@pytest.mark.parametrize(
+    "found", [spread("samples", 0, (MS, MS)), spread("normal", 0), spread("uniform", 0)]
+)
 def test_where_nothing_varies_nothing_is_drawn(found: Spread) -> None:
     assert found == Spread()
 

@@ -4,10 +4,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from streambed.record.statistics import BLOCKS_MIN, Observations, difference_of, reduced, student, summary_of
+from streambed.record.statistics import (
+    BLOCKS_MIN,
+    Observations,
+    difference_of,
+    reduced,
+    student,
+    summary_of,
+)
 
 
-@pytest.mark.parametrize(("freedom", "expected"), [(1, 12.7062), (2, 4.3027), (4, 2.7764), (9, 2.2622), (29, 2.0452), (1000, 1.9623)])
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    [(1, 12.7062), (2, 4.3027), (4, 2.7764), (9, 2.2622), (29, 2.0452), (1000, 1.9623)],
+)
 def test_the_quantiles_of_student_are_those_of_the_textbook(freedom, expected):
     assert student(freedom) == pytest.approx(expected, abs=1e-4)
 
@@ -16,7 +26,10 @@ def test_a_summary_is_the_mean_with_its_interval_by_student():
     found = summary_of([10.0, 12.0, 14.0])
 
     assert (found.count, found.mean, found.deviation) == (3, 12.0, 2.0)
-    assert (found.low, found.high) == (pytest.approx(12 - 4.9683, abs=1e-3), pytest.approx(12 + 4.9683, abs=1e-3))
+    assert (found.low, found.high) == (
+        pytest.approx(12 - 4.9683, abs=1e-3),
+        pytest.approx(12 + 4.9683, abs=1e-3),
+    )
     assert found.method == "Student t, 2 degrees of freedom"
 
 
@@ -27,7 +40,10 @@ def test_one_value_has_no_interval():
     assert found.method == "none: one value shows no spread"
 
 
-@pytest.mark.parametrize(("statistic", "expected"), [("mean", 2.5), ("sum", 10.0), ("p50", 3.0), ("p99", 4.0), ("max", 4.0)])
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [("mean", 2.5), ("sum", 10.0), ("p50", 3.0), ("p99", 4.0), ("max", 4.0)],
+)
 def test_between_two_values_a_percentile_is_the_higher_one(statistic, expected):
     assert reduced(statistic, np.array([4.0, 1.0, 3.0, 2.0])) == expected
 
@@ -43,7 +59,9 @@ def run_of(mean: float, seed: int, *, blocks: int = 30, shared: float = 0.0) -> 
     """A hundred values in each block, whose values have a part in common."""
     draw = np.random.default_rng(seed)
     common = draw.normal(0, shared, blocks).repeat(100) if shared else 0.0
-    return Observations(values=draw.normal(mean, 1.0, blocks * 100) + common, blocks=np.arange(blocks).repeat(100))
+    return Observations(
+        values=draw.normal(mean, 1.0, blocks * 100) + common, blocks=np.arange(blocks).repeat(100)
+    )
 
 
 @pytest.mark.parametrize("statistic", ["mean", "p50", "p99"])
@@ -77,12 +95,16 @@ def test_too_few_blocks_give_no_interval():
 
 
 def test_the_same_records_give_the_same_answer():
-    assert difference_of("p99", run_of(10, 1), run_of(11, 2)) == difference_of("p99", run_of(10, 1), run_of(11, 2))
+    assert difference_of("p99", run_of(10, 1), run_of(11, 2)) == difference_of(
+        "p99", run_of(10, 1), run_of(11, 2)
+    )
 
 
 def test_sums_of_rare_things_are_compared_by_block():
     none = Observations(values=np.zeros(300), blocks=np.arange(300) // 10)
-    some = Observations(values=(np.arange(300) % 10 == 0).astype(float), blocks=np.arange(300) // 10)
+    some = Observations(
+        values=(np.arange(300) % 10 == 0).astype(float), blocks=np.arange(300) // 10
+    )
 
     found = difference_of("sum", none, some)
 

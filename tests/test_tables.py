@@ -1,4 +1,6 @@
-"""Tables of a run whose files were damaged: a killed writer loses half a batch, wrong bytes are never taken for the end."""
+"""Tables of a run whose files were damaged: a killed writer loses half a batch, wrong bytes are
+never taken for the end.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ LENGTH_AT = 4
 
 
 def write_seen(path: Path, *, close: bool = True) -> list[int]:
-    """Four batches of 50 rows; where each ends in the file. A writer that was killed does not close it."""
+    """Four batches of 50 rows; where each ends in the file. A writer that was killed does not close
+    it.
+    """
     table = Table(path, SEEN)
     ends = []
     for batch in range(BATCHES):
@@ -117,7 +121,9 @@ def test_a_file_of_another_table_is_corrupt(seen):
 def test_a_corrupt_file_is_named_with_what_to_do(seen):
     flip(seen, write_seen(seen)[0])
 
-    with pytest.raises(FormatError, match=r"seen-reader-1\.arrow is damaged: .* run the experiment again"):
+    with pytest.raises(
+        FormatError, match=r"seen-reader-1\.arrow is damaged: .* run the experiment again"
+    ):
         read_table(seen, SEEN)
 
 
@@ -168,7 +174,10 @@ def test_a_corrupt_table_keeps_its_arrow_files_and_is_recorded(run):
     assert isinstance(recorded, events.TableDamaged)
     assert recorded.file == "history/seen-reader-1.arrow"
     assert f"byte {start}" in recorded.reason
-    assert {path.name for path in in_run(run).parent.iterdir()} == {"seen-reader-1.arrow", "seen-archive-1.arrow"}
+    assert {path.name for path in in_run(run).parent.iterdir()} == {
+        "seen-reader-1.arrow",
+        "seen-archive-1.arrow",
+    }
 
 
 def test_a_table_that_was_cut_off_is_kept_as_parquet(run):

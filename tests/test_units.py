@@ -12,19 +12,25 @@ from streambed.units import Bandwidth, Duration, Frequency, Quantity, Share, Siz
 QUANTITIES = [Bandwidth, Duration, Frequency, Share, Size]
 NUMBERS = st.one_of(
     st.integers(0, 10**12).map(str),
-    st.decimals(0, 10**6, places=9, allow_nan=False, allow_infinity=False).map(lambda number: f"{number:f}"),
+    st.decimals(0, 10**6, places=9, allow_nan=False, allow_infinity=False).map(
+        lambda number: f"{number:f}"
+    ),
 )
 
 
 @given(st.sampled_from(QUANTITIES), NUMBERS, st.data())
-def test_a_quantity_is_written_as_text_that_reads_back_the_same(kind: type[Quantity], number: str, choice: st.DataObject) -> None:
+def test_a_quantity_is_written_as_text_that_reads_back_the_same(
+    kind: type[Quantity], number: str, choice: st.DataObject
+) -> None:
     quantity = kind.parse(number + choice.draw(st.sampled_from(list(kind.units))))
 
     assert kind.parse(str(quantity)) == quantity
 
 
 @given(st.sampled_from(QUANTITIES), st.floats(0, 1e15, allow_subnormal=False))
-def test_a_quantity_made_from_a_number_reads_back_the_same(kind: type[Quantity], value: float) -> None:
+def test_a_quantity_made_from_a_number_reads_back_the_same(
+    kind: type[Quantity], value: float
+) -> None:
     assert kind.parse(str(kind(value))) == kind(value)
 
 
@@ -49,7 +55,10 @@ def test_a_quantity_is_written_in_its_largest_whole_unit(quantity: Quantity, tex
     assert str(quantity) == text
 
 
-@pytest.mark.parametrize("found", ["20", 20, "ms", "-1s", "1 s 2", "20 MS", "٣s", "", None, True, "1e3s", "9" * 400 + "h"])
+@pytest.mark.parametrize(
+    "found",
+    ["20", 20, "ms", "-1s", "1 s 2", "20 MS", "٣s", "", None, True, "1e3s", "9" * 400 + "h"],
+)
 def test_what_is_not_a_number_with_a_known_unit_is_refused(found: object) -> None:
     with pytest.raises(UsageError, match="duration"):
         Duration.parse(found)
@@ -59,7 +68,10 @@ def test_the_refusal_says_what_is_allowed() -> None:
     with pytest.raises(UsageError) as refused:
         Duration.parse("20")
 
-    assert str(refused.value) == "'20' is not a duration: write a number and one of ns, us, ms, s, min, h, such as '20ms'"
+    assert (
+        str(refused.value)
+        == "'20' is not a duration: write a number and one of ns, us, ms, s, min, h, such as '20ms'"
+    )
 
 
 def test_spaces_around_the_unit_do_not_matter() -> None:
@@ -67,5 +79,13 @@ def test_spaces_around_the_unit_do_not_matter() -> None:
 
 
 def test_every_quantity_gives_whole_or_plain_numbers() -> None:
-    assert (Duration.parse("1.5s").ns, Duration.parse("1.5s").ms, Duration.parse("1.5s").s) == (1_500_000_000, 1500.0, 1.5)
-    assert (Share.parse("1%").fraction, Frequency.parse("30/min").per_s, Size.parse("1KiB").bytes) == (0.01, 0.5, 1024)
+    assert (Duration.parse("1.5s").ns, Duration.parse("1.5s").ms, Duration.parse("1.5s").s) == (
+        1_500_000_000,
+        1500.0,
+        1.5,
+    )
+    assert (
+        Share.parse("1%").fraction,
+        Frequency.parse("30/min").per_s,
+        Size.parse("1KiB").bytes,
+    ) == (0.01, 0.5, 1024)

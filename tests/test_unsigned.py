@@ -11,7 +11,13 @@ from streambed.artifacts.unsigned_jars import MANIFEST, make_unsigned, unsigned
 
 ABOUT_ALL = b"Manifest-Version: 1.0\r\nBundle-Name: one\r\n\r\n"
 ABOUT_ONE = b"Name: One.class\r\nSHA-512-Digest: abc\r\n\r\n"
-SIGNED = {MANIFEST: ABOUT_ALL + ABOUT_ONE, "META-INF/A.SF": b"s", "META-INF/A.DSA": b"s", "META-INF/services/A": b"x", "One.class": b"one"}
+SIGNED = {
+    MANIFEST: ABOUT_ALL + ABOUT_ONE,
+    "META-INF/A.SF": b"s",
+    "META-INF/A.DSA": b"s",
+    "META-INF/services/A": b"x",
+    "One.class": b"one",
+}
 
 
 @pytest.fixture

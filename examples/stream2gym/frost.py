@@ -5,7 +5,12 @@ import sys
 from kafka import KafkaConsumer
 
 node, instance = sys.argv[1:]
-consumer = KafkaConsumer("readings", bootstrap_servers="10.0.0.2:9092", group_id=f"frost-{node}-{instance}", auto_offset_reset="earliest")
+consumer = KafkaConsumer(
+    "readings",
+    bootstrap_servers="10.0.0.2:9092",
+    group_id=f"frost-{node}-{instance}",
+    auto_offset_reset="earliest",
+)
 for message in consumer:
     thermometer, number, celsius = message.value.decode().split(",")
     if float(celsius) < 0:

@@ -1,4 +1,6 @@
-"""A thermometer: sends a temperature ten times a second. Started as `python thermometer.py h7 1`."""
+"""A thermometer: sends a temperature ten times a second. Started as `python thermometer.py h7
+1`.
+"""
 
 import sys
 import time

@@ -14,13 +14,20 @@ def main() -> None:
     records = records_from(spark, bootstrap=given.bootstrap, topic=given.reads)
     newest = records.transform(frequencies_of).transform(newest_frequencies)
 
-    # An aggregate of an aggregate cannot be streamed in one query: the state holds the newest frequencies, each batch averages them all.
+    # An aggregate of an aggregate cannot be streamed in one query: the state holds the newest
+    # frequencies, each batch averages them all.
     def write(newest_so_far: DataFrame, _: int) -> None:
         averages = newest_so_far.transform(average_words).transform(average_records)
-        averages.write.format("kafka").option("kafka.bootstrap.servers", given.bootstrap).option("topic", given.writes).save()
+        averages.write.format("kafka").option("kafka.bootstrap.servers", given.bootstrap).option(
+            "topic", given.writes
+        ).save()
 
     complete = newest.writeStream.outputMode("complete").foreachBatch(write)
-    query = complete.option("checkpointLocation", given.checkpoint).trigger(processingTime=given.trigger).start()
+    query = (
+        complete.option("checkpointLocation", given.checkpoint)
+        .trigger(processingTime=given.trigger)
+        .start()
+    )
     query.awaitTermination()
 
 

@@ -12,9 +12,20 @@ def main() -> None:
     given = parameters("Count words by document.")
     spark = SparkSession.builder.appName("frequencies").getOrCreate()
     records = records_from(spark, bootstrap=given.bootstrap, topic=given.reads)
-    frequencies = records.transform(lines_of).transform(word_frequencies).transform(frequency_records)
-    sink = frequencies.writeStream.format("kafka").option("kafka.bootstrap.servers", given.bootstrap).option("topic", given.writes)
-    query = sink.outputMode("update").option("checkpointLocation", given.checkpoint).trigger(processingTime=given.trigger).start()
+    frequencies = (
+        records.transform(lines_of).transform(word_frequencies).transform(frequency_records)
+    )
+    sink = (
+        frequencies.writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", given.bootstrap)
+        .option("topic", given.writes)
+    )
+    query = (
+        sink.outputMode("update")
+        .option("checkpointLocation", given.checkpoint)
+        .trigger(processingTime=given.trigger)
+        .start()
+    )
     query.awaitTermination()
 
 

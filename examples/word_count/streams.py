@@ -8,12 +8,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 
 def parameters(purpose: str) -> argparse.Namespace:
-    """What a job is told: where Kafka is, which topics, where to keep its progress, how often to run."""
+    """What a job is told: where Kafka is, which topics, where to keep its progress, how often to
+    run.
+    """
     parser = argparse.ArgumentParser(description=purpose)
     parser.add_argument("--bootstrap", required=True, help="Kafka's bootstrap servers")
     parser.add_argument("--reads", required=True, help="the topic to read")
     parser.add_argument("--writes", required=True, help="the topic to write")
-    parser.add_argument("--checkpoint", required=True, help="the folder that keeps offsets and state")
+    parser.add_argument(
+        "--checkpoint", required=True, help="the folder that keeps offsets and state"
+    )
     parser.add_argument("--trigger", default="1 second", help="the time between two batches")
     return parser.parse_args()
 

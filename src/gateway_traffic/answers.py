@@ -1,9 +1,12 @@
-"""The exact answer for any set of records: traffic per gateway and day, per day, and the ten busiest gateways of each day.
+"""The exact answer for any set of records: traffic per gateway and day, per day, and the ten
+busiest gateways of each day.
 
-Two ways lead to it. `true_traffic` takes the truth from a trace. `reported_traffic` takes a set of records, such as those that were
-acknowledged, and what they say by the rules of their version, straightforwardly: all of them sorted by date, nothing dropped for lateness.
-Without loss both agree: *counter* and *cumulative* exactly, *rate* within RATE_ERROR of the value. With loss, *counter* lacks what the
-lost records said, *cumulative* lacks only what was lost just before a restart, and *rate* takes the next record's rate for the lost time.
+Two ways lead to it. `true_traffic` takes the truth from a trace. `reported_traffic` takes a set of
+records, such as those that were acknowledged, and what they say by the rules of their version,
+straightforwardly: all of them sorted by date, nothing dropped for lateness. Without loss both
+agree: *counter* and *cumulative* exactly, *rate* within RATE_ERROR of the value. With loss,
+*counter* lacks what the lost records said, *cumulative* lacks only what was lost just before a
+restart, and *rate* takes the next record's rate for the lost time.
 """
 
 from __future__ import annotations
@@ -16,14 +19,17 @@ from gateway_traffic.records import DAY_MS, MAXIMUM, RESTARTS_UNKNOWN, Version
 from gateway_traffic.traces import records_of
 
 RATE_ERROR = 1e-9
-"""Relative error of sums of rate times duration in doubles, for up to a million records in a sum."""
+"""Relative error of sums of rate times duration in doubles, for up to a million records in a sum.
+"""
 IDENTITY = ["gateway_id", "date"]
 TOP = 10
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What there is to know about a set of records. All sums are in bytes; day is the number of days since 1970, UTC."""
+    """What there is to know about a set of records. All sums are in bytes; day is the number of
+    days since 1970, UTC.
+    """
 
     totals: pl.DataFrame
     """gateway_id, day, tx, rx: one row for each gateway and day."""
@@ -38,7 +44,9 @@ class Answer:
 def answer(traffic: pl.DataFrame) -> Answer:
     """From traffic per record (gateway_id, date, tx, rx)."""
     day = (pl.col("date") // DAY_MS).cast(pl.Int32).alias("day")
-    totals = traffic.group_by("gateway_id", day).agg(pl.col("tx", "rx").sum()).sort("day", "gateway_id")
+    totals = (
+        traffic.group_by("gateway_id", day).agg(pl.col("tx", "rx").sum()).sort("day", "gateway_id")
+    )
     days = totals.group_by("day").agg(pl.col("tx", "rx").sum()).sort("day")
     return Answer(totals, days, _top(totals, "tx"), _top(totals, "rx"))
 
@@ -49,9 +57,13 @@ def true_traffic(trace: pl.DataFrame) -> pl.DataFrame:
 
 
 def reported_traffic(version: Version, records: pl.DataFrame) -> pl.DataFrame:
-    """What records (gateway_id, date, ipTx, ipRx, restarts) say about the traffic, each counted once."""
+    """What records (gateway_id, date, ipTx, ipRx, restarts) say about the traffic, each counted
+    once.
+    """
     once = records.unique(IDENTITY, keep="first").sort(IDENTITY)
-    return once.with_columns(_READINGS[version]).select(*IDENTITY, pl.col("tx", "rx").fill_null(0.0))
+    return once.with_columns(_READINGS[version]).select(
+        *IDENTITY, pl.col("tx", "rx").fill_null(0.0)
+    )
 
 
 def acked(trace: pl.DataFrame, ledger: pl.DataFrame, version: Version) -> pl.DataFrame:
@@ -72,7 +84,9 @@ def _rise(name: str) -> pl.Expr:
 
 def _cumulative() -> list[pl.Expr]:
     known = (pl.col("restarts") != RESTARTS_UNKNOWN) & (_before("restarts") != RESTARTS_UNKNOWN)
-    fell_far = pl.any_horizontal((pl.col(name) < _before(name)) & (_rise(name) > MAXIMUM / 2) for name in ("ipTx", "ipRx"))
+    fell_far = pl.any_horizontal(
+        (pl.col(name) < _before(name)) & (_rise(name) > MAXIMUM / 2) for name in ("ipTx", "ipRx")
+    )
     restarted = pl.when(known).then(pl.col("restarts") != _before("restarts")).otherwise(fell_far)
     # The first record of a gateway has none before it: there the rise is null, and so no traffic.
     first = _before("date").is_null()

@@ -1,7 +1,9 @@
-"""Auditing: is what a store says the exact answer for what was acknowledged, and how long did records take to get there?
+"""Auditing: is what a store says the exact answer for what was acknowledged, and how long did
+records take to get there?
 
-A store does not tell when it took each record. A watch therefore counts its records many times a second; the time at which it held k of
-them, less the time at which the k-th was due, is the latency of the k-th. Where records overtake each other they swap latencies.
+A store does not tell when it took each record. A watch therefore counts its records many times a
+second; the time at which it held k of them, less the time at which the k-th was due, is the latency
+of the k-th. Where records overtake each other they swap latencies.
 """
 
 from __future__ import annotations
@@ -47,30 +49,55 @@ def read_ledgers(paths: Sequence[Path]) -> pl.DataFrame:
     try:
         return pl.concat([pl.read_parquet(path) for path in paths])
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise UsageError(f"the ledgers {', '.join(map(str, paths))} cannot be read: {error}") from None
+        raise UsageError(
+            f"the ledgers {', '.join(map(str, paths))} cannot be read: {error}"
+        ) from None
 
 
-def audit(trace: pl.DataFrame, ledger: pl.DataFrame, store: TrafficStore, version: Version) -> Audit:
-    """Compare every gateway's every day. *Rate* is a product of doubles, so it may differ by RATE_ERROR of the value."""
+def audit(
+    trace: pl.DataFrame, ledger: pl.DataFrame, store: TrafficStore, version: Version
+) -> Audit:
+    """Compare every gateway's every day. *Rate* is a product of doubles, so it may differ by
+    RATE_ERROR of the value.
+    """
     records = answers.acked(trace, ledger, version)
     if records.is_empty():
-        raise UsageError("the ledgers call no record of the trace acknowledged: there is nothing to compare")
+        raise UsageError(
+            "the ledgers call no record of the trace acknowledged: there is nothing to compare"
+        )
     exact = answers.answer(answers.reported_traffic(version, records)).totals
-    wanted = {(gateway_id, day): (tx, rx) for gateway_id, day, tx, rx in exact.select("gateway_id", "day", "tx", "rx").iter_rows()}
+    wanted = {
+        (gateway_id, day): (tx, rx)
+        for gateway_id, day, tx, rx in exact.select("gateway_id", "day", "tx", "rx").iter_rows()
+    }
     days = sorted({day for _, day in wanted} | {total.day for total in store.days()})
-    found = {(total.gateway_id, total.day): (total.tx, total.rx) for day in days for total in store.totals_of_day(day)}
+    found = {
+        (total.gateway_id, total.day): (total.tx, total.rx)
+        for day in days
+        for total in store.totals_of_day(day)
+    }
     error = answers.RATE_ERROR if version is Version.RATE else 0.0
     differences = [
-        f"{gateway_id} on day {day}: {_shown(found.get((gateway_id, day)))}, exact is {_shown(wanted.get((gateway_id, day)))}"
+        f"{gateway_id} on day {day}: {_shown(found.get((gateway_id, day)))}, exact is "
+        f"{_shown(wanted.get((gateway_id, day)))}"
         for gateway_id, day in sorted(found.keys() | wanted.keys())
         if not _same(found.get((gateway_id, day)), wanted.get((gateway_id, day)), error)
     ]
     count = records.unique(answers.IDENTITY).height
-    return Audit(acked=count, gateways=exact["gateway_id"].n_unique(), days=exact["day"].n_unique(), differences=differences)
+    return Audit(
+        acked=count,
+        gateways=exact["gateway_id"].n_unique(),
+        days=exact["day"].n_unique(),
+        differences=differences,
+    )
 
 
-def latencies_s(ledger: pl.DataFrame, counts: pl.DataFrame) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], int]:
-    """Seconds from due to store of each acknowledged record, as far as the watch saw it, and how many it never saw there."""
+def latencies_s(
+    ledger: pl.DataFrame, counts: pl.DataFrame
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], int]:
+    """Seconds from due to store of each acknowledged record, as far as the watch saw it, and how
+    many it never saw there.
+    """
     acked = ledger.filter(pl.col("acked").is_not_null())
     due = acked.group_by(answers.IDENTITY).agg(pl.col("due").min())["due"].sort().to_numpy()
     held = np.maximum.accumulate(counts["records"].to_numpy()) if len(counts) else np.empty(0)
@@ -79,10 +106,14 @@ def latencies_s(ledger: pl.DataFrame, counts: pl.DataFrame) -> tuple[np.ndarray[
     return (counts["time_ns"].to_numpy()[at[seen]] - due[seen]) / 1e9, int((~seen).sum())
 
 
-def _same(found: tuple[float, float] | None, wanted: tuple[float, float] | None, error: float) -> bool:
+def _same(
+    found: tuple[float, float] | None, wanted: tuple[float, float] | None, error: float
+) -> bool:
     if found is None or wanted is None:
         return found is wanted
-    return all(abs(one - other) <= error * abs(other) for one, other in zip(found, wanted, strict=True))
+    return all(
+        abs(one - other) <= error * abs(other) for one, other in zip(found, wanted, strict=True)
+    )
 
 
 def _shown(total: tuple[float, float] | None) -> str:

@@ -1,9 +1,10 @@
-"""The whole pipeline against a Kafka and a Spark that are given: server, job and client as processes of their own.
+"""The whole pipeline against a Kafka and a Spark that are given: server, job and client as
+processes of their own.
 
     trace ── client ── server ── Kafka (given) ── job on Spark (local or given) ── store ── audit
 
-One target decides where; the pieces are the same commands that a box runs on emulated hosts. Pieces end with it, unless
-it is killed without a word (kill -9).
+One target decides where; the pieces are the same commands that a box runs on emulated hosts. Pieces
+end with it, unless it is killed without a word (kill -9).
 """
 
 from __future__ import annotations
@@ -73,20 +74,36 @@ def carry_out(pipeline: Pipeline, say: Say) -> auditing.Audit:
     trace = traces.generate(pipeline.homes)
     traces.write(trace, pipeline.trace, pipeline.homes)
     topics = [topic_of(version, pipeline.prefix) for version in Version]
-    make_topics(pipeline.bootstrap, topics, partitions=pipeline.partitions, replicas=1, within_s=30.0)
+    make_topics(
+        pipeline.bootstrap, topics, partitions=pipeline.partitions, replicas=1, within_s=30.0
+    )
     with ExitStack() as stack:
         server = stack.enter_context(piece("server", folder, _server(pipeline)))
         job = stack.enter_context(piece("job", folder, _job(pipeline)))
         url = server.answer("ready ", within_s=pipeline.drain_s)
-        say(f"server at {url}, job on {pipeline.spark_master}; sending {len(trace):,} records at {pipeline.rate:g} a second")
+        say(
+            f"server at {url}, job on {pipeline.spark_master}; sending {len(trace):,} records at "
+            f"{pipeline.rate:g} a second"
+        )
         client = stack.enter_context(piece("client", folder, _client(pipeline, url)))
-        _until(lambda: client.ended, [server, job], within_s=len(trace) / pipeline.rate + pipeline.drain_s, what="the client to end")
+        _until(
+            lambda: client.ended,
+            [server, job],
+            within_s=len(trace) / pipeline.rate + pipeline.drain_s,
+            what="the client to end",
+        )
         ledger = auditing.read_ledgers([pipeline.ledger])
         say(f"{ledger['acked'].count():,} acknowledged; waiting for the job to catch up")
         acked = ledger.filter(pl.col("acked").is_not_null()).unique(["gateway_id", "date"]).height
         store = StoreWatch(pipeline.store, written=lambda: job.has_said(BATCH_DONE))
         what = f"the store to hold {acked:,} records"
-        _until(lambda: store.holds(acked), [server, job], within_s=pipeline.drain_s, what=what, why=lambda: store.trouble)
+        _until(
+            lambda: store.holds(acked),
+            [server, job],
+            within_s=pipeline.drain_s,
+            what=what,
+            why=lambda: store.trouble,
+        )
         return _audited(pipeline, trace, ledger)
 
 
@@ -98,8 +115,9 @@ def _audited(pipeline: Pipeline, trace: pl.DataFrame, ledger: pl.DataFrame) -> a
 class StoreWatch:
     """Looks how many records a store holds, and remembers why there are too few.
 
-    A store that does not answer, or that the job has not made yet, may be there the next time. What no waiting heals is raised:
-    a wrong address, tables that are not a job's, and a store that is not there although the job has written a batch.
+    A store that does not answer, or that the job has not made yet, may be there the next time. What
+    no waiting heals is raised: a wrong address, tables that are not a job's, and a store that is
+    not there although the job has written a batch.
     """
 
     def __init__(self, address: str, *, written: Callable[[], bool]) -> None:
@@ -139,7 +157,14 @@ def _job(pipeline: Pipeline) -> list[str]:
         "--topic",
         topic_of(pipeline.version, pipeline.prefix),
     ]
-    words += ["--checkpoint", pipeline.checkpoint, "--store", pipeline.store, "--spark-master", pipeline.spark_master]
+    words += [
+        "--checkpoint",
+        pipeline.checkpoint,
+        "--store",
+        pipeline.store,
+        "--spark-master",
+        pipeline.spark_master,
+    ]
     return [*words, *(word for setting in pipeline.settings for word in ("--setting", setting))]
 
 
@@ -161,8 +186,13 @@ class Piece:
         """Whether it came to its end; ServiceError with its last lines if that was a bad one."""
         status = self._process.poll()
         if status:
-            last = "".join(f"\n  | {line}" for line in self._log.read_text(errors="replace").splitlines()[-12:])
-            raise ServiceError(f"the {self.name} ended with status {status}. Its last lines (all in {self._log}):{last}")
+            last = "".join(
+                f"\n  | {line}" for line in self._log.read_text(errors="replace").splitlines()[-12:]
+            )
+            raise ServiceError(
+                f"the {self.name} ended with status {status}. Its last lines (all in "
+                f"{self._log}):{last}"
+            )
         return status == 0
 
     def has_said(self, begins: str) -> bool:
@@ -171,11 +201,20 @@ class Piece:
 
     def answer(self, begins: str, *, within_s: float) -> str:
         """The rest of the first line that begins so."""
-        _until(lambda: self.has_said(begins), [self], within_s=within_s, what=f"the {self.name} to be ready")
+        _until(
+            lambda: self.has_said(begins),
+            [self],
+            within_s=within_s,
+            what=f"the {self.name} to be ready",
+        )
         return self._lines(begins)[0].removeprefix(begins).strip()
 
     def _lines(self, begins: str) -> list[str]:
-        return [line for line in self._log.read_text(errors="replace").splitlines() if line.startswith(begins)]
+        return [
+            line
+            for line in self._log.read_text(errors="replace").splitlines()
+            if line.startswith(begins)
+        ]
 
 
 @contextmanager
@@ -183,7 +222,9 @@ def piece(name: str, folder: Path, words: Sequence[str]) -> Iterator[Piece]:
     """Start one of our commands; it is asked to end with the block, and made to if it does not."""
     log = folder / f"{name}.log"
     with log.open("wb") as file:
-        process = subprocess.Popen([*COMMAND, *words], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*COMMAND, *words], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        )
     try:
         yield Piece(name, log, process)
     finally:
@@ -203,12 +244,16 @@ def _until(
     what: str,
     why: Callable[[], str] = lambda: "",
 ) -> None:
-    """Wait for a condition while nobody may end who is needed. `why` tells what is still wrong when the time is up."""
+    """Wait for a condition while nobody may end who is needed. `why` tells what is still wrong when
+    the time is up.
+    """
     end, pause = time.monotonic() + within_s, threading.Event()
     while not done():
         if gone := [each.name for each in living if each.ended]:
             raise ServiceError(f"the {gone[0]} ended too early, while waiting for {what}")
         if time.monotonic() > end:
             cause = why()
-            raise ServiceError(f"waited {within_s:.0f} s for {what}" + (f": {cause}" if cause else ""))
+            raise ServiceError(
+                f"waited {within_s:.0f} s for {what}" + (f": {cause}" if cause else "")
+            )
         pause.wait(STEP_S)

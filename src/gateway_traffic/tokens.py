@@ -1,7 +1,8 @@
 """A token for each gateway: made from one secret, so that no table of gateways is needed.
 
-The token of a gateway is the HMAC-SHA256 of its id under the secret. It travels as `Authorization: Bearer TOKEN`, and a record is
-accepted only if it names the gateway whose token came with it. Neither secret nor token is ever part of a message or a log line.
+The token of a gateway is the HMAC-SHA256 of its id under the secret. It travels as `Authorization:
+Bearer TOKEN`, and a record is accepted only if it names the gateway whose token came with it.
+Neither secret nor token is ever part of a message or a log line.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class Tokens:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < SECRET_BYTES_MIN:
-            raise UsageError(f"a secret needs at least {SECRET_BYTES_MIN} bytes; this one has {len(secret)}")
+            raise UsageError(
+                f"a secret needs at least {SECRET_BYTES_MIN} bytes; this one has {len(secret)}"
+            )
         self._secret = secret
         self._remembered = lru_cache(maxsize=100_000)(self._make)
 
@@ -34,7 +37,9 @@ class Tokens:
         return self._remembered(gateway_id)
 
     def admit(self, gateway_id: str, authorization: str) -> bool:
-        """Whether this is the Authorization of this gateway; takes the same time whatever is wrong with it."""
+        """Whether this is the Authorization of this gateway; takes the same time whatever is wrong
+        with it.
+        """
         return hmac.compare_digest(authorization.encode(), (SCHEME + self.of(gateway_id)).encode())
 
     def _make(self, gateway_id: str) -> str:

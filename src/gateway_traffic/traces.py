@@ -12,7 +12,8 @@ A trace has one row for each record that is sent, ordered by `due`:
 | restarts | how often the gateway has started again |
 | copy | this row repeats an earlier one |
 
-What passes between a gateway's last record and a restart is measured by nobody, and is no part of the truth.
+What passes between a gateway's last record and a restart is measured by nobody, and is no part of
+the truth.
 """
 
 from __future__ import annotations
@@ -34,18 +35,33 @@ Floats = NDArray[np.float64]
 LINE_RX, LINE_TX = 1.25e8, 6.25e7
 """The most that a home's line carries, bytes per second: 1 Gbit/s down, half of it up."""
 GAP_MAX_S = 3600.0
-"""With the line's rate this keeps every interval below half of MAXIMUM, so that even schema 1 tells wraps from restarts."""
+"""With the line's rate this keeps every interval below half of MAXIMUM, so that even schema 1 tells
+wraps from restarts.
+"""
 HOURS = (
     *(0.6, 0.4, 0.25, 0.18, 0.15, 0.18, 0.3, 0.5, 0.7, 0.75, 0.8, 0.85),
     *(0.95, 0.95, 0.9, 0.95, 1.1, 1.3, 1.6, 1.9, 2.1, 2.2, 1.8, 1.1),
 )
 """How busy homes are at each hour of the day."""
-COLUMNS = ("gateway_id", "date", "due", "since", "tx", "rx", "counter_tx", "counter_rx", "restarts", "copy")
+COLUMNS = (
+    "gateway_id",
+    "date",
+    "due",
+    "since",
+    "tx",
+    "rx",
+    "counter_tx",
+    "counter_rx",
+    "restarts",
+    "copy",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Homes:
-    """What is asked of a trace. The same values give the same trace; a gateway's rows do not depend on how many others there are."""
+    """What is asked of a trace. The same values give the same trace; a gateway's rows do not depend
+    on how many others there are.
+    """
 
     gateways: int = 200
     days: float = 1.0
@@ -62,14 +78,21 @@ class Homes:
     duplicates: float = 0.005
     """Share of records that are sent twice."""
     wraps: float = 0.1
-    """Share of gateways whose counter is placed so that it wraps within the trace, unless a restart comes first."""
+    """Share of gateways whose counter is placed so that it wraps within the trace, unless a restart
+    comes first.
+    """
 
     def __post_init__(self) -> None:
         if self.gateways < 1 or self.days <= 0 or self.interval_s < 1 or self.seed < 0:
-            raise UsageError(f"a trace needs a gateway, some time, intervals of a second or more and a seed from 0 on; asked for: {self}")
+            raise UsageError(
+                "a trace needs a gateway, some time, intervals of a second or more and a seed "
+                f"from 0 on; asked for: {self}"
+            )
         for name in ("late", "duplicates", "wraps"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"{name} is a share, between 0 and 1; asked for: {getattr(self, name)}")
+                raise UsageError(
+                    f"{name} is a share, between 0 and 1; asked for: {getattr(self, name)}"
+                )
         if min(self.gaps_per_day, self.restarts_per_day) < 0:
             raise UsageError("gaps_per_day and restarts_per_day cannot be below 0")
         _midnight_ms(self.start)
@@ -94,20 +117,30 @@ def read(path: Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UsageError(f"{path} cannot be read as a trace: {error}") from None
     if missing := [name for name in COLUMNS if name not in trace.columns]:
-        raise UsageError(f"{path} is no trace: it has no column {', '.join(missing)}. Make one: gateway-traffic trace FILE")
+        raise UsageError(
+            f"{path} is no trace: it has no column {', '.join(missing)}. Make one: gateway-traffic "
+            "trace FILE"
+        )
     return trace.select(COLUMNS)
 
 
 def records_of(trace: pl.DataFrame, version: Version) -> pl.DataFrame:
-    """What the gateways send in this version, in the order of the trace: the record's fields, and due."""
+    """What the gateways send in this version, in the order of the trace: the record's fields, and
+    due.
+    """
     seconds = (pl.col("date") - pl.col("since")) / 1000
     values = {
         Version.CUMULATIVE: (pl.col("counter_tx"), pl.col("counter_rx")),
         Version.COUNTER: (pl.col("tx"), pl.col("rx")),
-        Version.RATE: tuple(pl.when(seconds > 0).then(pl.col(name) / seconds).otherwise(0.0) for name in ("tx", "rx")),
+        Version.RATE: tuple(
+            pl.when(seconds > 0).then(pl.col(name) / seconds).otherwise(0.0)
+            for name in ("tx", "rx")
+        ),
     }
     sent, received = values[version]
-    return trace.select("gateway_id", "date", sent.alias("ipTx"), received.alias("ipRx"), "restarts", "due")
+    return trace.select(
+        "gateway_id", "date", sent.alias("ipTx"), received.alias("ipRx"), "restarts", "due"
+    )
 
 
 def _midnight_ms(day: str) -> int:
@@ -140,39 +173,59 @@ def _gateway(homes: Homes, number: int, start_ms: int) -> pl.DataFrame:
 
 
 def _dates(homes: Homes, random: np.random.Generator) -> Floats:
-    """Seconds since the start at which a gateway makes a record: nearly a minute apart, now and then with a gap."""
+    """Seconds since the start at which a gateway makes a record: nearly a minute apart, now and
+    then with a gap.
+    """
     count = int(homes.days * 86_400 / homes.interval_s * 1.2) + 10
     steps = homes.interval_s * np.maximum(0.05, random.normal(1.0, 0.05, count))
     gaps = random.random(count) < homes.gaps_per_day * homes.interval_s / 86_400
-    steps += np.where(gaps, np.minimum(random.exponential(900.0, count), GAP_MAX_S - homes.interval_s), 0.0)
+    steps += np.where(
+        gaps, np.minimum(random.exponential(900.0, count), GAP_MAX_S - homes.interval_s), 0.0
+    )
     dates = random.uniform(0, homes.interval_s) + np.cumsum(steps)
     inside = dates[dates < homes.days * 86_400]
     return inside if len(inside) else dates[:1]
 
 
-def _traffic(random: np.random.Generator, times_s: Floats, seconds: Floats) -> tuple[Floats, Floats]:
-    """Bytes received and sent in each interval: homes differ by orders of magnitude, evenings are busy, downloads are large."""
+def _traffic(
+    random: np.random.Generator, times_s: Floats, seconds: Floats
+) -> tuple[Floats, Floats]:
+    """Bytes received and sent in each interval: homes differ by orders of magnitude, evenings are
+    busy, downloads are large.
+    """
     count = len(times_s)
     usual = random.lognormal(np.log(8e9 / 86_400), 1.2)
     noise = random.lognormal(-0.5, 1.0, count)
     downloads = np.where(random.random(count) < 0.03, 10 * (1 + random.pareto(1.3, count)), 0.0)
     rate = usual * busyness(times_s) * (noise + downloads)
     upward = random.lognormal(np.log(0.1), 0.6, count)
-    return np.floor(np.minimum(rate, LINE_RX) * seconds), np.floor(np.minimum(rate * upward, LINE_TX) * seconds)
+    return np.floor(np.minimum(rate, LINE_RX) * seconds), np.floor(
+        np.minimum(rate * upward, LINE_TX) * seconds
+    )
 
 
 def busyness(times_s: Floats) -> Floats:
-    """How busy homes are at these times (seconds since 1970, UTC): about 1 on average, 2 in the evening, a sixth at night."""
+    """How busy homes are at these times (seconds since 1970, UTC): about 1 on average, 2 in the
+    evening, a sixth at night.
+    """
     weekday = times_s // 86_400 % 7  # 0 is Thursday, the day of 1970-01-01.
     daily = np.interp(times_s / 3600 % 24, np.arange(24), HOURS, period=24)
     weekend = np.where((weekday == 2) | (weekday == 3), 1.3, 0.9)
     return np.asarray(daily * weekend, dtype=np.float64)
 
 
-def _counter(random: np.random.Generator, traffic: Floats, boots: NDArray[np.bool_], wraps: bool) -> Floats:
-    """The cumulative counter: from a base that an unknown past has left, from zero at each boot, wrapping at MAXIMUM."""
+def _counter(
+    random: np.random.Generator, traffic: Floats, boots: NDArray[np.bool_], wraps: bool
+) -> Floats:
+    """The cumulative counter: from a base that an unknown past has left, from zero at each boot,
+    wrapping at MAXIMUM.
+    """
     total = np.cumsum(traffic)
-    base = np.floor(MAXIMUM - random.random() * total[-1]) if wraps else np.floor(random.uniform(0, MAXIMUM))
+    base = (
+        np.floor(MAXIMUM - random.random() * total[-1])
+        if wraps
+        else np.floor(random.uniform(0, MAXIMUM))
+    )
     began = np.where(boots, total - traffic, -base)  # What to subtract from here on.
     latest = np.maximum.accumulate(np.where(boots, np.arange(len(boots)), 0))
     return np.asarray((total - began[latest]) % MAXIMUM, dtype=np.float64)
@@ -181,12 +234,18 @@ def _counter(random: np.random.Generator, traffic: Floats, boots: NDArray[np.boo
 def _sent(homes: Homes, random: np.random.Generator, frame: pl.DataFrame) -> pl.DataFrame:
     """Add when each record is sent, and the copies."""
     count = len(frame)
-    late_ms = np.where(random.random(count) < homes.late, 1000 * (homes.interval_s * 1.5 + random.exponential(300.0, count)), 0.0)
+    late_ms = np.where(
+        random.random(count) < homes.late,
+        1000 * (homes.interval_s * 1.5 + random.exponential(300.0, count)),
+        0.0,
+    )
     due = frame["date"].to_numpy() + (random.uniform(0, 2000, count) + late_ms).astype(np.int64)
     first = frame.with_columns(due=pl.Series(due), copy=pl.lit(False))
     again = random.random(count) < homes.duplicates
     delay = (1000 + random.exponential(30_000.0, count)).astype(np.int64)
-    copies = first.with_columns(due=pl.col("due") + pl.Series(delay), copy=pl.lit(True)).filter(pl.Series(again))
+    copies = first.with_columns(due=pl.col("due") + pl.Series(delay), copy=pl.lit(True)).filter(
+        pl.Series(again)
+    )
     return pl.concat([first, copies])
 
 

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from streambed.api import check, report, run, study
     from streambed.declare.expansion import generated
     from streambed.declare.experiment import Experiment
-    from streambed.declare.generators import Cities, FatTree, GraphmlNetwork, Line, Mesh, Random, Ring, Star, Tree
+    from streambed.declare.generators import (
+        Cities,
+        FatTree,
+        GraphmlNetwork,
+        Line,
+        Mesh,
+        Random,
+        Ring,
+        Star,
+        Tree,
+    )
     from streambed.declare.link import Link
     from streambed.declare.topology import Topology
     from streambed.kinds.checks import Latency, NoLoss, Succeeds

@@ -20,7 +20,8 @@ from streambed.runner import study as trials
 
 
 def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = ".") -> Run:
-    """Carry out an experiment and return when it has ended. Raises WorldError if the run could not be made.
+    """Carry out an experiment and return when it has ended. Raises WorldError if the run could not
+    be made.
 
     Relative paths in the experiment start at `base`; the run is kept under `into`.
     """
@@ -44,12 +45,21 @@ def report(run: Run) -> Path:
     return page.write(run.directory)
 
 
-def study(path: str | Path, *, into: str | Path = RUNS, repetitions: int | None = None, again: bool = False) -> StudyResult:
-    """Carry out a study, or what is left of it, and write its tables and its page. Raises WorldError if no trial finished.
+def study(
+    path: str | Path,
+    *,
+    into: str | Path = RUNS,
+    repetitions: int | None = None,
+    again: bool = False,
+) -> StudyResult:
+    """Carry out a study, or what is left of it, and write its tables and its page. Raises
+    WorldError if no trial finished.
 
     Ctrl-C ends the running trial in order, then raises KeyboardInterrupt; call it again to go on.
     """
-    result = trials.carry_out(study_file.read(Path(path), repetitions), into=Path(into), again=again)
+    result = trials.carry_out(
+        study_file.read(Path(path), repetitions), into=Path(into), again=again
+    )
     if result.finished:
         study_page.write(result)
     if result.interrupted:

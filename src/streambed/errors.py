@@ -81,15 +81,20 @@ class Problem:
     key: str
     says: str
     about: frozenset[str] = frozenset()
-    """The components that it is about, beside the one that its key is in: those that were looked for."""
+    """The components that it is about, beside the one that its key is in: those that were looked
+    for.
+    """
     code: str = ""
-    """What it is, for programs: "missing_key", "unknown_key", "unknown_name", … Empty if no program asks."""
+    """What it is, for programs: "missing_key", "unknown_key", "unknown_name", … Empty if no program
+    asks.
+    """
     line: int = 0
     column: int = 0
     option: str = ""
     """The option of the command line that said it, in place of a line of the file."""
     file: str = ""
-    """The file that says it, if it is another than the declaration: one that the declaration names."""
+    """The file that says it, if it is another than the declaration: one that the declaration names.
+    """
 
     def text(self, file: str) -> str:
         """One line in the form that editors and compilers use."""
@@ -103,7 +108,9 @@ class DeclarationError(UsageError):
     """A declaration is wrong; all its problems at once, in the order of the file."""
 
     def __init__(self, problems: Iterable[Problem], file: str = "experiment") -> None:
-        self.problems = sorted(problems, key=lambda problem: (problem.file, problem.line, problem.column))
+        self.problems = sorted(
+            problems, key=lambda problem: (problem.file, problem.line, problem.column)
+        )
         self.file = file
         super().__init__("\n".join(problem.text(file) for problem in self.problems))
 
@@ -119,5 +126,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if near := nearest(word, names):
         return f"Did you mean '{near}'?"
-    shown = names[:NAMES_SHOWN] + ([f"and {len(names) - NAMES_SHOWN} more"] if len(names) > NAMES_SHOWN else [])
+    shown = names[:NAMES_SHOWN] + (
+        [f"and {len(names) - NAMES_SHOWN} more"] if len(names) > NAMES_SHOWN else []
+    )
     return f"There is {', '.join(shown)}." if names else "There is none."

@@ -42,7 +42,9 @@ class Machine:
     shaping: bool = True
     filtering: bool = True
     arrivals: bool = True
-    """Whether netem can hold back what arrives at an interface; otherwise it holds back only what leaves one."""
+    """Whether netem can hold back what arrives at an interface; otherwise it holds back only what
+    leaves one.
+    """
     java: str = ""
     java_version: int = 0
     java_build: str = ""
@@ -50,9 +52,12 @@ class Machine:
     core_numbers: tuple[int, ...] = ()
     """The cores that a run may use."""
     cpu_groups: str = ""
-    """The folder in which control groups with a cap of CPU time can be made; empty if there is none."""
+    """The folder in which control groups with a cap of CPU time can be made; empty if there is
+    none.
+    """
     memory_groups: str = ""
-    """The folder in which control groups with a cap of memory can be made; empty if there is none."""
+    """The folder in which control groups with a cap of memory can be made; empty if there is none.
+    """
     notes: tuple[str, ...] = ()
 
 
@@ -62,15 +67,21 @@ class Shape:
 
     delay_ns: int = 0
     jitter_ns: int = 0
-    """How far delays spread around `delay_ns`: the bound of a uniform distribution, the standard deviation of others."""
+    """How far delays spread around `delay_ns`: the bound of a uniform distribution, the standard
+    deviation of others.
+    """
     distribution: Distribution = "uniform"
     samples_ns: tuple[int, ...] = ()
-    """Delays to draw from, if the distribution is "samples"; `delay_ns` is then their mean, `jitter_ns` their standard deviation."""
+    """Delays to draw from, if the distribution is "samples"; `delay_ns` is then their mean,
+    `jitter_ns` their standard deviation.
+    """
     in_order: bool = False
     """No packet overtakes another, however their delays are drawn."""
     loss: float = 0.0
     loss_enter: float = 0.0
-    """Loss in bursts (Gilbert–Elliott), if above zero: the chance, at each packet, to go from the good state to the bad one."""
+    """Loss in bursts (Gilbert–Elliott), if above zero: the chance, at each packet, to go from the
+    good state to the bad one.
+    """
     loss_leave: float = 0.0
     """The chance, at each packet, to go back to the good state."""
     loss_bad: float = 1.0
@@ -82,7 +93,9 @@ class Shape:
     """The share of packets in which one bit is turned over."""
     rate_bps: int = 0
     queue_bytes: int = 0
-    """How much waits for the rate before more is dropped; zero: as much as the rate carries in 100 ms."""
+    """How much waits for the rate before more is dropped; zero: as much as the rate carries in 100
+    ms.
+    """
 
     @property
     def emulated(self) -> bool:
@@ -91,8 +104,17 @@ class Shape:
 
     @property
     def selective(self) -> bool:
-        """Whether packets fare differently, so that none may travel in a bundle with others: a cut treats all alike."""
-        drawn = (self.jitter_ns, 0 < self.loss < 1, self.loss_enter, self.reorder, self.duplicate, self.corrupt)
+        """Whether packets fare differently, so that none may travel in a bundle with others: a cut
+        treats all alike.
+        """
+        drawn = (
+            self.jitter_ns,
+            0 < self.loss < 1,
+            self.loss_enter,
+            self.reorder,
+            self.duplicate,
+            self.corrupt,
+        )
         return any(drawn)
 
 
@@ -107,9 +129,11 @@ class Port:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedLink:
-    """Two ports; `shapes[0]` is for packets from `ports[0]`, `shapes[1]` for packets from `ports[1]`.
+    """Two ports; `shapes[0]` is for packets from `ports[0]`, `shapes[1]` for packets from
+    `ports[1]`.
 
-    A link is `emulated` if packets must pass the delay line or netem: a shape asks for it, or a fault may cut or change it.
+    A link is `emulated` if packets must pass the delay line or netem: a shape asks for it, or a
+    fault may cut or change it.
     """
 
     name: str
@@ -124,7 +148,9 @@ class PlannedLink:
 
 @dataclass(frozen=True, kw_only=True)
 class Hop:
-    """Packets leave by `interface`, to the neighbour `via` (empty: their destination is that neighbour)."""
+    """Packets leave by `interface`, to the neighbour `via` (empty: their destination is that
+    neighbour).
+    """
 
     interface: str
     via: str = ""
@@ -132,9 +158,11 @@ class Hop:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """Packets to `destination`, one address or a block such as 10.0.1.0/24, leave by `interface`, to the neighbour `via`.
+    """Packets to `destination`, one address or a block such as 10.0.1.0/24, leave by `interface`,
+    to the neighbour `via`.
 
-    The longest match counts. With further hops in `also`, connections are spread evenly over all of them.
+    The longest match counts. With further hops in `also`, connections are spread evenly over all of
+    them.
     """
 
     destination: str
@@ -150,7 +178,9 @@ class Route:
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What a process, or all of a host, may use of the machine, and how it stands to others; zero and nothing mean no limit."""
+    """What a process, or all of a host, may use of the machine, and how it stands to others; zero
+    and nothing mean no limit.
+    """
 
     cpu: float = 0.0
     memory_bytes: int = 0
@@ -160,7 +190,9 @@ class Allowance:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedNode:
-    """A host or a switch: one address, its routes, where it is drawn, and what its processes may use of the machine."""
+    """A host or a switch: one address, its routes, where it is drawn, and what its processes may
+    use of the machine.
+    """
 
     name: str
     switch: bool
@@ -173,7 +205,9 @@ class PlannedNode:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFile:
-    """A file to be there before a process first starts: given text, or a copy of `source`, which may be a folder."""
+    """A file to be there before a process first starts: given text, or a copy of `source`, which
+    may be a folder.
+    """
 
     path: str
     text: str = ""
@@ -184,7 +218,9 @@ class PlannedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSpec:
-    """One process on one host; `starts` names the phase in which it is started (drain: after everybody caught up)."""
+    """One process on one host; `starts` names the phase in which it is started (drain: after
+    everybody caught up).
+    """
 
     name: str
     component: str
@@ -196,7 +232,8 @@ class ProcessSpec:
     on_exit: OnExit = "fail"
     starts: Starts = "start"
     heap_bytes: int = 0
-    """How much memory it asks for, as far as it says so: the heap of a JVM, the cache of a store."""
+    """How much memory it asks for, as far as it says so: the heap of a JVM, the cache of a store.
+    """
     allowance: Allowance = Allowance()
     groups: tuple[str, ...] = ()
     """The control groups that it joins before it begins; there while the run lasts."""

@@ -1,10 +1,12 @@
-"""The pytest plugin: a fixture that runs experiments, reports that are kept, and verdicts in JUnit's output.
+"""The pytest plugin: a fixture that runs experiments, reports that are kept, and verdicts in
+JUnit's output.
 
     def test_survives_a_leader_cut(streambed):
         run = streambed("experiment.yaml", set={"duration": "10s"}, seed=3)
         assert run.verdict("no_loss").holds
 
-pytest loads this module in every project where streambed is installed: it imports nothing heavy until a test asks for a run.
+pytest loads this module in every project where streambed is installed: it imports nothing heavy
+until a test asks for a run.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class Bed:
         self.runs: list[Run] = []
         self.failed = False
 
-    def __call__(self, file: str | Path, *, set: Mapping[str, Any] | None = None, seed: int | None = None) -> Run:
+    def __call__(
+        self, file: str | Path, *, set: Mapping[str, Any] | None = None, seed: int | None = None
+    ) -> Run:
         """Run an experiment, judge it, and return it. `set` changes values as `--set` does."""
         from streambed.errors import StreambedError
 
@@ -42,7 +46,8 @@ class Bed:
         except StreambedError as error:
             self._refuse(str(error))
         if run.state == "interrupted":
-            raise KeyboardInterrupt  # The launcher has used it up to stop the run in order; pytest should stop too.
+            # The launcher has used it up to stop the run in order; pytest should stop too.
+            raise KeyboardInterrupt
         if run.state != "finished":
             self._refuse(f"the run {run.directory} is {run.state}: {run.reason}")
         try:
@@ -52,7 +57,9 @@ class Bed:
         kinds = Counter(verdict.check for verdict in found.values())
         for name, verdict in found.items():
             short = verdict.check if kinds[verdict.check] == 1 else name
-            self._item.user_properties.append((f"verdict.{short}", f"{verdict.answer}: {verdict.says}"))
+            self._item.user_properties.append(
+                (f"verdict.{short}", f"{verdict.answer}: {verdict.says}")
+            )
         return run
 
     def _run(self, path: Path, changes: Mapping[str, Any], seed: int | None) -> Run:
@@ -60,8 +67,12 @@ class Bed:
         from streambed.declare.yaml import overrides
         from streambed.runner import launcher
 
-        declared = reading.read(path, [overrides.override(key, value) for key, value in changes.items()], seed)
-        plan = launcher.prepare(declared.experiment, base=declared.base, into=self._into, notes=declared.notes)
+        declared = reading.read(
+            path, [overrides.override(key, value) for key, value in changes.items()], seed
+        )
+        plan = launcher.prepare(
+            declared.experiment, base=declared.base, into=self._into, notes=declared.notes
+        )
         run = launcher.launch(plan, text=declared.text)
         self.runs.append(run)
         self._item.user_properties.append(("run", str(run.directory)))
@@ -78,12 +89,16 @@ BED = pytest.StashKey[Bed]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Where runs are kept."""
     says = f"The folder that keeps runs of the fixture `streambed`; default: {INTO} in pytest's root folder."
-    parser.getgroup("streambed").addoption("--streambed-into", metavar="FOLDER", default=None, help=says)
+    parser.getgroup("streambed").addoption(
+        "--streambed-into", metavar="FOLDER", default=None, help=says
+    )
 
 
 @pytest.fixture
 def streambed(request: pytest.FixtureRequest) -> Bed:
-    """Run an experiment: streambed("experiment.yaml", set={"duration": "10s"}, seed=3) gives a run, with its verdicts."""
+    """Run an experiment: streambed("experiment.yaml", set={"duration": "10s"}, seed=3) gives a run,
+    with its verdicts.
+    """
     given = request.config.getoption("--streambed-into")
     item: pytest.Item = request.node
     item.stash[BED] = Bed(item, Path(given).absolute() if given else request.config.rootpath / INTO)
@@ -91,7 +106,9 @@ def streambed(request: pytest.FixtureRequest) -> Bed:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Under a test that failed stands what its runs came to, and where their reports are."""
     report = yield
     if report.failed and report.when == "call" and BED in item.stash:
@@ -106,7 +123,9 @@ def _told(run: Run) -> str:
     """The verdicts of a run and where its report is."""
     from streambed.record.history import NOTHING_CHECKED
 
-    verdicts = [f"{verdict.check} {verdict.answer.upper()}: {verdict.says}" for verdict in run.verdicts()]
+    verdicts = [
+        f"{verdict.check} {verdict.answer.upper()}: {verdict.says}" for verdict in run.verdicts()
+    ]
     if run.state == "finished" and not verdicts:
         verdicts = [NOTHING_CHECKED]
     try:

@@ -40,9 +40,16 @@ class Quantity:
         """Read text such as "20ms"; raise UsageError that says what is allowed."""
         if isinstance(text, cls):
             return text
-        found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^0-9]*?)\s*", text) if isinstance(text, str) else None
+        found = (
+            re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^0-9]*?)\s*", text)
+            if isinstance(text, str)
+            else None
+        )
         if not found or found[2] not in cls.units:
-            raise UsageError(f"{text!r} is not {cls.noun}: write a number and one of {', '.join(cls.units)}, such as {cls.example!r}")
+            raise UsageError(
+                f"{text!r} is not {cls.noun}: write a number and one of {', '.join(cls.units)}, "
+                f"such as {cls.example!r}"
+            )
         try:
             return cls(float(Fraction(Decimal(found[1])) * cls.units[found[2]]))
         except OverflowError:
@@ -52,34 +59,52 @@ class Quantity:
         if not self.value:
             return self.zero
         counts = {unit: round(self.value / size) for unit, size in self.units.items()}
-        whole = [unit for unit, count in counts.items() if count and float(count * self.units[unit]) == self.value]
+        whole = [
+            unit
+            for unit, count in counts.items()
+            if count and float(count * self.units[unit]) == self.value
+        ]
         if whole:
             best = max(whole, key=lambda unit: self.units[unit])
             return f"{counts[best]}{best}"
-        unit, size = next(iter(self.units.items()))  # The first unit is a power of ten, so this is exact and ends.
+        unit, size = next(
+            iter(self.units.items())
+        )  # The first unit is a power of ten, so this is exact and ends.
         return f"{Decimal(repr(float(self.value))) / (Decimal(size.numerator) / size.denominator):f}{unit}"
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        cls, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         def read(found: object) -> Quantity:
             try:
                 return cls.parse(found)
             except UsageError as error:
                 raise PydanticCustomError("quantity", "{says}", {"says": str(error)}) from None
 
-        return core_schema.no_info_plain_validator_function(read, serialization=core_schema.to_string_ser_schema())
+        return core_schema.no_info_plain_validator_function(
+            read, serialization=core_schema.to_string_ser_schema()
+        )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         units = "|".join(re.escape(unit) for unit in cls.units)
-        return {"type": "string", "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({units})\s*$", "description": f"{cls.noun}, such as {cls.example}"}
+        return {
+            "type": "string",
+            "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({units})\s*$",
+            "description": f"{cls.noun}, such as {cls.example}",
+        }
 
 
 class Duration(Quantity):
     """A span of time, kept in nanoseconds."""
 
     noun = "a duration"
-    units: ClassVar[Units] = _units(ns=1, us=10**3, ms=10**6, s=10**9, min=60 * 10**9, h=3600 * 10**9)
+    units: ClassVar[Units] = _units(
+        ns=1, us=10**3, ms=10**6, s=10**9, min=60 * 10**9, h=3600 * 10**9
+    )
     zero = "0s"
     example = "20ms"
 
@@ -145,7 +170,9 @@ class Size(Quantity):
     """A number of bytes."""
 
     noun = "a size"
-    units: ClassVar[Units] = _units(B=1, kB=10**3, KiB=1024, MB=10**6, MiB=1024**2, GB=10**9, GiB=1024**3)
+    units: ClassVar[Units] = _units(
+        B=1, kB=10**3, KiB=1024, MB=10**6, MiB=1024**2, GB=10**9, GiB=1024**3
+    )
     zero = "0B"
     example = "64KiB"
 

@@ -28,7 +28,9 @@ from streambed.record.events import (
 
 @singledispatch
 def line_about(event: Event) -> str:
-    """What happened, in one line that begins with a word; empty for events that nobody needs to read as they happen."""
+    """What happened, in one line that begins with a word; empty for events that nobody needs to
+    read as they happen.
+    """
     return ""
 
 
@@ -59,7 +61,11 @@ def _(event: HealFailed) -> str:
 
 @line_about.register
 def _(event: Reroute) -> str:
-    around = f"around {', '.join(event.without)}" if event.without else "back: every link carries packets again"
+    around = (
+        f"around {', '.join(event.without)}"
+        if event.without
+        else "back: every link carries packets again"
+    )
     return f"{'reroute':<8} {around}; {count(len(event.nodes), 'node')} changed"
 
 

@@ -1,4 +1,6 @@
-"""What a component or fault may ask of a running world. The live one is in runner, the small one in tests/fakes.py."""
+"""What a component or fault may ask of a running world. The live one is in runner, the small one in
+tests/fakes.py.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +51,14 @@ class Process(Protocol):
         """Whether a fault has stopped it."""
 
     def strike(self) -> Heal:
-        """Kill it and its children without a word; healing starts it again, if nobody else wants it dead."""
+        """Kill it and its children without a word; healing starts it again, if nobody else wants it
+        dead.
+        """
 
     def pause(self) -> Heal:
-        """Stop it and its children without ending them; healing lets them go on, if nobody else wants them stopped."""
+        """Stop it and its children without ending them; healing lets them go on, if nobody else
+        wants them stopped.
+        """
 
 
 class Wire(Protocol):
@@ -69,7 +75,9 @@ class Wire(Protocol):
         """Carry packets from these ends again, shaped as declared."""
 
     def degrade(self, sources: tuple[str, ...], changes: dict[str, Any]) -> Heal:
-        """Give packets from these ends another shape in some of its fields (see plan.Shape) until healed."""
+        """Give packets from these ends another shape in some of its fields (see plan.Shape) until
+        healed.
+        """
 
 
 class World(Protocol):
@@ -87,7 +95,8 @@ class World(Protocol):
         """The process called so, or the only process of the component called so."""
 
     def holder(self, role: str) -> str:
-        """The process that holds a role at this moment, such as "leader of lines/0"; WorldError if nobody does.
+        """The process that holds a role at this moment, such as "leader of lines/0"; WorldError if
+        nobody does.
 
         The answer holds for a moment, so that a fault can ask just before its time.
         """
@@ -99,10 +108,14 @@ class World(Protocol):
         """Every wire that ends at a node."""
 
     def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
-        """Let no packet pass between hosts of different sides until healed; hosts on no side reach everybody."""
+        """Let no packet pass between hosts of different sides until healed; hosts on no side reach
+        everybody.
+        """
 
     def call(self, node: str, function: Callable[[], Answer]) -> Answer:
-        """Call `function` inside the host of `node`: sockets that it opens and threads that it starts live there."""
+        """Call `function` inside the host of `node`: sockets that it opens and threads that it
+        starts live there.
+        """
 
     def gauge(self, process: str) -> Gauge | None:
         """The newest gauge that an agent wrote; None before the first."""

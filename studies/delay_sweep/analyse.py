@@ -1,6 +1,8 @@
-"""From the trials of the sweep to results/: a table, slopes, round trips, and one plot beside what was measured before.
+"""From the trials of the sweep to results/: a table, slopes, round trips, and one plot beside what
+was measured before.
 
-python studies/delay_sweep/analyse.py [FOLDER]      FOLDER holds the study's trials; default runs/delay-sweep
+python studies/delay_sweep/analyse.py [FOLDER]      FOLDER holds the study's trials; default
+runs/delay-sweep
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ BURSTS = ("first", "second")
 
 
 def swept(run: Run) -> tuple[str, float]:
-    """The component whose link is slow, and its one-way delay in ms; without a slow one, all are equal."""
+    """The component whose link is slow, and its one-way delay in ms; without a slow one, all are
+    equal.
+    """
     delays = {link.ports[0].node: link.shapes[0].delay_ns / 1e6 for link in run.plan.links}
     node = max(delays, key=lambda node: delays[node])
     return node, delays[node]
@@ -32,14 +36,22 @@ def swept(run: Run) -> tuple[str, float]:
 def burst(run: Run, producer: str) -> pl.DataFrame:
     """The records of one burst: due and seen by the reader."""
     ledger = run.ledger()
-    seen = ledger.seen.filter(pl.col("consumer") == "reader").group_by("producer", "sequence").agg(pl.col("seen").min())
-    return ledger.sent.filter(pl.col("producer") == producer).join(seen, on=["producer", "sequence"])
+    seen = (
+        ledger.seen.filter(pl.col("consumer") == "reader")
+        .group_by("producer", "sequence")
+        .agg(pl.col("seen").min())
+    )
+    return ledger.sent.filter(pl.col("producer") == producer).join(
+        seen, on=["producer", "sequence"]
+    )
 
 
 def round_trips(run: Run, start_ns: int, end_ns: int) -> int:
-    """How often, one after the other, the engine's host asked and then was answered between two times.
+    """How often, one after the other, the engine's host asked and then was answered between two
+    times.
 
-    Segments with payload, and the first of a connection, in the order of time: each change from out to in is an answer waited for.
+    Segments with payload, and the first of a connection, in the order of time: each change from out
+    to in is an answer waited for.
     """
     turns = []
     for line in (run.directory / "data" / "capture.txt").read_text().splitlines():
@@ -62,7 +74,9 @@ def trial(run: Run, which: str) -> dict[str, object]:
 
 
 def summary(trials: pl.DataFrame) -> pl.DataFrame:
-    """Mean of each point with its 95 % interval; few repetitions know little of their own spread, so all points of a burst share theirs."""
+    """Mean of each point with its 95 % interval; few repetitions know little of their own spread,
+    so all points of a burst share theirs.
+    """
     points = trials.group_by("burst", "link", "delay_ms").agg(
         pl.len().alias("trials"),
         pl.col("mean_s").mean().alias("ours_s"),
@@ -71,7 +85,9 @@ def summary(trials: pl.DataFrame) -> pl.DataFrame:
     )
     freedom = (pl.col("trials") - 1).sum().over("burst")
     pooled = ((pl.col("trials") - 1) * pl.col("variance")).sum().over("burst") / freedom
-    half = (pooled / pl.col("trials")).sqrt() * freedom.map_elements(lambda degrees: student(int(degrees)), return_dtype=pl.Float64)
+    half = (pooled / pl.col("trials")).sqrt() * freedom.map_elements(
+        lambda degrees: student(int(degrees)), return_dtype=pl.Float64
+    )
     return (
         points.with_columns(low_s=pl.col("ours_s") - half, high_s=pl.col("ours_s") + half)
         .drop("variance")
@@ -84,7 +100,9 @@ def slopes(table: pl.DataFrame, column: str) -> dict[str, float]:
     found = {}
     for (link,), rows in table.drop_nulls(column).group_by("link", maintain_order=True):
         if len(rows) > 2:
-            found[str(link)] = float(np.polyfit(rows["delay_ms"].to_numpy() / 1e3, rows[column].to_numpy(), 1)[0])
+            found[str(link)] = float(
+                np.polyfit(rows["delay_ms"].to_numpy() / 1e3, rows[column].to_numpy(), 1)[0]
+            )
     return found
 
 
@@ -94,7 +112,12 @@ def plot(points: pl.DataFrame, claimed: pl.DataFrame) -> alt.Chart:
     long = pl.concat(
         [
             points.select(
-                "link", "delay_ms", pl.format("streambed, {} burst", "burst").alias("who"), mean_s="ours_s", low_s="low_s", high_s="high_s"
+                "link",
+                "delay_ms",
+                pl.format("streambed, {} burst", "burst").alias("who"),
+                mean_s="ours_s",
+                low_s="low_s",
+                high_s="high_s",
             ),
             *(
                 claimed.drop_nulls(column).select(
@@ -116,24 +139,43 @@ def plot(points: pl.DataFrame, claimed: pl.DataFrame) -> alt.Chart:
         base.mark_line(point=True).encode(y=y, strokeDash=alt.StrokeDash("who:N", legend=None)),
         base.mark_rule().encode(y="low_s:Q", y2="high_s:Q"),
     ).properties(width=300, height=220)
-    return layers.facet(alt.Facet("link:N", title="slow link of", sort=["broker", "engine", "source", "sink"]), columns=2)
+    return layers.facet(
+        alt.Facet("link:N", title="slow link of", sort=["broker", "engine", "source", "sink"]),
+        columns=2,
+    )
 
 
 def main(folder: Path) -> None:
     """Read every finished trial and write the results."""
-    directories = sorted({path.parent for path in folder.rglob("plan.json") if not path.parent.is_symlink()})
+    directories = sorted(
+        {path.parent for path in folder.rglob("plan.json") if not path.parent.is_symlink()}
+    )
     runs = [run for run in map(Run, directories) if run.state == "finished"]
-    trials = pl.DataFrame([trial(run, which) for run in runs for which in BURSTS]).sort("burst", "link", "delay_ms", "seed")
+    trials = pl.DataFrame([trial(run, which) for run in runs for which in BURSTS]).sort(
+        "burst", "link", "delay_ms", "seed"
+    )
     claimed = pl.read_csv(HERE / "claimed.csv")
     points = summary(trials)
-    table = points.join(claimed.with_columns(pl.col("delay_ms").cast(float)), on=["link", "delay_ms"], how="left")
+    table = points.join(
+        claimed.with_columns(pl.col("delay_ms").cast(float)), on=["link", "delay_ms"], how="left"
+    )
     RESULTS.mkdir(exist_ok=True)
     trials.write_csv(RESULTS / "trials.csv", float_precision=4)
     trials.write_parquet(RESULTS / "trials.parquet")
     table.write_csv(RESULTS / "summary.csv", float_precision=3)
-    every = {f"streambed, {which} burst": slopes(table.filter(pl.col("burst") == which), "ours_s") for which in BURSTS}
-    every |= {"hardware": slopes(claimed, "hardware_s"), "stream2gym": slopes(claimed, "ancestor_s")}
-    rows = [{"link": link, "who": who, "one_way_delays": value} for who, found in every.items() for link, value in found.items()]
+    every = {
+        f"streambed, {which} burst": slopes(table.filter(pl.col("burst") == which), "ours_s")
+        for which in BURSTS
+    }
+    every |= {
+        "hardware": slopes(claimed, "hardware_s"),
+        "stream2gym": slopes(claimed, "ancestor_s"),
+    }
+    rows = [
+        {"link": link, "who": who, "one_way_delays": value}
+        for who, found in every.items()
+        for link, value in found.items()
+    ]
     pl.DataFrame(rows).write_csv(RESULTS / "slopes.csv", float_precision=1)
     chart = plot(points, claimed).to_json()
     (RESULTS / "delay_sweep.svg").write_text(vl_convert.vegalite_to_svg(chart))

@@ -28,7 +28,9 @@ def main(path: Path) -> None:
             while True:
                 packet, origin = listener.recvfrom(SNAP_BYTES)
                 if origin[0] != "lo" and origin[1] == ETH_P_IP and packet[9] == socket.IPPROTO_TCP:
-                    file.write(f"{time.monotonic_ns()} {described(packet, sent=origin[2] == OUTGOING)}\n")
+                    file.write(
+                        f"{time.monotonic_ns()} {described(packet, sent=origin[2] == OUTGOING)}\n"
+                    )
         finally:
             file.flush()
 

@@ -1,4 +1,6 @@
-"""Spark gives every record on as it came, headers included, so that the consumer knows which record it sees."""
+"""Spark gives every record on as it came, headers included, so that the consumer knows which record
+it sees.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,25 @@ def main() -> None:
         parser.add_argument(name, required=True)
     given = parser.parse_args()
     spark = SparkSession.builder.appName("pass-through").getOrCreate()
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", given.bootstrap).option("includeHeaders", "true")
-    records = source.option("subscribe", given.reads).option("startingOffsets", "earliest").load().select("key", "value", "headers")
-    sink = records.writeStream.format("kafka").option("kafka.bootstrap.servers", given.bootstrap).option("includeHeaders", "true")
-    sink.option("topic", given.writes).option("checkpointLocation", given.checkpoint).start().awaitTermination()
+    source = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", given.bootstrap)
+        .option("includeHeaders", "true")
+    )
+    records = (
+        source.option("subscribe", given.reads)
+        .option("startingOffsets", "earliest")
+        .load()
+        .select("key", "value", "headers")
+    )
+    sink = (
+        records.writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", given.bootstrap)
+        .option("includeHeaders", "true")
+    )
+    sink.option("topic", given.writes).option(
+        "checkpointLocation", given.checkpoint
+    ).start().awaitTermination()
 
 
 if __name__ == "__main__":

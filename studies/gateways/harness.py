@@ -1,4 +1,6 @@
-"""What the experiments share: one broker, one warm Spark, a fast loader, and batches that are timed by Spark itself."""
+"""What the experiments share: one broker, one warm Spark, a fast loader, and batches that are timed
+by Spark itself.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Bench:
     def spark(self) -> SparkSession:
         """One session for all points and repetitions."""
         if not self.sessions:
-            self.sessions.append(self.stack.enter_context(spark_session(self.folder / "spark", JAVA)))
+            self.sessions.append(
+                self.stack.enter_context(spark_session(self.folder / "spark", JAVA))
+            )
         return self.sessions[0]
 
     @property
@@ -68,7 +72,9 @@ class Bench:
         return size * (WARM + self.counted)
 
     def rounds(self, repetitions: int) -> range:
-        """Repetitions, and before them one that does not count (-1): points early in a JVM's life are slower."""
+        """Repetitions, and before them one that does not count (-1): points early in a JVM's life
+        are slower.
+        """
         return range(0 if self.quick else -1, repetitions)
 
     def fresh(self, name: str) -> Path:
@@ -82,7 +88,13 @@ class Bench:
         """A topic with so many records of a trace at least; loaded once."""
         name = f"{version}-{encoding}-{partitions}-{count}"
         if name not in self.loaded:
-            make_topics(self.broker.bootstrap, [name, f"{name}-dead"], partitions=partitions, replicas=1, within_s=30.0)
+            make_topics(
+                self.broker.bootstrap,
+                [name, f"{name}-dead"],
+                partitions=partitions,
+                replicas=1,
+                within_s=30.0,
+            )
             feed(self.broker.bootstrap, name, payloads(version, encoding, count))
             self.loaded[name] = name
         return name
@@ -96,25 +108,42 @@ def bench(folder: Path, *, quick: bool) -> Iterator[Bench]:
 
 
 @contextmanager
-def spark_session(folder: Path, java_flags: Sequence[str], settings: dict[str, str] | None = None) -> Iterator[SparkSession]:
+def spark_session(
+    folder: Path, java_flags: Sequence[str], settings: dict[str, str] | None = None
+) -> Iterator[SparkSession]:
     """Spark in a JVM of its own, with these flags."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    jvm = start_gateway(spark_command(find_java(), pyspark_home=find_pyspark(), flags=list(java_flags)), folder)
+    jvm = start_gateway(
+        spark_command(find_java(), pyspark_home=find_pyspark(), flags=list(java_flags)), folder
+    )
     try:
-        own = {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": f"{folder}/warehouse", "spark.local.dir": f"{folder}/local"}
+        own = {
+            "spark.ui.enabled": "false",
+            "spark.sql.warehouse.dir": f"{folder}/warehouse",
+            "spark.local.dir": f"{folder}/local",
+        }
         own |= {
             "spark.eventLog.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.streaming.numRecentProgressUpdates": "1000",
-            # What was fetched and not read by queries that have ended is let go of: for five minutes it would fill the memory.
+            # What was fetched and not read by queries that have ended is let go of: for five
+            # minutes it would fill the memory.
             "spark.kafka.consumer.cache.timeout": "10s",
             "spark.kafka.consumer.cache.evictorThreadRunInterval": "5s",
             "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
             "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
         }
-        spark = jobs.session(name="study", master="local[2]", partitions=2, state_store="hdfs", settings=own | (settings or {}))
-        spark.sparkContext.setLogLevel("FATAL")  # A query that fails raises; one that is stopped complains at length.
+        spark = jobs.session(
+            name="study",
+            master="local[2]",
+            partitions=2,
+            state_store="hdfs",
+            settings=own | (settings or {}),
+        )
+        spark.sparkContext.setLogLevel(
+            "FATAL"
+        )  # A query that fails raises; one that is stopped complains at length.
         yield spark
         spark.stop()
         SparkContext._gateway.shutdown()
@@ -140,11 +169,23 @@ def payloads(version: Version, encoding: str, count: int) -> list[tuple[bytes, b
     return [(row[0].encode(), encode(Record._make(row), form)) for row in rows]
 
 
-def feed(bootstrap: str, topic: str, rows: Sequence[tuple[bytes, bytes]], rate: Callable[[float], float] | None = None) -> None:
-    """Put records into Kafka, as fast as it goes or at a rate over time (seconds since the start, to records a second)."""
+def feed(
+    bootstrap: str,
+    topic: str,
+    rows: Sequence[tuple[bytes, bytes]],
+    rate: Callable[[float], float] | None = None,
+) -> None:
+    """Put records into Kafka, as fast as it goes or at a rate over time (seconds since the start,
+    to records a second).
+    """
     encoding = b"json.2" if rows[0][1][:1] == b"{" else b"avro.2"
     producer = Producer(
-        {"bootstrap.servers": bootstrap, "linger.ms": 10, "queue.buffering.max.messages": 1_000_000, "partitioner": "murmur2_random"}
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 10,
+            "queue.buffering.max.messages": 1_000_000,
+            "partitioner": "murmur2_random",
+        }
     )
     began, due = time.monotonic(), 0.0
     for number, (key, value) in enumerate(rows):
@@ -165,11 +206,15 @@ def feed(bootstrap: str, topic: str, rows: Sequence[tuple[bytes, bytes]], rate: 
 def _due(rate: Callable[[float], float], elapsed_s: float, step_s: float = 0.1) -> float:
     """How many records should have been sent by now."""
     whole = int(elapsed_s / step_s)
-    return sum(rate(step * step_s) for step in range(whole)) * step_s + rate(whole * step_s) * (elapsed_s - whole * step_s)
+    return sum(rate(step * step_s) for step in range(whole)) * step_s + rate(whole * step_s) * (
+        elapsed_s - whole * step_s
+    )
 
 
 @contextmanager
-def feeding(bootstrap: str, topic: str, rows: Sequence[tuple[bytes, bytes]], rate: Callable[[float], float]) -> Iterator[threading.Thread]:
+def feeding(
+    bootstrap: str, topic: str, rows: Sequence[tuple[bytes, bytes]], rate: Callable[[float], float]
+) -> Iterator[threading.Thread]:
     """Feed from a thread while the block runs."""
     thread = threading.Thread(target=feed, args=(bootstrap, topic, rows, rate), daemon=True)
     thread.start()
@@ -202,13 +247,20 @@ def query(
     spark: SparkSession | None = None,
     **options: Any,
 ) -> Iterator[StreamingQuery]:
-    """The real job with these options of its own, into an embedded store; stopped with the block."""
+    """The real job with these options of its own, into an embedded store; stopped with the
+    block.
+    """
     session, folder = spark or on.spark, on.fresh("query")
     session.conf.set("spark.sql.shuffle.partitions", str(shuffle))
     store = SqliteStore(folder / "traffic.db")
     encodings = (encoding,)
     wanted = jobs.Job(
-        version=version, bootstrap=on.broker.bootstrap, checkpoint=f"{folder}/checkpoint", topic=topic, encodings=encodings, **options
+        version=version,
+        bootstrap=on.broker.bootstrap,
+        checkpoint=f"{folder}/checkpoint",
+        topic=topic,
+        encodings=encodings,
+        **options,
     )
     queries = jobs.start(session, wanted, store, lambda number, days: None)
     try:
@@ -230,14 +282,20 @@ def batches_of(query: StreamingQuery) -> list[Batch]:
         seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
         began_s = datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp()
         if progress["numInputRows"]:
-            found.append(Batch(progress["batchId"], progress["numInputRows"], seconds, began_s + seconds))
+            found.append(
+                Batch(progress["batchId"], progress["numInputRows"], seconds, began_s + seconds)
+            )
     return found
 
 
 def batch_s(on: Bench, topic: str, version: Version, *, size: int, **options: Any) -> float:
-    """The median of COUNTED batches of `size` records that wait in Kafka already, after WARM others."""
+    """The median of COUNTED batches of `size` records that wait in Kafka already, after WARM
+    others.
+    """
     last = WARM + on.counted
-    with query(on, topic, version, trigger="0 seconds", offsets_per_batch=size, **options) as running:
+    with query(
+        on, topic, version, trigger="0 seconds", offsets_per_batch=size, **options
+    ) as running:
         wait(lambda: len(batches_of(running)) >= last or not running.isActive, running)
         return median(batch.seconds for batch in batches_of(running)[WARM:last])
 
@@ -264,6 +322,9 @@ def end_offsets(bootstrap: str, topic: str, partitions: int) -> int:
     """How many records a topic has, all partitions together."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "study"})
     try:
-        return sum(consumer.get_watermark_offsets(TopicPartition(topic, part), timeout=10)[1] for part in range(partitions))
+        return sum(
+            consumer.get_watermark_offsets(TopicPartition(topic, part), timeout=10)[1]
+            for part in range(partitions)
+        )
     finally:
         consumer.close()

@@ -1,7 +1,8 @@
 """What numbers say of a statement: it holds, it does not hold, or that cannot be told.
 
-A statement is about one number that each repetition measures once, such as the ratio of two batch times, and has a range in which
-that number must lie. The 95 % interval of its mean (Student) decides:
+A statement is about one number that each repetition measures once, such as the ratio of two batch
+times, and has a range in which that number must lie. The 95 % interval of its mean (Student)
+decides:
 
     inside the range: holds      outside: does not hold      across an end of the range, or only one repetition: cannot be told
 
@@ -46,7 +47,12 @@ class Outcome(StrEnum):
     ACROSS = "across"
 
 
-ANSWERS = {Outcome.INSIDE: Answer.HOLDS, Outcome.BELOW: Answer.FAILS, Outcome.ABOVE: Answer.FAILS, Outcome.ACROSS: Answer.OPEN}
+ANSWERS = {
+    Outcome.INSIDE: Answer.HOLDS,
+    Outcome.BELOW: Answer.FAILS,
+    Outcome.ABOVE: Answer.FAILS,
+    Outcome.ACROSS: Answer.OPEN,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +72,9 @@ class Statement:
     @property
     def outcome(self) -> Outcome:
         """Where the interval lies."""
-        if self.counted and not all(self.values):  # What is always so is refuted by one time that it was not.
+        if self.counted and not all(
+            self.values
+        ):  # What is always so is refuted by one time that it was not.
             return Outcome.BELOW
         found = summary_of(self.values)
         if found.low is None or found.high is None:
@@ -75,7 +83,11 @@ class Statement:
             return Outcome.BELOW
         if found.low > self.most:
             return Outcome.ABOVE
-        return Outcome.INSIDE if self.least <= found.low and found.high <= self.most else Outcome.ACROSS
+        return (
+            Outcome.INSIDE
+            if self.least <= found.low and found.high <= self.most
+            else Outcome.ACROSS
+        )
 
     @property
     def answer(self) -> Answer:
@@ -84,7 +96,11 @@ class Statement:
 
     def __str__(self) -> str:
         reason = (self.likely or {}).get(self.outcome)
-        measured = self._count() if self.counted else f"{self._measured(summary_of(self.values))}; wanted {self._wanted()}"
+        measured = (
+            self._count()
+            if self.counted
+            else f"{self._measured(summary_of(self.values))}; wanted {self._wanted()}"
+        )
         return f"- **{self.answer}**: {self.says}: {measured}.{f' Likely because {reason}.' if reason else ''}"
 
     def _count(self) -> str:
@@ -98,23 +114,53 @@ class Statement:
     def _wanted(self) -> str:
         if math.isinf(self.least):
             return f"at most {self.show(self.most)}"
-        return f"at least {self.show(self.least)}" if math.isinf(self.most) else f"{self.show(self.least)} to {self.show(self.most)}"
+        return (
+            f"at least {self.show(self.least)}"
+            if math.isinf(self.most)
+            else f"{self.show(self.least)} to {self.show(self.most)}"
+        )
 
 
-def about(says: str, values: Sequence[float], number: float, show: Show, likely: Mapping[Outcome, str] | None = None) -> Statement:
+def about(
+    says: str,
+    values: Sequence[float],
+    number: float,
+    show: Show,
+    likely: Mapping[Outcome, str] | None = None,
+) -> Statement:
     """That a number is about another."""
     ends = sorted((number * (1 - ABOUT), number * (1 + ABOUT)))
-    return Statement(says=says, values=values, least=ends[0], most=ends[1], show=show, likely=likely)
+    return Statement(
+        says=says, values=values, least=ends[0], most=ends[1], show=show, likely=likely
+    )
 
 
-def alike(says: str, ratios: Sequence[float], likely: Mapping[Outcome, str] | None = None) -> Statement:
+def alike(
+    says: str, ratios: Sequence[float], likely: Mapping[Outcome, str] | None = None
+) -> Statement:
     """That two numbers, whose ratios these are, are nearly the same."""
-    return Statement(says=says, values=[ratio - 1 for ratio in ratios], least=-ALIKE, most=ALIKE, show=change, likely=likely)
+    return Statement(
+        says=says,
+        values=[ratio - 1 for ratio in ratios],
+        least=-ALIKE,
+        most=ALIKE,
+        show=change,
+        likely=likely,
+    )
 
 
-def always(says: str, kept: Sequence[bool], likely: Mapping[Outcome, str] | None = None) -> Statement:
+def always(
+    says: str, kept: Sequence[bool], likely: Mapping[Outcome, str] | None = None
+) -> Statement:
     """That something is so in every repetition."""
-    return Statement(says=says, values=[float(each) for each in kept], least=1.0, most=1.0, likely=likely, counted=True)
+    return Statement(
+        says=says,
+        values=[float(each) for each in kept],
+        least=1.0,
+        most=1.0,
+        likely=likely,
+        counted=True,
+    )
 
 
 def told(intro: str, statements: Sequence[Statement]) -> str:
@@ -129,7 +175,12 @@ def values(found: pl.DataFrame, value: str, **where: object) -> list[float]:
 
 def ratios(found: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
     """One point divided by another, in each repetition."""
-    return [first / second for first, second in zip(values(found, value, **of), values(found, value, **to), strict=True)]
+    return [
+        first / second
+        for first, second in zip(
+            values(found, value, **of), values(found, value, **to), strict=True
+        )
+    ]
 
 
 def changes(found: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:

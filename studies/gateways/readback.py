@@ -1,4 +1,6 @@
-"""Does Kafka hold every record that a client's ledger calls acknowledged?    python readback.py BOOTSTRAP TOPIC LEDGER"""
+"""Does Kafka hold every record that a client's ledger calls acknowledged?    python readback.py
+BOOTSTRAP TOPIC LEDGER
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,13 @@ def main(bootstrap: str, topic: str, ledger: str) -> int:
     """0 if nothing is lost."""
     acked = pl.read_parquet(ledger).filter(pl.col("acked").is_not_null())
     wanted = set(acked.select("gateway_id", "date").iter_rows())
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "readback", "enable.auto.commit": False})
-    parts = [TopicPartition(topic, part, 0) for part in consumer.list_topics(topic, timeout=30).topics[topic].partitions]
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "readback", "enable.auto.commit": False}
+    )
+    parts = [
+        TopicPartition(topic, part, 0)
+        for part in consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    ]
     left = {part.partition: consumer.get_watermark_offsets(part, timeout=30)[1] for part in parts}
     consumer.assign(parts)
     found: set[tuple[str, int]] = set()
@@ -33,7 +40,10 @@ def main(bootstrap: str, topic: str, ledger: str) -> int:
             left[message.partition()] = max(0, left[message.partition()] - 1)
     consumer.close()
     lost = wanted - found
-    print(f"{len(wanted)} acknowledged, {len(lost)} of them lost; {read} in the log, {read - len(found)} of them twice")
+    print(
+        f"{len(wanted)} acknowledged, {len(lost)} of them lost; {read} in the log, "
+        f"{read - len(found)} of them twice"
+    )
     return bool(lost)
 
 

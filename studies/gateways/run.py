@@ -60,7 +60,10 @@ What must be so in every repetition does not hold if it was not so in one. What 
 def measured(name: str, *, quick: bool, repetitions: int, into: Path) -> None:
     """One experiment; its results are kept as soon as it has ended, and only then."""
     experiment, began, rows = importlib.import_module(f"experiments.{name}"), time.monotonic(), []
-    with tempfile.TemporaryDirectory(prefix="study-") as folder, harness.bench(Path(folder), quick=quick) as bench:
+    with (
+        tempfile.TemporaryDirectory(prefix="study-") as folder,
+        harness.bench(Path(folder), quick=quick) as bench,
+    ):
         for row in experiment.rows(bench, repetitions):
             if row["repetition"] >= 0:
                 rows.append(row)
@@ -68,7 +71,9 @@ def measured(name: str, *, quick: bool, repetitions: int, into: Path) -> None:
     found = pl.DataFrame(rows)
     results.keep(name, found, experiment.chart(found), into)
     print(
-        f"{name}: {len(rows)} rows in {time.monotonic() - began:.0f} s\n{experiment.table(found)}\n{experiment.verdict(found)}", flush=True
+        f"{name}: {len(rows)} rows in {time.monotonic() - began:.0f} "
+        f"s\n{experiment.table(found)}\n{experiment.verdict(found)}",
+        flush=True,
     )
 
 
@@ -82,15 +87,24 @@ def readme(into: Path) -> str:
             parts.append("Not measured yet.\n")
             continue
         rows = pl.read_csv(file)
-        parts += [f"![{experiment.TITLE}](results/{name}.svg)\n", results.markdown(experiment.table(rows)), f"{experiment.verdict(rows)}\n"]
+        parts += [
+            f"![{experiment.TITLE}](results/{name}.svg)\n",
+            results.markdown(experiment.table(rows)),
+            f"{experiment.verdict(rows)}\n",
+        ]
     return "\n".join(parts)
 
 
 def each_by_itself(options: list[str]) -> int:
-    """All experiments, each as a process of its own, so that one that fails takes no other along; how many failed."""
+    """All experiments, each as a process of its own, so that one that fails takes no other along;
+    how many failed.
+    """
     failed, began = [], time.monotonic()
     for number, name in enumerate(NAMES, 1):
-        print(f"{number} of {len(NAMES)}: {name}, after {(time.monotonic() - began) / 60:.1f} min", flush=True)
+        print(
+            f"{number} of {len(NAMES)}: {name}, after {(time.monotonic() - began) / 60:.1f} min",
+            flush=True,
+        )
         if ended([sys.executable, __file__, name, *options]):
             failed.append(name)
     whole = f"all: {len(NAMES) - len(failed)} of {len(NAMES)} experiments in {(time.monotonic() - began) / 60:.1f} min"
@@ -114,16 +128,32 @@ def main() -> int:
     """As the arguments say; 1 if an experiment failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=[*NAMES, "all", "readme"])
-    parser.add_argument("--quick", action="store_true", help="a small form that shows only that it works; nothing is kept")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a small form that shows only that it works; nothing is kept",
+    )
     parser.add_argument("--repetitions", type=int, default=5)
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # So that broker and Spark end with it.
+    signal.signal(
+        signal.SIGTERM, lambda number, frame: sys.exit(128 + number)
+    )  # So that broker and Spark end with it.
     if asked.name == "all":
-        return min(1, each_by_itself(["--repetitions", str(asked.repetitions), *(["--quick"] if asked.quick else [])]))
+        return min(
+            1,
+            each_by_itself(
+                ["--repetitions", str(asked.repetitions), *(["--quick"] if asked.quick else [])]
+            ),
+        )
     with tempfile.TemporaryDirectory() as scratch:
         into = Path(scratch) if asked.quick else results.RESULTS
         if asked.name != "readme":
-            measured(asked.name, quick=asked.quick, repetitions=1 if asked.quick else asked.repetitions, into=into)
+            measured(
+                asked.name,
+                quick=asked.quick,
+                repetitions=1 if asked.quick else asked.repetitions,
+                into=into,
+            )
         if not asked.quick:
             (HERE / "README.md").write_text(readme(into))
     return 0

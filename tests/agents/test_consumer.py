@@ -77,7 +77,9 @@ class Client:
         return parts
 
     def store_offsets(self, offsets: list[TopicPartition]) -> None:
-        self.calls.append(("store", [(part.partition, part.offset, part.leader_epoch) for part in offsets]))
+        self.calls.append(
+            ("store", [(part.partition, part.offset, part.leader_epoch) for part in offsets])
+        )
 
     def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
         self.calls.append(("commit", [(part.partition, part.offset) for part in offsets]))
@@ -114,7 +116,9 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
 
 def reading(agent: Agent, make: Callable[[ReaderSetup], Reader], **options: Any) -> Reading:
     member = ConsumerMember(name="reader", group="readers", client={"group.id": "readers"})
-    order = ConsumerOrder(reader="", members=(member,), topics=("lines",), client=options.pop("settings", {}))
+    order = ConsumerOrder(
+        reader="", members=(member,), topics=("lines",), client=options.pop("settings", {})
+    )
     return Reading(agent, member, order, make, **{"ledger": False, **options})
 
 
@@ -143,7 +147,9 @@ def test_only_the_first_record_is_waited_for(agent: Agent) -> None:
 
     one.take(0.1)
 
-    assert client.waits == [0.1, 0], "what has come would be kept back until the reader's patience is over"
+    assert client.waits == [0.1, 0], (
+        "what has come would be kept back until the reader's patience is over"
+    )
     assert (one.seen, one.gauge().positions) == (3, {"lines": {0: 6}})
 
 
@@ -168,7 +174,13 @@ def test_a_message_is_noted_with_its_place_and_its_identity(agent: Agent, tmp_pa
     (row,) = read_table(tmp_path / "history" / "seen-reader-1.arrow", SEEN).to_pylist()
     assert row.pop("seen") > 0
     place = {"topic": "lines", "partition": 0, "offset": 3, "timestamp": 1_000}
-    assert row == {"consumer": "reader", "group": "readers", "producer": "poet/h1", "sequence": 7, **place}
+    assert row == {
+        "consumer": "reader",
+        "group": "readers",
+        "producer": "poet/h1",
+        "sequence": 7,
+        **place,
+    }
 
 
 def test_offsets_are_stored_once_their_rows_are_flushed(agent: Agent) -> None:
@@ -199,7 +211,14 @@ def test_a_consumer_that_leaves_flushes_stores_and_then_closes(agent: Agent) -> 
 
     finish(agent, [one])
 
-    assert calls == ["flush seen", "flush kept", ("store", [(0, 4, 4)]), "close seen", "close kept", "close"]
+    assert calls == [
+        "flush seen",
+        "flush kept",
+        ("store", [(0, 4, 4)]),
+        "close seen",
+        "close kept",
+        "close",
+    ]
 
 
 def test_records_that_are_taken_and_not_noted_are_not_committed(agent: Agent) -> None:
@@ -225,7 +244,9 @@ def test_records_that_are_taken_and_not_noted_are_not_committed(agent: Agent) ->
         ({"auto.commit.interval.ms": "200", "enable.auto.commit": "false"}, 1000),
     ],
 )
-def test_rows_are_flushed_as_often_as_offsets_are_committed(agent: Agent, settings: dict[str, str], flush_ms: int) -> None:
+def test_rows_are_flushed_as_often_as_offsets_are_committed(
+    agent: Agent, settings: dict[str, str], flush_ms: int
+) -> None:
     assert kafka_reading(agent, Client(), settings=settings).reader.flush_ns == flush_ms * 1_000_000
 
 
@@ -233,7 +254,10 @@ class PlainReader(Reader):
     """A client of a broker without partitions and offsets."""
 
     def __init__(self, setup: ReaderSetup) -> None:
-        self.records = [ReadRecord("lines", identity="poet/1", value=b"a"), ReadRecord("lines", value=b"b")]
+        self.records = [
+            ReadRecord("lines", identity="poet/1", value=b"a"),
+            ReadRecord("lines", value=b"b"),
+        ]
         self.calls: list[str] = []
 
     @property
@@ -254,15 +278,21 @@ class PlainReader(Reader):
         self.calls.append("leave")
 
 
-def test_a_broker_without_offsets_has_none_in_the_ledger_and_no_positions(agent: Agent, tmp_path: Path) -> None:
+def test_a_broker_without_offsets_has_none_in_the_ledger_and_no_positions(
+    agent: Agent, tmp_path: Path
+) -> None:
     one = reading(agent, PlainReader, ledger=True)
 
     read_once(agent, one)
 
     rows = read_table(tmp_path / "history" / "seen-reader-1.arrow", SEEN).to_pylist()
-    assert [(row["partition"], row["offset"], row["producer"], row["sequence"]) for row in rows] == [
+    assert [
+        (row["partition"], row["offset"], row["producer"], row["sequence"]) for row in rows
+    ] == [
         (-1, -1, "poet", 1),
         (-1, -1, None, None),
     ]
     assert one.reader.calls == ["flushed", "leave"]  # type: ignore[attr-defined]
-    assert read_gauge(tmp_path / "gauges" / "reader.json") == ReaderGauge(ready=True, done=True, seen=2)
+    assert read_gauge(tmp_path / "gauges" / "reader.json") == ReaderGauge(
+        ready=True, done=True, seen=2
+    )

@@ -25,7 +25,9 @@ PACKET = bytes([0x45, *range(1, 40)])
 
 
 class Channel(list[tuple[int, int, int]]):
-    """Keeps every verdict as (message, judgement, packet), and the content of those that change it."""
+    """Keeps every verdict as (message, judgement, packet), and the content of those that change
+    it.
+    """
 
     def __init__(self) -> None:
         self.treated: list[tuple[bool, bool]] = []
@@ -157,7 +159,9 @@ def test_after_a_change_nothing_overtakes_where_order_is_kept() -> None:
         ({"corrupt": 0.1}, True, True),
     ],
 )
-def test_segments_come_one_by_one_and_whole_only_where_they_must(shape: dict[str, float], single: bool, whole: bool) -> None:
+def test_segments_come_one_by_one_and_whole_only_where_they_must(
+    shape: dict[str, float], single: bool, whole: bool
+) -> None:
     assert (needs_single(PLAIN | shape), needs_whole(PLAIN | shape)) == (single, whole)
 
 
@@ -193,7 +197,9 @@ def test_a_corrupted_packet_differs_in_one_bit_behind_its_ip_header() -> None:
     queue.release(0)
 
     changed = [
-        (place, before ^ after) for place, (before, after) in enumerate(zip(PACKET, channel.mangled[1], strict=True)) if before != after
+        (place, before ^ after)
+        for place, (before, after) in enumerate(zip(PACKET, channel.mangled[1], strict=True))
+        if before != after
     ]
     assert len(changed) == 1
     assert changed[0][0] >= 20 and changed[0][1].bit_count() == 1
@@ -248,7 +254,13 @@ def test_lateness_begins_anew_when_it_was_read_but_packets_add_up() -> None:
     gauge.add(10, 3)
     gauge.add(2 * MS)
 
-    expected = {"packets": 4, "dropped": 0, "late_mean_ns": 500_007, "late_max_ns": 2 * MS, "late_packets": 1}
+    expected = {
+        "packets": 4,
+        "dropped": 0,
+        "late_mean_ns": 500_007,
+        "late_max_ns": 2 * MS,
+        "late_packets": 1,
+    }
     assert gauge.read() == expected
     assert gauge.read() == expected | {"late_mean_ns": 0, "late_max_ns": 0, "late_packets": 0}
 

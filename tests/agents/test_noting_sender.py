@@ -18,7 +18,10 @@ def test_a_record_is_named_after_its_producer_and_its_number(sequence: int) -> N
     for number in (names.first, sequence, names.past - 1):
         assert ctypes.string_at(*names.place_of(number)) == b"poet/h1/%d" % number
     addresses, length = names.places_of(np.array([sequence]))
-    assert (addresses.tolist(), length) == ([names.place_of(sequence)[0]], names.place_of(sequence)[1])
+    assert (addresses.tolist(), length) == (
+        [names.place_of(sequence)[0]],
+        names.place_of(sequence)[1],
+    )
 
 
 def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
@@ -35,11 +38,22 @@ def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
     assert (under_way.take(again) == known[:4000]).all()
 
 
-@pytest.mark.parametrize("found", [(b"one", b"", b"three"), (b"one", None, b""), (b"same",) * 3, (None,) * 3, (b"one", b"one", None)])
+@pytest.mark.parametrize(
+    "found",
+    [
+        (b"one", b"", b"three"),
+        (b"one", None, b""),
+        (b"same",) * 3,
+        (None,) * 3,
+        (b"one", b"one", None),
+    ],
+)
 def test_many_bytes_lie_where_each_of_them_does(found: tuple[bytes | None, ...]) -> None:
     addresses, lengths = np.broadcast_arrays(*librdkafka.places_of(found), np.empty(3))[:2]
 
-    assert list(zip(addresses.tolist(), lengths.tolist(), strict=True)) == [librdkafka.place_of(each) for each in found]
+    assert list(zip(addresses.tolist(), lengths.tolist(), strict=True)) == [
+        librdkafka.place_of(each) for each in found
+    ]
 
 
 def test_a_library_of_another_layout_is_refused() -> None:
@@ -50,5 +64,7 @@ def test_a_library_of_another_layout_is_refused() -> None:
 
 
 def test_a_setting_that_no_client_has_is_refused_in_words() -> None:
-    with pytest.raises(SystemExit, match=r"cannot have linger\.msec: 5: No such configuration property"):
+    with pytest.raises(
+        SystemExit, match=r"cannot have linger\.msec: 5: No such configuration property"
+    ):
         librdkafka.producer({"linger.msec": "5"})

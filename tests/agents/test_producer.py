@@ -24,7 +24,11 @@ POET = ProducerMember(name="poet")
 
 def times_of(schedule, first=0):
     """When each record is due, by its number."""
-    return {number: time for due in schedule.from_number(first) for number, time in zip(due.sequences, due.times, strict=True)}
+    return {
+        number: time
+        for due in schedule.from_number(first)
+        for number, time in zip(due.sequences, due.times, strict=True)
+    }
 
 
 def test_the_lines_of_a_file_come_over_and_over(tmp_path):
@@ -32,7 +36,11 @@ def test_the_lines_of_a_file_come_over_and_over(tmp_path):
 
     record_of = repeated(contents_of(tmp_path / "a.txt", "lines"), "none")
 
-    assert [record_of(number) for number in range(3)] == [(None, b"one", []), (None, b"two", []), (None, b"one", [])]
+    assert [record_of(number) for number in range(3)] == [
+        (None, b"one", []),
+        (None, b"two", []),
+        (None, b"one", []),
+    ]
 
 
 def test_the_text_before_the_first_tab_is_the_key():
@@ -63,7 +71,11 @@ def test_an_empty_file_has_no_line_to_send(tmp_path):
 
 
 def test_a_text_is_filled_with_the_record_its_number_and_its_topic():
-    record_of = worded(repeated([b"\xff{n}"], "none"), "{record} {n:3} of {topic} {else} {{n}}", lambda sequence: "lines")
+    record_of = worded(
+        repeated([b"\xff{n}"], "none"),
+        "{record} {n:3} of {topic} {else} {{n}}",
+        lambda sequence: "lines",
+    )
 
     assert record_of(11) == (None, b"\xff{n} 012 of lines {else} {12}", [])
 
@@ -71,10 +83,17 @@ def test_a_text_is_filled_with_the_record_its_number_and_its_topic():
 def test_at_a_rate_each_record_is_due_at_its_own_time_until_the_load_ends():
     due = times_of(schedule_of(ORDER, POET, held=0, start_ns=1000))
 
-    assert [due.get(number) for number in (0, 1, 19, 20)] == [1000, 100_001_000, 1_900_001_000, None]
+    assert [due.get(number) for number in (0, 1, 19, 20)] == [
+        1000,
+        100_001_000,
+        1_900_001_000,
+        None,
+    ]
 
 
-@pytest.mark.parametrize(("wish", "last"), [({"count": 7}, 7), ({"rounds": 2}, 6), ({"count": 100}, 20)])
+@pytest.mark.parametrize(
+    ("wish", "last"), [({"count": 7}, 7), ({"rounds": 2}, 6), ({"count": 100}, 20)]
+)
 def test_it_ends_after_a_count_or_after_rounds_but_not_after_the_load(wish, last):
     assert schedule_of(replace(ORDER, **wish), POET, held=3, start_ns=0).last == last
 
@@ -83,7 +102,15 @@ def test_without_a_rate_all_records_are_due_at_the_start():
     schedule = schedule_of(replace(ORDER, rate=None, rounds=2), POET, held=3, start_ns=5)
 
     assert times_of(schedule) == dict.fromkeys(range(6), 5)
-    assert len(times_of(schedule_of(replace(ORDER, rate=None, count=1234), POET, held=0, start_ns=5), first=7)) == 1227
+    assert (
+        len(
+            times_of(
+                schedule_of(replace(ORDER, rate=None, count=1234), POET, held=0, start_ns=5),
+                first=7,
+            )
+        )
+        == 1227
+    )
 
 
 def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
@@ -100,7 +127,10 @@ def test_started_again_it_sends_nothing_that_was_due_before_and_uses_no_number_t
     start_ns = now_ns() - 1_000_000_000
 
     assert schedule_of(ORDER, POET, held=0, start_ns=start_ns).first(2) == 11
-    assert schedule_of(replace(ORDER, rate=None, count=9), POET, held=0, start_ns=start_ns).first(2) == 9
+    assert (
+        schedule_of(replace(ORDER, rate=None, count=9), POET, held=0, start_ns=start_ns).first(2)
+        == 9
+    )
     assert schedule_of(replace(ORDER, rate=None), POET, held=0, start_ns=start_ns).first(2) > 10**9
 
 
@@ -116,7 +146,9 @@ def test_records_are_taken_as_they_fall_due_and_not_too_many_at_once():
 
 
 def test_made_up_records_have_the_size_and_repeat_by_seed():
-    record_of, again = (made_up_records(size=64, keys=10, spread="uniform", seed="7 poet") for _ in range(2))
+    record_of, again = (
+        made_up_records(size=64, keys=10, spread="uniform", seed="7 poet") for _ in range(2)
+    )
 
     assert len(record_of(0)[1]) == 64
     assert [record_of(number) for number in range(50)] == [again(number) for number in range(50)]
@@ -127,7 +159,13 @@ RECORDS = RecordsOrder(topics=("lines",), size=9)
 
 @pytest.mark.parametrize(
     ("wish", "alike"),
-    [({}, True), ({"keys": 99}, False), ({"sizes": "uniform"}, False), ({"text": "{n}"}, False), ({"headers": {"n": "{n}"}}, False)],
+    [
+        ({}, True),
+        ({"keys": 99}, False),
+        ({"sizes": "uniform"}, False),
+        ({"text": "{n}"}, False),
+        ({"headers": {"n": "{n}"}}, False),
+    ],
 )
 def test_records_are_made_one_by_one_unless_they_are_all_alike(monkeypatch, wish, alike):
     monkeypatch.setenv("STREAMBED_SEED", "1")
@@ -164,29 +202,48 @@ def test_records_go_to_several_topics_in_turn_and_each_producer_begins_at_anothe
 
 
 def test_records_go_to_random_topics_evenly_and_by_the_seed():
-    drawn, again, other = (topics_of(list("abcd"), "random", seed=seed, shift=0) for seed in ("1", "1", "2"))
+    drawn, again, other = (
+        topics_of(list("abcd"), "random", seed=seed, shift=0) for seed in ("1", "1", "2")
+    )
     found = [drawn(number) for number in range(8000)]
 
-    assert found == [again(number) for number in range(8000)] != [other(number) for number in range(8000)]
+    assert (
+        found
+        == [again(number) for number in range(8000)]
+        != [other(number) for number in range(8000)]
+    )
     assert all(1800 < count < 2200 for count in Counter(found).values())
 
 
 def test_many_producers_at_one_rate_take_turns():
-    schedules = [schedule_of(ORDER, replace(POET, number=number, of=4), held=0, start_ns=0) for number in range(4)]
+    schedules = [
+        schedule_of(ORDER, replace(POET, number=number, of=4), held=0, start_ns=0)
+        for number in range(4)
+    ]
 
-    assert [times_of(schedule)[0] for schedule in schedules] == [0, 25_000_000, 50_000_000, 75_000_000]
+    assert [times_of(schedule)[0] for schedule in schedules] == [
+        0,
+        25_000_000,
+        50_000_000,
+        75_000_000,
+    ]
     assert {len(times_of(schedule)) for schedule in schedules} == {20}
 
 
 def test_headers_are_filled_in_as_texts_are():
-    record_of = worded(repeated([b"one"], "none"), "", lambda sequence: "lines", {"number": "{n}", "of": "{topic}"})
+    record_of = worded(
+        repeated([b"one"], "none"), "", lambda sequence: "lines", {"number": "{n}", "of": "{topic}"}
+    )
 
     assert record_of(4) == (None, b"one", [("number", b"5"), ("of", b"lines")])
 
 
 @pytest.mark.parametrize("sizes", ["uniform", "exponential", "normal", "lognormal", "pareto"])
 def test_drawn_sizes_have_the_mean_and_repeat_by_seed(sizes):
-    record_of, again = (made_up_records(size=1000, sizes=sizes, keys=0, spread="uniform", seed="7") for _ in range(2))
+    record_of, again = (
+        made_up_records(size=1000, sizes=sizes, keys=0, spread="uniform", seed="7")
+        for _ in range(2)
+    )
     found = [len(record_of(number)[1]) for number in range(20_000)]
 
     assert 930 < sum(found) / len(found) < 1070
@@ -203,7 +260,9 @@ def test_normal_keys_lie_around_the_middle():
 
 
 def test_a_function_beside_the_declaration_makes_records(tmp_path):
-    (tmp_path / "made_here.py").write_text("def three(number, random):\n    return f'k{number}', str(random.randint(0, 9))\n")
+    (tmp_path / "made_here.py").write_text(
+        "def three(number, random):\n    return f'k{number}', str(random.randint(0, 9))\n"
+    )
     record_of, again = (from_function("made_here:three", str(tmp_path), "7 poet") for _ in range(2))
 
     assert record_of(3)[0] == b"k3"

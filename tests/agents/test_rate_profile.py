@@ -13,9 +13,30 @@ from streambed.kinds.components.profile import Profile
 from streambed.record.orders import ScheduleOrder
 
 
-def due_s(rate: float, load_s: float, profile: Profile | None = None, *, arrivals: str = "constant", file: str = "") -> Any:
-    order = ScheduleOrder(rate=rate, duration_ns=int(load_s * 1e9), arrivals=arrivals, profile=profile.order(file) if profile else None)
-    return np.array([time for due in timetable_of(order, shift=0.0, seed="1 poet").from_number(0) for time in due.times]) / 1e9
+def due_s(
+    rate: float,
+    load_s: float,
+    profile: Profile | None = None,
+    *,
+    arrivals: str = "constant",
+    file: str = "",
+) -> Any:
+    order = ScheduleOrder(
+        rate=rate,
+        duration_ns=int(load_s * 1e9),
+        arrivals=arrivals,
+        profile=profile.order(file) if profile else None,
+    )
+    return (
+        np.array(
+            [
+                time
+                for due in timetable_of(order, shift=0.0, seed="1 poet").from_number(0)
+                for time in due.times
+            ]
+        )
+        / 1e9
+    )
 
 
 def per_second(times: Any, load_s: int) -> list[int]:
@@ -52,7 +73,12 @@ def test_each_second_has_what_its_rate_says(profile: Profile, counts: list[int])
 
 def test_a_trace_of_counts_is_replayed_faster(tmp_path: Path) -> None:
     (tmp_path / "counts").write_text("10\n0\n6\n")
-    found = due_s(1, 10, Profile(shape="trace", file="counts", column="counts", interval="60s", speed=60), file=str(tmp_path / "counts"))
+    found = due_s(
+        1,
+        10,
+        Profile(shape="trace", file="counts", column="counts", interval="60s", speed=60),
+        file=str(tmp_path / "counts"),
+    )
 
     assert per_second(found, 4) == [10, 0, 6, 0]
 
@@ -60,11 +86,18 @@ def test_a_trace_of_counts_is_replayed_faster(tmp_path: Path) -> None:
 def test_a_trace_of_times_is_followed_to_the_end_of_the_load(tmp_path: Path) -> None:
     (tmp_path / "times").write_text("0.5\n1\n1\n9\n")
 
-    assert due_s(1, 2, Profile(shape="trace", file="times", speed=2), file=str(tmp_path / "times")).tolist() == [0.25, 0.5, 0.5]
+    assert due_s(
+        1, 2, Profile(shape="trace", file="times", speed=2), file=str(tmp_path / "times")
+    ).tolist() == [0.25, 0.5, 0.5]
 
 
-@pytest.mark.parametrize(("text", "says"), [("1\nx\n", "line 2: 'x' is not a number"), ("2\n1\n", "line 2: this time is before")])
-def test_a_trace_that_makes_no_sense_is_refused_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("1\nx\n", "line 2: 'x' is not a number"), ("2\n1\n", "line 2: this time is before")],
+)
+def test_a_trace_that_makes_no_sense_is_refused_with_its_line(
+    tmp_path: Path, text: str, says: str
+) -> None:
     (tmp_path / "times").write_text(text)
 
     with pytest.raises(SystemExit, match=says):

@@ -55,7 +55,9 @@ def test_many_rows_do_not_wait_for_the_second_to_pass(tmp_path: Path) -> None:
 
     assert read_table(tmp_path / "sent.arrow", SENT).num_rows == AT_ONCE
     rows.close()
-    assert read_table(tmp_path / "sent.arrow", SENT)["sequence"].to_pylist() == list(range(AT_ONCE + 1))
+    assert read_table(tmp_path / "sent.arrow", SENT)["sequence"].to_pylist() == list(
+        range(AT_ONCE + 1)
+    )
 
 
 class DirectSender(RecordSender):
@@ -73,9 +75,16 @@ class DirectSender(RecordSender):
 
 def test_a_sender_of_one_record_at_a_time_notes_what_became_of_each(tmp_path: Path) -> None:
     rows = SentRows(Table(tmp_path / "sent.arrow", SENT))
-    source = Source(topics=["lines"], topic_of=lambda sequence: "lines", record_of=lambda sequence: (None, b"", []), held=0)
+    source = Source(
+        topics=["lines"],
+        topic_of=lambda sequence: "lines",
+        record_of=lambda sequence: (None, b"", []),
+        held=0,
+    )
     agent: Any = SimpleNamespace(stopping=False)
-    sender = DirectSender(SenderSetup(agent=agent, name="poet", source=source, client={}, rows=rows))
+    sender = DirectSender(
+        SenderSetup(agent=agent, name="poet", source=source, client={}, rows=rows)
+    )
 
     assert sender.send_all(Due(0, [10, 20, 30, 40])) == 3
     rows.close()

@@ -61,7 +61,9 @@ def test_a_record_that_does_not_fit_is_named(value, form, says):
 def test_an_answer_becomes_a_frame_with_types():
     day, name = datetime.date(2026, 11, 15), uuid.UUID(int=1)
 
-    found = frame_of(Answer(columns=("a", "a", "day", "id"), rows=[(1, None, day, name), (2, "x", None, None)]))
+    found = frame_of(
+        Answer(columns=("a", "a", "day", "id"), rows=[(1, None, day, name), (2, "x", None, None)])
+    )
 
     assert found.schema == {"a": pl.Int64, "a_2": pl.String, "day": pl.Date, "id": pl.String}
     assert found.rows() == [(1, None, day, str(name)), (2, "x", None, None)]

@@ -31,7 +31,12 @@ def test_another_interpreter_brings_its_own_spark_and_no_archive(driver, tmp_pat
     (tmp_path / "jars" / "theirs.jar").touch()
     driver.HOME = str(tmp_path)
 
-    assert driver.own_class_path(COMMAND) == ["java", "-cp", f"{tmp_path}/jars/theirs.jar:/cache/kafka.jar", "Main"]
+    assert driver.own_class_path(COMMAND) == [
+        "java",
+        "-cp",
+        f"{tmp_path}/jars/theirs.jar:/cache/kafka.jar",
+        "Main",
+    ]
 
 
 def test_a_missing_module_is_named_with_what_to_do(driver):

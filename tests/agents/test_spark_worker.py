@@ -35,9 +35,23 @@ def page(answers: list[str]) -> Iterator[int]:
 
 
 def test_it_becomes_the_worker_when_the_master_is_in_charge() -> None:
-    answers = [json.dumps({"status": "RECOVERING"}), "not yet", json.dumps({"status": "ALIVE"}), "never asked"]
+    answers = [
+        json.dumps({"status": "RECOVERING"}),
+        "not yet",
+        json.dumps({"status": "ALIVE"}),
+        "never asked",
+    ]
     with page(answers) as port:
-        argv = [sys.executable, "-m", "streambed.agents.spark_worker", "127.0.0.1", str(port), "/bin/echo", "became", "it"]
+        argv = [
+            sys.executable,
+            "-m",
+            "streambed.agents.spark_worker",
+            "127.0.0.1",
+            str(port),
+            "/bin/echo",
+            "became",
+            "it",
+        ]
         said = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
 
     assert said == "became it\n"
@@ -51,10 +65,14 @@ def test_nobody_there_takes_no_workers() -> None:
     assert not spark_worker.takes_workers("127.0.0.1", port)
 
 
-def test_it_becomes_the_worker_in_the_end_though_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_becomes_the_worker_in_the_end_though_nobody_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     became: list[tuple[str, list[str]]] = []
     monkeypatch.setattr(spark_worker, "LIMIT_S", 0.0)
-    monkeypatch.setattr(spark_worker.os, "execv", lambda program, argv: became.append((program, argv)))
+    monkeypatch.setattr(
+        spark_worker.os, "execv", lambda program, argv: became.append((program, argv))
+    )
 
     spark_worker.main("no-such-host.invalid", 8080, ["/opt/java", "Worker"])
 

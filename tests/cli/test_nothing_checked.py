@@ -36,7 +36,11 @@ def test_no_verdicts_have_no_answer():
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
-    [(["holds"], "holds"), (["holds", "unknown"], "unknown"), (["unknown", "fails", "holds"], "fails")],
+    [
+        (["holds"], "holds"),
+        (["holds", "unknown"], "unknown"),
+        (["unknown", "fails", "holds"], "fails"),
+    ],
 )
 def test_the_worst_answer_counts(answers, expected):
     assert worst(map(verdict, answers)) == expected

@@ -41,14 +41,18 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Need]:
     return asked
 
 
-def test_a_kind_is_fetched_by_what_it_needs(fetched: list[Need], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kind_is_fetched_by_what_it_needs(
+    fetched: list[Need], capsys: pytest.CaptureFixture[str]
+) -> None:
     machine.fetch(["spark_cluster"])
 
     assert fetched == ["spark_job"]
     assert capsys.readouterr().out == "spark_cluster: ready\n"
 
 
-def test_a_kind_that_needs_nothing_says_so(fetched: list[Need], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kind_that_needs_nothing_says_so(
+    fetched: list[Need], capsys: pytest.CaptureFixture[str]
+) -> None:
     machine.fetch(["consumer", "kafka"])
 
     assert fetched == ["kafka"]
@@ -58,7 +62,11 @@ def test_a_kind_that_needs_nothing_says_so(fetched: list[Need], capsys: pytest.C
 @pytest.mark.parametrize(
     ("components", "needs", "says"),
     [
-        ("  kafka: {kind: kafka, nodes: [a]}\n  tool: {kind: command, node: a, argv: [echo]}\n", ["kafka"], "kafka: ready"),
+        (
+            "  kafka: {kind: kafka, nodes: [a]}\n  tool: {kind: command, node: a, argv: [echo]}\n",
+            ["kafka"],
+            "kafka: ready",
+        ),
         ("  tool: {kind: command, node: a, argv: [echo]}\n", [], "first.yaml: needs nothing"),
     ],
 )
@@ -81,11 +89,20 @@ def test_a_file_is_fetched_by_what_its_components_need(
 
 
 def test_what_is_neither_a_kind_nor_a_file_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'kafak' is neither a file nor a kind of component. Did you mean 'kafka'"):
+    with pytest.raises(
+        UsageError, match=r"'kafak' is neither a file nor a kind of component. Did you mean 'kafka'"
+    ):
         machine.fetch(["kafak"])
 
 
-def test_without_a_terminal_each_piece_of_work_has_a_line_and_no_jar_has(fetched: list[Need], capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_each_piece_of_work_has_a_line_and_no_jar_has(
+    fetched: list[Need], capsys: pytest.CaptureFixture[str]
+) -> None:
     machine.fetch(["kafka"])
 
-    assert capsys.readouterr().err.splitlines() == ["jars", "fetching jars", "making: a class archive", "note: a note"]
+    assert capsys.readouterr().err.splitlines() == [
+        "jars",
+        "fetching jars",
+        "making: a class archive",
+        "note: a note",
+    ]

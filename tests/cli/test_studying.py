@@ -34,7 +34,9 @@ def test_a_study_says_each_trial_and_ends_with_its_table(tmp_path, monkeypatch):
 def test_a_study_as_json_is_one_object(tmp_path, monkeypatch):
     install(monkeypatch, "failed")
 
-    found = json.loads(streambed("study", write_study(tmp_path), "--into", tmp_path, "--json").output)
+    found = json.loads(
+        streambed("study", write_study(tmp_path), "--into", tmp_path, "--json").output
+    )
 
     assert (found["trials"], found["finished"], len(found["failures"])) == (4, 3, 1)
     assert found["summary"][0]["measure"] == "ready"
@@ -49,17 +51,25 @@ def test_a_study_as_json_is_one_object(tmp_path, monkeypatch):
         ([], SMALL + CHECKED, 2),
     ],
 )
-def test_the_exit_status_is_3_only_if_nothing_finished_or_it_was_interrupted(tmp_path, monkeypatch, states, experiment, status):
+def test_the_exit_status_is_3_only_if_nothing_finished_or_it_was_interrupted(
+    tmp_path, monkeypatch, states, experiment, status
+):
     install(monkeypatch, *states)
 
-    assert streambed("study", write_study(tmp_path, STUDY, experiment), "--into", tmp_path).exit_code == status
+    assert (
+        streambed("study", write_study(tmp_path, STUDY, experiment), "--into", tmp_path).exit_code
+        == status
+    )
 
 
 def test_an_interrupted_study_says_how_to_go_on(tmp_path, monkeypatch):
     install(monkeypatch, "finished", "interrupted")
     path = write_study(tmp_path)
 
-    assert f"interrupted after 1 of 4 trials. Go on with: streambed study {path}" in streambed("study", path, "--into", tmp_path).output
+    assert (
+        f"interrupted after 1 of 4 trials. Go on with: streambed study {path}"
+        in streambed("study", path, "--into", tmp_path).output
+    )
 
 
 def test_two_runs_are_compared_in_words_and_as_json(tmp_path):
@@ -67,25 +77,44 @@ def test_two_runs_are_compared_in_words_and_as_json(tmp_path):
         synthetic.write_run(tmp_path / "words" / name, load_s=10)
 
     said = streambed("compare", "words/one", "words/two", "--into", tmp_path, "--no-page")
-    found = json.loads(streambed("compare", "words/one", "words/two", "--into", tmp_path, "--json", "--no-page").output)
+    found = json.loads(
+        streambed(
+            "compare", "words/one", "words/two", "--into", tmp_path, "--json", "--no-page"
+        ).output
+    )
 
     assert said.exit_code == 0, said.output
     assert "median latency of reader" in said.output
     assert found["declared"] == []
-    assert {one["measure"] for one in found["measures"]} >= {"p99 latency of reader", "use of processors by poet"}
+    assert {one["measure"] for one in found["measures"]} >= {
+        "p99 latency of reader",
+        "use of processors by poet",
+    }
 
 
-DOUBTFUL = {"believable": False, "says": "links were 9 ms late", "spans": [], "within_ms": None, "within_share": None}
+DOUBTFUL = {
+    "believable": False,
+    "says": "links were 9 ms late",
+    "spans": [],
+    "within_ms": None,
+    "within_share": None,
+}
 
 
 def test_trials_that_are_not_to_be_believed_are_named(tmp_path, monkeypatch):
-    install(monkeypatch)  # What it runs calibrates no links, so that nobody can know how well they did.
+    install(
+        monkeypatch
+    )  # What it runs calibrates no links, so that nobody can know how well they did.
     path = write_study(tmp_path)
 
     said = streambed("study", path, "--into", tmp_path)
     found = json.loads(streambed("study", path, "--into", tmp_path, "--json").output)
 
-    assert " ".join(said.output.split()).count("is doubtful: nobody knows") == len(found["doubts"]) == 4
+    assert (
+        " ".join(said.output.split()).count("is doubtful: nobody knows")
+        == len(found["doubts"])
+        == 4
+    )
     assert (tmp_path / "delays" / "study.html").read_text().count("is doubtful: nobody knows") == 4
 
 
@@ -95,7 +124,10 @@ def test_a_compared_run_that_is_not_to_be_believed_is_marked(tmp_path):
     (tmp_path / "words" / "two" / "fidelity.json").write_text(json.dumps(DOUBTFUL))
 
     assert (
-        streambed("compare", "words/one", "words/two", "--into", tmp_path, "--no-page").output.count("DOUBTFUL links were 9 ms late") == 1
+        streambed(
+            "compare", "words/one", "words/two", "--into", tmp_path, "--no-page"
+        ).output.count("DOUBTFUL links were 9 ms late")
+        == 1
     )
 
 

@@ -1,4 +1,6 @@
-"""Small GraphML experiments in stream2gym's form, and the files that they name, to be spoilt by tests in one place at a time."""
+"""Small GraphML experiments in stream2gym's form, and the files that they name, to be spoilt by
+tests in one place at a time.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +51,36 @@ FILES = {
 }
 
 
-def graphml(nodes: dict[str, Attributes], edges: list[tuple[str, str, Attributes]], graph: Attributes, keys: str = "declared") -> str:
-    """The text of a file; a line for each key, node, edge and attribute. Keys are `declared`, `undeclared`, or have `ids` only."""
-    used = dict.fromkeys(name for item in (graph, *nodes.values(), *(edge[2] for edge in edges)) for name in item)
+def graphml(
+    nodes: dict[str, Attributes],
+    edges: list[tuple[str, str, Attributes]],
+    graph: Attributes,
+    keys: str = "declared",
+) -> str:
+    """The text of a file; a line for each key, node, edge and attribute. Keys are `declared`,
+    `undeclared`, or have `ids` only.
+    """
+    used = dict.fromkeys(
+        name for item in (graph, *nodes.values(), *(edge[2] for edge in edges)) for name in item
+    )
 
     def identity(name: str) -> str:
         return name if keys == "undeclared" else SPELLINGS.get(name, name)
 
     def data(attributes: Attributes) -> list[str]:
-        return [f'<data key="{identity(name)}">{value}</data>' for name, value in attributes.items()]
+        return [
+            f'<data key="{identity(name)}">{value}</data>' for name, value in attributes.items()
+        ]
 
-    declared = [f'<key id="{identity(name)}" for="all"{"" if keys == "ids" else f" attr.name={chr(34)}{name}{chr(34)}"}/>' for name in used]
-    lines = ['<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', *(declared if keys != "undeclared" else [])]
+    declared = [
+        f'<key id="{identity(name)}" '
+        f'for="all"{"" if keys == "ids" else f" attr.name={chr(34)}{name}{chr(34)}"}/>'
+        for name in used
+    ]
+    lines = [
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        *(declared if keys != "undeclared" else []),
+    ]
     lines += ['<graph edgedefault="undirected">', *data(graph)]
     for name, attributes in nodes.items():
         lines += [f'<node id="{name}">', *data(attributes), "</node>"]
@@ -72,7 +92,10 @@ def graphml(nodes: dict[str, Attributes], edges: list[tuple[str, str, Attributes
 def star(nodes: dict[str, Attributes]) -> list[tuple[str, str, Attributes]]:
     """All hosts on one switch, with ports."""
     hosts = [name for name in nodes if name != "s1"]
-    return [("s1", host, {"latency": "5", "sport": str(at), "dport": "1"}) for at, host in enumerate(hosts, 1)]
+    return [
+        ("s1", host, {"latency": "5", "sport": str(at), "dport": "1"})
+        for at, host in enumerate(hosts, 1)
+    ]
 
 
 def write(
@@ -91,7 +114,12 @@ def write(
         (folder / name).write_text(text)
     path = folder / "input.graphml"
     path.write_text(
-        graphml(all_nodes, star(all_nodes) if edges is None else edges, {"topicConfig": "cfg/topics.yaml", **(graph or {})}, keys)
+        graphml(
+            all_nodes,
+            star(all_nodes) if edges is None else edges,
+            {"topicConfig": "cfg/topics.yaml", **(graph or {})},
+            keys,
+        )
     )
     return path
 

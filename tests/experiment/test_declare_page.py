@@ -47,7 +47,9 @@ HEADINGS = {
 
 
 def section(heading: str) -> str:
-    return re.split(r"^#+ ", PAGE.read_text().split(f"# {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+    return re.split(
+        r"^#+ ", PAGE.read_text().split(f"# {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE
+    )[0]
 
 
 def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> str:
@@ -58,14 +60,21 @@ def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> s
     given = default if factory is None else factory()
     if isinstance(given, bool):
         return f"`{str(given).lower()}`"
-    return {(): "`[]`", "": "`''`"}.get(given, f"`{given}`") if isinstance(given, (str, tuple)) else f"`{given}`"
+    return (
+        {(): "`[]`", "": "`''`"}.get(given, f"`{given}`")
+        if isinstance(given, (str, tuple))
+        else f"`{given}`"
+    )
 
 
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_the_page_lists_each_key_with_its_default_in_the_order_of_the_class(heading: str) -> None:
     declared = HEADINGS[heading]
     fields = declared.__pydantic_fields__
-    expected = [(key, default_text(key, fields[key].default, fields[key].default_factory)) for key in keys_of(declared)]
+    expected = [
+        (key, default_text(key, fields[key].default, fields[key].default_factory))
+        for key in keys_of(declared)
+    ]
 
     assert re.findall(r"^\| `(\w+)` \| (.*?) \| .+ \|$", section(heading), re.MULTILINE) == expected
 
@@ -74,7 +83,9 @@ def test_the_networks_of_the_page_are_right(tmp_path: Path) -> None:
     parts = [part.split("```")[0] for part in PAGE.read_text().split("```yaml\ntopology:")[1:]]
 
     for part in parts:
-        topology = TypeAdapter(Topology).validate_python(document_of(f"topology:{part}").content["topology"])
+        topology = TypeAdapter(Topology).validate_python(
+            document_of(f"topology:{part}").content["topology"]
+        )
         found = expanded(topology, tmp_path)
         assert (found.problems, found.topology.problems()) == ((), [])
     assert len(parts) == 2
@@ -90,7 +101,9 @@ def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
 def test_the_links_of_the_page_are_right(tmp_path: Path) -> None:
     links = section("Link").split("```yaml\n")[1].split("```")[0]
     network = "".join(f"  {line}\n" for line in ("switches: [core]", *links.splitlines()))
-    (tmp_path / "example.yaml").write_text(f"version: 1\nname: links\nduration: 10s\ntopology:\n{network}components: {{}}\n")
+    (tmp_path / "example.yaml").write_text(
+        f"version: 1\nname: links\nduration: 10s\ntopology:\n{network}components: {{}}\n"
+    )
     (tmp_path / "lte.txt").write_text("40ms\n")
 
     assert len(read(tmp_path / "example.yaml").topology.links) == 3
@@ -99,4 +112,7 @@ def test_the_links_of_the_page_are_right(tmp_path: Path) -> None:
 def test_the_profiles_of_the_page_are_right() -> None:
     found = document_of(section("profile").split("```yaml\n")[1].split("```")[0]).content
 
-    assert [TypeAdapter(Producer).validate_python({"name": name, **body}).profile.shape for name, body in found.items()] == list(KEYS)
+    assert [
+        TypeAdapter(Producer).validate_python({"name": name, **body}).profile.shape
+        for name, body in found.items()
+    ] == list(KEYS)

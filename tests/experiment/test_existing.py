@@ -48,14 +48,25 @@ def test_an_experiment_as_declared_is_inside(tmp_path: Path) -> None:
 def test_the_note_tells_what_is_left_out(tmp_path: Path) -> None:
     says = left_out(declared(tmp_path))
 
-    assert says.endswith("every host is this machine; the 3 links are not emulated; CPU caps of its hosts are left out")
+    assert says.endswith(
+        "every host is this machine; the 3 links are not emulated; CPU caps of its hosts are left "
+        "out"
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "more", "says"),
     [
-        ({"bootstrap": "there:9092"}, "", "components.spark: a spark_cluster needs emulated hosts, .* --spark-master"),
-        ({"spark_master": MASTER}, "", "components.kafka: its brokers need emulated hosts, .* --bootstrap"),
+        (
+            {"bootstrap": "there:9092"},
+            "",
+            "components.spark: a spark_cluster needs emulated hosts, .* --spark-master",
+        ),
+        (
+            {"spark_master": MASTER},
+            "",
+            "components.kafka: its brokers need emulated hosts, .* --bootstrap",
+        ),
         (
             {"bootstrap": "there:9092", "spark_master": MASTER},
             "  db: {kind: redis, node: edge}\n",
@@ -68,7 +79,9 @@ def test_the_note_tells_what_is_left_out(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_needs_a_box_is_refused(tmp_path: Path, given: dict[str, str], more: str, says: str) -> None:
+def test_what_needs_a_box_is_refused(
+    tmp_path: Path, given: dict[str, str], more: str, says: str
+) -> None:
     with pytest.raises(UsageError, match=says):
         refuse_what_needs_a_box(on_existing(declared(tmp_path, more), **given))
 
@@ -80,10 +93,14 @@ def test_a_killed_job_can_be_had_outside(tmp_path: Path) -> None:
 
 
 def test_a_cluster_without_use_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "none.yaml").write_text("version: 1\nname: none\nduration: 1s\ntopology: {hosts: [one]}\ncomponents: {}\n")
+    (tmp_path / "none.yaml").write_text(
+        "version: 1\nname: none\nduration: 1s\ntopology: {hosts: [one]}\ncomponents: {}\n"
+    )
     experiment = reading.read(tmp_path / "none.yaml").experiment
 
-    with pytest.raises(UsageError, match="takes the place of one kafka component, but none declares 0"):
+    with pytest.raises(
+        UsageError, match="takes the place of one kafka component, but none declares 0"
+    ):
         on_existing(experiment, bootstrap="there:9092")
     with pytest.raises(UsageError, match="is for Spark jobs"):
         on_existing(experiment, spark_master=MASTER)

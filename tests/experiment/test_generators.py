@@ -19,7 +19,12 @@ from streambed.planner.layout import layout
 from streambed.planner.routing import Routing
 from streambed.units import Bandwidth, Duration
 
-TOWNS = {"berlin": (52.52, 13.40), "paris": (48.86, 2.35), "rome": (41.90, 12.50), "madrid": (40.42, -3.70)}
+TOWNS = {
+    "berlin": (52.52, 13.40),
+    "paris": (48.86, 2.35),
+    "rome": (41.90, 12.50),
+    "madrid": (40.42, -3.70),
+}
 
 
 def ends(topology: Topology) -> list[str]:
@@ -29,12 +34,22 @@ def ends(topology: Topology) -> list[str]:
 def test_a_star_has_its_hosts_on_one_switch() -> None:
     found = generated(Star(hosts=3, link=Way(delay="2ms")))
 
-    assert (found.switches, found.hosts, ends(found)) == (("s1",), ("h1", "h2", "h3"), ["h1-s1", "h2-s1", "h3-s1"])
+    assert (found.switches, found.hosts, ends(found)) == (
+        ("s1",),
+        ("h1", "h2", "h3"),
+        ["h1-s1", "h2-s1", "h3-s1"],
+    )
     assert {link.delay for link in found.links} == {Duration(2e6)}
 
 
 def test_a_line_has_hosts_on_its_switches_in_the_same_order() -> None:
-    assert ends(generated(Line(switches=2, hosts=2))) == ["s1-s2", "h1-s1", "h2-s1", "h3-s2", "h4-s2"]
+    assert ends(generated(Line(switches=2, hosts=2))) == [
+        "s1-s2",
+        "h1-s1",
+        "h2-s1",
+        "h3-s2",
+        "h4-s2",
+    ]
 
 
 def test_a_ring_closes() -> None:
@@ -49,7 +64,10 @@ def test_a_tree_has_levels_of_switches_and_hosts_as_leaves() -> None:
     found = generated(Tree(depth=2, fanout=2, link=Way(rate="1Gbit"), access=Way(delay="1ms")))
 
     assert ends(found) == ["s1-s2", "s1-s3", "s2-h1", "s2-h2", "s3-h3", "s3-h4"]
-    assert [(link.rate, link.delay.ms) for link in found.links[1:3]] == [(Bandwidth(1e9), 0), (None, 1)]
+    assert [(link.rate, link.delay.ms) for link in found.links[1:3]] == [
+        (Bandwidth(1e9), 0),
+        (None, 1),
+    ]
 
 
 @pytest.mark.parametrize(("depth", "fanout"), [(1, 1), (1, 5), (3, 1), (2, 3), (4, 2)])
@@ -78,7 +96,9 @@ class CountedName(str):
 
 
 def test_the_work_for_a_tree_grows_as_its_nodes_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "numbered", lambda prefix, count: tuple(map(CountedName, numbered(prefix, count))))
+    monkeypatch.setattr(
+        tree, "numbered", lambda prefix, count: tuple(map(CountedName, numbered(prefix, count)))
+    )
     monkeypatch.setattr(CountedName, "uses", 0)
 
     made = Tree(depth=7, fanout=2).made(Path())
@@ -100,14 +120,23 @@ def test_a_fat_tree_has_as_many_ways_between_pods_as_core_switches() -> None:
 
     assert (len(found.switches), len(found.hosts), len(found.links)) == (20, 16, 48)
     assert set(degrees.values()) == {4}
-    routing = Routing(Topology(switches=found.switches, hosts=found.hosts, links=found.links, routing="multipath"))
-    assert [hop.near for hop in routing.hops("pod1-edge1", "h16")] == ["pod1-aggregation1", "pod1-aggregation2"]
+    routing = Routing(
+        Topology(switches=found.switches, hosts=found.hosts, links=found.links, routing="multipath")
+    )
+    assert [hop.near for hop in routing.hops("pod1-edge1", "h16")] == [
+        "pod1-aggregation1",
+        "pod1-aggregation2",
+    ]
     assert [hop.near for hop in routing.hops("pod1-aggregation2", "h16")] == ["core3", "core4"]
 
 
 @pytest.mark.parametrize("numbers", [{"degree": 3}, {"probability": "5%"}, {"degree": 1.95}])
-def test_a_random_network_is_connected_and_the_same_for_the_same_seed(numbers: dict[str, Any]) -> None:
-    first, again, other = (generated(Random(switches=40, seed=seed, **numbers)) for seed in (7, 7, 8))
+def test_a_random_network_is_connected_and_the_same_for_the_same_seed(
+    numbers: dict[str, Any],
+) -> None:
+    first, again, other = (
+        generated(Random(switches=40, seed=seed, **numbers)) for seed in (7, 7, 8)
+    )
 
     assert first == again != other
     assert first.problems() == other.problems() == []
@@ -118,7 +147,13 @@ def test_a_random_network_has_the_degree_that_was_asked_for() -> None:
 
 
 def test_cities_are_as_far_apart_as_on_earth_and_light_takes_its_time() -> None:
-    found = generated(Cities(cities=TOWNS, pairs=[("berlin", "paris"), ("paris", "rome"), ("rome", "madrid")], link=Way(rate="1Gbit")))
+    found = generated(
+        Cities(
+            cities=TOWNS,
+            pairs=[("berlin", "paris"), ("paris", "rome"), ("rome", "madrid")],
+            link=Way(rate="1Gbit"),
+        )
+    )
 
     assert round(distance_km(TOWNS["berlin"], TOWNS["paris"])) == 877
     assert found.links[0].ends == ("berlin-switch", "paris-switch")
@@ -136,15 +171,26 @@ def test_cables_may_be_longer_than_the_great_circle_and_very_short_ones_have_no_
 
 
 def test_cities_are_linked_with_their_nearest_or_all_with_all() -> None:
-    assert len([link for link in generated(Cities(cities=TOWNS)).links if "switch" in link.ends[0]]) == 6
+    assert (
+        len([link for link in generated(Cities(cities=TOWNS)).links if "switch" in link.ends[0]])
+        == 6
+    )
     nearest = generated(Cities(cities=TOWNS, nearest=2))
-    assert [link.ends[0].removesuffix("-switch") for link in nearest.links[:3]] == ["berlin", "berlin", "paris"]
+    assert [link.ends[0].removesuffix("-switch") for link in nearest.links[:3]] == [
+        "berlin",
+        "berlin",
+        "paris",
+    ]
 
 
 def test_cities_may_be_in_a_file(tmp_path: Path) -> None:
-    (tmp_path / "towns.csv").write_text("name,latitude,longitude\nberlin, 52.52, 13.40\nparis,48.86,2.35\n")
+    (tmp_path / "towns.csv").write_text(
+        "name,latitude,longitude\nberlin, 52.52, 13.40\nparis,48.86,2.35\n"
+    )
 
-    assert generated(Cities(file="towns.csv"), tmp_path) == generated(Cities(cities={name: TOWNS[name] for name in ("berlin", "paris")}))
+    assert generated(Cities(file="towns.csv"), tmp_path) == generated(
+        Cities(cities={name: TOWNS[name] for name in ("berlin", "paris")})
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +204,9 @@ def test_cities_may_be_in_a_file(tmp_path: Path) -> None:
         ("name,latitude,longitude\na,1,2\na,1,2\n", 3, "'a' is there twice"),
     ],
 )
-def test_a_wrong_line_of_a_file_of_cities_is_named(tmp_path: Path, text: str, line: int, says: str) -> None:
+def test_a_wrong_line_of_a_file_of_cities_is_named(
+    tmp_path: Path, text: str, line: int, says: str
+) -> None:
     (tmp_path / "towns.csv").write_text(text)
 
     with pytest.raises(DeclarationError) as refused:
@@ -189,14 +237,22 @@ def with_generator(folder: Path, generator: str, fault: str = "[edge, s1]") -> P
     """The good experiment, its core replaced by a generated network."""
     text = write(folder).read_text()
     start, end = text.index("topology:"), text.index("components:")
-    return write(folder, (text[:start] + GENERATE % generator + text[end:]).replace("[edge, core]", fault))
+    return write(
+        folder, (text[:start] + GENERATE % generator + text[end:]).replace("[edge, core]", fault)
+    )
 
 
 def test_what_is_given_by_hand_is_added_to_what_is_generated(tmp_path: Path) -> None:
-    topology = reading.read(with_generator(tmp_path, "{kind: ring, switches: 3}", "[s1, s2]")).experiment.topology
+    topology = reading.read(
+        with_generator(tmp_path, "{kind: ring, switches: 3}", "[s1, s2]")
+    ).experiment.topology
 
     assert topology.host_names() == ["h1", "h2", "h3", "edge", "cluster", "broker1"]
-    assert (topology.switches, len(topology.links), topology.generate) == (("s1", "s2", "s3"), 9, None)
+    assert (topology.switches, len(topology.links), topology.generate) == (
+        ("s1", "s2", "s3"),
+        9,
+        None,
+    )
 
 
 def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
@@ -206,45 +262,99 @@ def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
 
     assert "    - {ends: [h2, s1], delay: 3ms}\n" in found.text
     (tmp_path / "same.yaml").write_text(found.text)
-    assert reading.read(tmp_path / "same.yaml").experiment == found.experiment == reading.read(path).experiment
+    assert (
+        reading.read(tmp_path / "same.yaml").experiment
+        == found.experiment
+        == reading.read(path).experiment
+    )
 
 
 @pytest.mark.parametrize(
     ("generator", "says"),
     [
-        ("{kind: rign, switches: 3}", "topology.generate.kind: there is no kind 'rign' of generators. Did you mean 'ring'?"),
-        ("{switches: 3}", "topology.generate.kind: is missing: each of the generators needs a 'kind'. There is star, line,"),
-        ("{kind: ring, switch: 3}", "topology.generate.switch: unknown key 'switch'. Did you mean 'switches'?"),
+        (
+            "{kind: rign, switches: 3}",
+            "topology.generate.kind: there is no kind 'rign' of generators. Did you mean 'ring'?",
+        ),
+        (
+            "{switches: 3}",
+            "topology.generate.kind: is missing: each of the generators needs a 'kind'. There is "
+            "star, line,",
+        ),
+        (
+            "{kind: ring, switch: 3}",
+            "topology.generate.switch: unknown key 'switch'. Did you mean 'switches'?",
+        ),
         ("{kind: ring, switches: 2}", "topology.generate.switches: 2 is too small: at least 3"),
-        ("{kind: ring, switches: many}", "topology.generate.switches: 'many' is not a whole number"),
-        ("{kind: ring, switches: 3, link: {loss: 120%}}", "topology.generate.link.loss: 120% is more than 100 %"),
+        (
+            "{kind: ring, switches: many}",
+            "topology.generate.switches: 'many' is not a whole number",
+        ),
+        (
+            "{kind: ring, switches: 3, link: {loss: 120%}}",
+            "topology.generate.link.loss: 120% is more than 100 %",
+        ),
         ("{kind: fat_tree, k: 5}", "topology.generate.k: 5 is odd: half of the ports go up"),
-        ("{kind: tree, depth: 9, fanout: 9}", "topology.generate: this makes 435848050 nodes: at most 60000 have an address"),
-        ("{kind: mesh, switches: 900}", "topology.generate: this makes 405450 links: at most 100000 are made"),
-        ("{kind: random, switches: 9}", "topology.generate: give either a degree, such as 3, or a probability"),
+        (
+            "{kind: tree, depth: 9, fanout: 9}",
+            "topology.generate: this makes 435848050 nodes: at most 60000 have an address",
+        ),
+        (
+            "{kind: mesh, switches: 900}",
+            "topology.generate: this makes 405450 links: at most 100000 are made",
+        ),
+        (
+            "{kind: random, switches: 9}",
+            "topology.generate: give either a degree, such as 3, or a probability",
+        ),
         (
             "{kind: random, switches: 9, degree: 1}",
-            "topology.generate.degree: 1 cannot be: 9 switches are all connected from 1.78 on, and 8",
+            "topology.generate.degree: 1 cannot be: 9 switches are all connected from 1.78 on, and "
+            "8",
         ),
         ("{kind: random, switches: 9, degree: 9}", "topology.generate.degree: 9 cannot be"),
-        ("{kind: random, switches: 9, probability: 200%}", "topology.generate.probability: 200% is more than 100 %"),
-        ("{kind: cities, cities: {a: [1, 2]}}", "topology.generate.cities: there are 1 cities: give two at least"),
-        ("{kind: cities, cities: {a: [1, 2], b: [95, 2]}}", "topology.generate.cities.b: 95, 2 is nowhere on Earth"),
-        ("{kind: cities, cities: {a: [1, 2], b: [5, 2]}, nearest: 2}", "topology.generate.nearest: 2 cannot be: each of 2 cities"),
-        ("{kind: cities, cities: {aa: [1, 2], b: [5, 2]}, pairs: [[ab, b]]}", "topology.generate.pairs.0.0: there is no city 'ab'."),
+        (
+            "{kind: random, switches: 9, probability: 200%}",
+            "topology.generate.probability: 200% is more than 100 %",
+        ),
+        (
+            "{kind: cities, cities: {a: [1, 2]}}",
+            "topology.generate.cities: there are 1 cities: give two at least",
+        ),
+        (
+            "{kind: cities, cities: {a: [1, 2], b: [95, 2]}}",
+            "topology.generate.cities.b: 95, 2 is nowhere on Earth",
+        ),
+        (
+            "{kind: cities, cities: {a: [1, 2], b: [5, 2]}, nearest: 2}",
+            "topology.generate.nearest: 2 cannot be: each of 2 cities",
+        ),
+        (
+            "{kind: cities, cities: {aa: [1, 2], b: [5, 2]}, pairs: [[ab, b]]}",
+            "topology.generate.pairs.0.0: there is no city 'ab'.",
+        ),
         (
             "{kind: cities, cities: {a: [1, 2], b: [5, 2]}, link: {delay: 1ms}}",
             "topology.generate.link.delay: delays follow from distances",
         ),
         (
             "{kind: cities, cities: {a: [1, 2], b: [1, 3], c: [9, 2], d: [9, 3]}, nearest: 1}",
-            "topology.generate.nearest: the network is in parts: no link leads from 'a' to c, d; give a larger number, or pairs",
+            "topology.generate.nearest: the network is in parts: no link leads from 'a' to c, d; "
+            "give a larger number, or pairs",
         ),
-        ("{kind: cities, file: towns.csv}", "topology.generate.file: there is no file 'towns.csv' beside the declaration."),
-        ("{kind: graphml, file: zoo.graphml}", "topology.generate.file: there is no file 'zoo.graphml' beside the declaration."),
+        (
+            "{kind: cities, file: towns.csv}",
+            "topology.generate.file: there is no file 'towns.csv' beside the declaration.",
+        ),
+        (
+            "{kind: graphml, file: zoo.graphml}",
+            "topology.generate.file: there is no file 'zoo.graphml' beside the declaration.",
+        ),
     ],
 )
-def test_numbers_that_cannot_be_are_refused_with_their_line(tmp_path: Path, generator: str, says: str) -> None:
+def test_numbers_that_cannot_be_are_refused_with_their_line(
+    tmp_path: Path, generator: str, says: str
+) -> None:
     path = with_generator(tmp_path, generator)
 
     with pytest.raises(DeclarationError) as refused:
@@ -258,4 +368,6 @@ def test_numbers_that_cannot_be_are_refused_with_their_line(tmp_path: Path, gene
 def test_a_generator_may_be_changed_for_one_run(tmp_path: Path) -> None:
     path = with_generator(tmp_path, "{kind: ring, switches: 3}", "[s1, s2]")
 
-    assert len(reading.read(path, ["topology.generate.switches=5"]).experiment.topology.switches) == 5
+    assert (
+        len(reading.read(path, ["topology.generate.switches=5"]).experiment.topology.switches) == 5
+    )

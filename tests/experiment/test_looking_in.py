@@ -22,11 +22,19 @@ LINKS = (Link(ends=("a", "core")), Link(ends=("core", "b")), Link(ends=("core", 
 
 
 def experiment(**keys: Any) -> Experiment:
-    return Experiment(name="first", duration="1s", topology=Topology(switches=["core"], links=LINKS), components=[], **keys)
+    return Experiment(
+        name="first",
+        duration="1s",
+        topology=Topology(switches=["core"], links=LINKS),
+        components=[],
+        **keys,
+    )
 
 
 def planned(**keys: Any) -> Plan:
-    return plan_for(experiment(**keys), Machine(python="python"), base=Path("here"), directory=Path("runs/1"))
+    return plan_for(
+        experiment(**keys), Machine(python="python"), base=Path("here"), directory=Path("runs/1")
+    )
 
 
 def test_a_link_is_captured_at_its_first_end_by_one_agent_for_each_node() -> None:
@@ -47,17 +55,29 @@ def test_a_link_is_captured_at_its_first_end_by_one_agent_for_each_node() -> Non
 
 
 def test_links_are_named_by_their_ends_in_any_order() -> None:
-    (process,) = planned(capture={"links": [["b", "core"]], "snap": "96B", "limit": "1MB"}).processes
+    (process,) = planned(
+        capture={"links": [["b", "core"]], "snap": "96B", "limit": "1MB"}
+    ).processes
 
     order = order_of(process, CaptureOrder)
     assert (list(order.links), order.snap, order.limit) == (["core – b"], 96, 1_000_000)
 
 
 def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
-    topology = Topology(links=[Link(ends=("a", "b")), Link(ends=("a", "b")), Link(ends=("a", "b"), name="spare")])
-    twins = Experiment(name="first", duration="1s", topology=topology, components=[], capture={"links": [["a", "b"]]})
+    topology = Topology(
+        links=[Link(ends=("a", "b")), Link(ends=("a", "b")), Link(ends=("a", "b"), name="spare")]
+    )
+    twins = Experiment(
+        name="first",
+        duration="1s",
+        topology=topology,
+        components=[],
+        capture={"links": [["a", "b"]]},
+    )
 
-    (process,) = plan_for(twins, Machine(python="python"), base=Path("here"), directory=Path("runs/1")).processes
+    (process,) = plan_for(
+        twins, Machine(python="python"), base=Path("here"), directory=Path("runs/1")
+    ).processes
 
     files = [Path(port.file).name for port in order_of(process, CaptureOrder).links.values()]
     assert files == ["a+b.pcap", "a+b+2.pcap", "spare.pcap"]
@@ -66,12 +86,18 @@ def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("capture", "key", "says"),
     [
-        ({"links": [["a", "b"]]}, "links.0", "there is no link a – b. There is a-core, core-b, core-c."),
+        (
+            {"links": [["a", "b"]]},
+            "links.0",
+            "there is no link a – b. There is a-core, core-b, core-c.",
+        ),
         ({"snap": "10B"}, "snap", "10B is too little to tell packets apart: give 64B or more"),
         ({"limit": "1kB"}, "limit", "1kB is too little: give 10kB or more"),
     ],
 )
-def test_a_capture_that_cannot_be_is_a_problem(capture: dict[str, Any], key: str, says: str) -> None:
+def test_a_capture_that_cannot_be_is_a_problem(
+    capture: dict[str, Any], key: str, says: str
+) -> None:
     (found,) = problems(experiment(capture=capture), Path())
 
     assert (found.key, found.says) == (f"capture.{key}", says)
@@ -107,12 +133,16 @@ def test_a_name_in_place_of_a_port_is_said_with_its_line(tmp_path: Path) -> None
     with pytest.raises(DeclarationError) as caught:
         read(tmp_path / "x.yaml")
 
-    assert str(caught.value) == f"{tmp_path}/x.yaml:6:22: expose.web: 'web' is not a whole number: write digits only"
+    assert (
+        str(caught.value)
+        == f"{tmp_path}/x.yaml:6:22: expose.web: 'web' is not a whole number: write digits only"
+    )
 
 
 def test_no_component_may_be_called_capture(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(
-        "version: 1\nname: x\nduration: 1s\ntopology: {hosts: [a]}\ncomponents: {capture: {kind: command, node: a, argv: [ls]}}\n"
+        "version: 1\nname: x\nduration: 1s\ntopology: {hosts: [a]}\ncomponents: {capture: {kind: "
+        "command, node: a, argv: [ls]}}\n"
     )
 
     with pytest.raises(DeclarationError, match="a component cannot be called 'capture'"):

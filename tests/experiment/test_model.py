@@ -22,8 +22,18 @@ POET = Producer(name="poet", node="b", writes="lines")
 
 
 def experiment(*components: Any, **changes: Any) -> Experiment:
-    topology = Topology(switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "core"))])
-    return Experiment(**{"name": "first", "duration": "10s", "topology": topology, "components": list(components), **changes})
+    topology = Topology(
+        switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "core"))]
+    )
+    return Experiment(
+        **{
+            "name": "first",
+            "duration": "10s",
+            "topology": topology,
+            "components": list(components),
+            **changes,
+        }
+    )
 
 
 def says(found: Experiment) -> list[str]:
@@ -49,7 +59,11 @@ def test_check_tells_all_problems_of_an_experiment_made_in_python() -> None:
     with pytest.raises(DeclarationError) as refused:
         check(wrong, Path())
 
-    assert [problem.key for problem in refused.value.problems] == ["duration", "components.poet.writes", "components.kafka.nodes.0"]
+    assert [problem.key for problem in refused.value.problems] == [
+        "duration",
+        "components.poet.writes",
+        "components.kafka.nodes.0",
+    ]
 
 
 def test_two_clusters_cannot_share_a_host() -> None:
@@ -62,27 +76,44 @@ def test_hosts_with_components_must_reach_each_other() -> None:
     apart = Topology(links=[Link(ends=("a", "c")), Link(ends=("c", "b"))])
 
     assert says(experiment(KAFKA, POET, topology=apart)) == [
-        "topology.links: there is no way from 'a' to 'b': add a link. Packets pass through switches only, hosts do not forward"
+        "topology.links: there is no way from 'a' to 'b': add a link. Packets pass through "
+        "switches only, hosts do not forward"
     ]
 
 
 def test_a_network_in_parts_is_refused_and_told_once() -> None:
-    apart = Topology(switches=["core"], links=[Link(ends=("a", "core")), Link(ends=("b", "d")), Link(ends=("c", "d"))])
+    apart = Topology(
+        switches=["core"],
+        links=[Link(ends=("a", "core")), Link(ends=("b", "d")), Link(ends=("c", "d"))],
+    )
 
     assert says(experiment(KAFKA, POET, topology=apart)) == [
-        "topology.links.1.ends: the network is in parts: 'b' is not linked with 'a', by whatever way. Add a link"
+        "topology.links.1.ends: the network is in parts: 'b' is not linked with 'a', by whatever "
+        "way. Add a link"
     ]
 
 
 @pytest.mark.parametrize(
-    "text", ["{kafka.bootstrap}", "{a.address}", "{self.checkpoint}", "{run.seed}", "{{no.thing}}", '{"a": {"b": 1}}', "{}", "${HOME}"]
+    "text",
+    [
+        "{kafka.bootstrap}",
+        "{a.address}",
+        "{self.checkpoint}",
+        "{run.seed}",
+        "{{no.thing}}",
+        '{"a": {"b": 1}}',
+        "{}",
+        "${HOME}",
+    ],
 )
 def test_references_and_other_braces_are_accepted(text: str) -> None:
     assert says(experiment(KAFKA, Command(name="tool", node="a", argv=["true", text]))) == []
 
 
 def test_a_reference_to_nothing_is_told_with_what_there_is() -> None:
-    tool = Command(name="tool", node="a", argv=["true", "x={a.adress}"], env={"GROUP": "{nobody.group}"})
+    tool = Command(
+        name="tool", node="a", argv=["true", "x={a.adress}"], env={"GROUP": "{nobody.group}"}
+    )
 
     assert [line.split(" There is")[0] for line in says(experiment(KAFKA, tool))] == [
         "components.tool.argv.1: nothing answers to {a.adress}. Did you mean 'a.address'?",

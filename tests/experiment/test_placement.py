@@ -25,12 +25,19 @@ LINKS = [
 
 def experiment(*components: Any, **keys: Any) -> Experiment:
     return Experiment(
-        name="first", duration="1s", topology=Topology(switches=["west", "east"], links=LINKS), components=list(components), **keys
+        name="first",
+        duration="1s",
+        topology=Topology(switches=["west", "east"], links=LINKS),
+        components=list(components),
+        **keys,
     )
 
 
 def where(found: Experiment) -> dict[str, list[str]]:
-    return {name: list(component.places.values()) for name, component in placed(found).components.items()}
+    return {
+        name: list(component.places.values())
+        for name, component in placed(found).components.items()
+    }
 
 
 def kafka(**keys: Any) -> Kafka:
@@ -38,19 +45,33 @@ def kafka(**keys: Any) -> Kafka:
 
 
 def test_round_robin_takes_the_hosts_with_the_least_to_do_in_their_order() -> None:
-    poets = [Producer(name=f"p{number}", writes="lines", place="round_robin") for number in range(6)]
+    poets = [
+        Producer(name=f"p{number}", writes="lines", place="round_robin") for number in range(6)
+    ]
 
     found = where(experiment(kafka(nodes=["w1"]), *poets))
 
-    assert [found[f"p{number}"] for number in range(6)] == [["w2"], ["w3"], ["e1"], ["e2"], ["w1"], ["w2"]]
+    assert [found[f"p{number}"] for number in range(6)] == [
+        ["w2"],
+        ["w3"],
+        ["e1"],
+        ["e2"],
+        ["w1"],
+        ["w2"],
+    ]
 
 
 def test_spread_takes_hosts_at_different_switches() -> None:
-    assert where(experiment(kafka(place={"by": "spread", "count": 4}))) == {"kafka": ["w1", "e1", "w2", "e2"]}
+    assert where(experiment(kafka(place={"by": "spread", "count": 4}))) == {
+        "kafka": ["w1", "e1", "w2", "e2"]
+    }
 
 
 def test_a_producer_gets_one_host_or_as_many_as_its_rule_counts() -> None:
-    one, many = (Producer(name="load", writes="lines", place={"by": "round_robin", "count": count}) for count in (1, 3))
+    one, many = (
+        Producer(name="load", writes="lines", place={"by": "round_robin", "count": count})
+        for count in (1, 3)
+    )
 
     assert where(experiment(kafka(nodes=["w1"]), one)) == {"kafka": ["w1"], "load": ["w2"]}
     assert len(where(experiment(kafka(nodes=["w1"]), many))["load"]) == 3
@@ -68,7 +89,12 @@ def test_nearest_is_near_to_the_given_components_or_to_those_whose_topics_it_rea
 
 def test_random_is_the_same_for_the_same_seed() -> None:
     def one(seed: int) -> dict[str, list[str]]:
-        return where(experiment(kafka(place={"by": "random", "count": 3, "among": ["w1", "w2", "e1", "e2"]}), seed=seed))
+        return where(
+            experiment(
+                kafka(place={"by": "random", "count": 3, "among": ["w1", "w2", "e1", "e2"]}),
+                seed=seed,
+            )
+        )
 
     assert one(1) == one(1)
     assert len(set(one(1)["kafka"])) == 3
@@ -76,16 +102,23 @@ def test_random_is_the_same_for_the_same_seed() -> None:
 
 
 def test_auto_maps_a_whole_application_and_leaves_alone_what_names_its_host() -> None:
-    poet, reader = Producer(name="poet", writes="lines"), Consumer(name="reader", reads="lines", node="e2")
+    poet, reader = (
+        Producer(name="poet", writes="lines"),
+        Consumer(name="reader", reads="lines", node="e2"),
+    )
     job = SparkJob(name="job", job="job.py", reads=["lines"])
 
-    found = where(experiment(kafka(place={"by": "auto", "count": 2}), poet, job, reader, place="auto"))
+    found = where(
+        experiment(kafka(place={"by": "auto", "count": 2}), poet, job, reader, place="auto")
+    )
 
     assert found == {"kafka": ["w1", "e1"], "poet": ["w2"], "reader": ["e2"], "job": ["w1"]}
 
 
 def test_placing_again_changes_nothing() -> None:
-    once = placed(experiment(kafka(place="spread"), Producer(name="poet", writes="lines", place="random")))
+    once = placed(
+        experiment(kafka(place="spread"), Producer(name="poet", writes="lines", place="random"))
+    )
 
     assert placed(once) == once
 
@@ -110,7 +143,8 @@ def test_a_file_tells_the_line_of_a_component_without_a_host(tmp_path: Path) -> 
     path = tmp_path / "experiment.yaml"
     path.write_text(
         "version: 1\nname: first\nduration: 1s\ntopology: {links: [{ends: [a, b]}]}\n"
-        "components:\n  one: {kind: command, argv: ['true']}\n  two: {kind: command, argv: ['true'], place: random}\n"
+        "components:\n  one: {kind: command, argv: ['true']}\n  two: {kind: command, argv: "
+        "['true'], place: random}\n"
     )
     try:
         read(path)

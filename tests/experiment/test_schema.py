@@ -44,12 +44,17 @@ def test_it_marks_a_mistake(old: str, new: str) -> None:
 def test_it_describes_keys_for_editors() -> None:
     found = schema()
 
-    assert found["properties"]["duration"]["description"] == "How long the load lasts; faults are counted from its start."
+    assert (
+        found["properties"]["duration"]["description"]
+        == "How long the load lasts; faults are counted from its start."
+    )
     assert found["$defs"]["Producer"]["properties"]["size"]["default"] == "100B"
 
 
 def test_it_describes_the_keys_that_links_and_faults_share() -> None:
     kinds = schema()["$defs"]
 
-    told = [kinds[kind]["properties"]["reorder"]["description"] for kind in ("Link", "Way", "Degrade")]
+    told = [
+        kinds[kind]["properties"]["reorder"]["description"] for kind in ("Link", "Way", "Degrade")
+    ]
     assert told == ["How many packets are not delayed, so that they overtake others."] * 3

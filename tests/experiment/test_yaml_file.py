@@ -1,4 +1,6 @@
-"""A file is understood, or all that is wrong with it is told at once, with its place and what to do."""
+"""A file is understood, or all that is wrong with it is told at once, with its place and what to
+do.
+"""
 
 from __future__ import annotations
 
@@ -28,27 +30,72 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "says"),
     [
-        ("delay: 20ms", "delya: 20ms", "7:28: topology.links.0.delya: ", "unknown key 'delya'. Did you mean 'delay'?"),
-        ("duration: 60s", "duration: 60 sec", "3:11: duration: ", f"'60 sec' is not a duration: {UNITS}"),
-        ("delay: 2ms", "delay: 2", "8:38: topology.links.1.delay: ", f"2 is not a duration: {UNITS}"),
-        ("edge, writes", "egde, writes", "12:32: components.poet.node: ", "there is no node 'egde'. Did you mean 'edge'?"),
-        ("node: cluster", "node: core", "13:36: components.counter.node: ", "'core' is a switch: components run on hosts"),
+        (
+            "delay: 20ms",
+            "delya: 20ms",
+            "7:28: topology.links.0.delya: ",
+            "unknown key 'delya'. Did you mean 'delay'?",
+        ),
+        (
+            "duration: 60s",
+            "duration: 60 sec",
+            "3:11: duration: ",
+            f"'60 sec' is not a duration: {UNITS}",
+        ),
+        (
+            "delay: 2ms",
+            "delay: 2",
+            "8:38: topology.links.1.delay: ",
+            f"2 is not a duration: {UNITS}",
+        ),
+        (
+            "edge, writes",
+            "egde, writes",
+            "12:32: components.poet.node: ",
+            "there is no node 'egde'. Did you mean 'edge'?",
+        ),
+        (
+            "node: cluster",
+            "node: core",
+            "13:36: components.counter.node: ",
+            "'core' is a switch: components run on hosts",
+        ),
         (
             "writes: lines",
             "writes: lins",
             "12:46: components.poet.writes: ",
             "no kafka component declares the topic 'lins'. Did you mean 'lines'?",
         ),
-        ("writes: lines, ", "", "12:3: components.poet.writes: ", "is missing: a producer needs 'writes'"),
-        ("writes: lines,", "wirtes: lines,", "12:38: components.poet.wirtes: ", "unknown key 'wirtes'. Did you mean 'writes'?"),
+        (
+            "writes: lines, ",
+            "",
+            "12:3: components.poet.writes: ",
+            "is missing: a producer needs 'writes'",
+        ),
+        (
+            "writes: lines,",
+            "wirtes: lines,",
+            "12:38: components.poet.wirtes: ",
+            "unknown key 'wirtes'. Did you mean 'writes'?",
+        ),
         (
             "partitions: 3",
             "replicas: 3",
             "11:69: components.kafka.topics.lines.replicas: ",
             "3 replicas need as many brokers, but there are 1: add nodes or ask for fewer",
         ),
-        ("partitions: 3", "partitions: 0", "11:71: components.kafka.topics.lines.partitions: ", "0 is too small: at least 1"),
-        ("job.py", "jop.py", "13:50: components.counter.job: ", "there is no file 'jop.py' beside the declaration. Did you mean 'job.py'?"),
+        (
+            "partitions: 3",
+            "partitions: 0",
+            "11:71: components.kafka.topics.lines.partitions: ",
+            "0 is too small: at least 1",
+        ),
+        (
+            "job.py",
+            "jop.py",
+            "13:50: components.counter.job: ",
+            "there is no file 'jop.py' beside the declaration. Did you mean 'job.py'?",
+        ),
         (
             "kind: producer",
             "kind: produser",
@@ -59,13 +106,15 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "kind: cut",
             "kind: flood",
             "16:12: faults.0.kind: ",
-            "there is no kind 'flood' of faults. There is cut, degrade, isolate, kill, partition, pause.",
+            "there is no kind 'flood' of faults. There is cut, degrade, isolate, kill, partition, "
+            "pause.",
         ),
         (
             "kind: cut, ",
             "",
             "16:5: faults.0.kind: ",
-            "is missing: each of the faults needs a 'kind'. There is cut, isolate, partition, kill, pause, degrade.",
+            "is missing: each of the faults needs a 'kind'. There is cut, isolate, partition, "
+            "kill, pause, degrade.",
         ),
         (
             "bootstrap}",
@@ -73,29 +122,54 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "13:95: components.counter.args.0: ",
             "nothing answers to {kafka.bootstap}. Did you mean 'kafka.bootstrap'?",
         ),
-        ("at: 20s", "at: 90s", "16:21: faults.0.at: ", "it begins at 90s, but the load lasts only 1min"),
+        (
+            "at: 20s",
+            "at: 90s",
+            "16:21: faults.0.at: ",
+            "it begins at 90s, but the load lasts only 1min",
+        ),
         (
             "lasts: 5s",
             "lasts: 50s",
             "16:33: faults.0.lasts: ",
             "it ends at 70s, but the load lasts only 1min: begin earlier, or lengthen `duration`",
         ),
-        ("topic: lines", "topic: lins", "18:28: checks.0.topic: ", "no topic 'lins'. Did you mean 'lines'?"),
+        (
+            "topic: lines",
+            "topic: lins",
+            "18:28: checks.0.topic: ",
+            "no topic 'lins'. Did you mean 'lines'?",
+        ),
         (
             "[broker1],",
             "broker1,",
             "11:31: components.kafka.nodes: ",
             "'broker1' is not a list: write entries in brackets, such as [first, second]",
         ),
-        ("[broker1, core]", "[broker1]", "9:8: topology.links.2.ends.1: ", "is missing: topology.links.2.ends needs 2 entries"),
-        ("[broker1, core]", "[broker_1, core]", "9:15: topology.links.2.ends.0: ", f"'broker_1' cannot be a name: {NODE_RULE}"),
+        (
+            "[broker1, core]",
+            "[broker1]",
+            "9:8: topology.links.2.ends.1: ",
+            "is missing: topology.links.2.ends needs 2 entries",
+        ),
+        (
+            "[broker1, core]",
+            "[broker_1, core]",
+            "9:15: topology.links.2.ends.0: ",
+            f"'broker_1' cannot be a name: {NODE_RULE}",
+        ),
         (
             "counts: {}}",
             "counts: {}}, settings: {a: [1]}",
             "11:99: components.kafka.settings.a: ",
             "a list is not a setting: write text, a number, true or false",
         ),
-        ("rate: 500/s", "acks: 2", "12:59: components.poet.acks: ", "2 is not among what is allowed: 'all', 0 or 1"),
+        (
+            "rate: 500/s",
+            "acks: 2",
+            "12:59: components.poet.acks: ",
+            "2 is not among what is allowed: 'all', 0 or 1",
+        ),
         ("rate: 500/s", "key: tab", "12:3: components.poet: ", "key: tab needs a file"),
         (
             "rate: 500/s",
@@ -104,20 +178,41 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "unknown key 'name': a component's name is the key that it stands under",
         ),
         ("name: word-count", "name: 7", "2:7: name: ", "7 is not text: put it in quotes, '7'"),
-        ("name: word-count", "name: []", "2:1: name: ", "a list is not text: write one word or put it in quotes"),
-        ("  reader:", "  9reader:", "14:3: components.9reader: ", f"'9reader' cannot be a name: {NAME_RULE}"),
+        (
+            "name: word-count",
+            "name: []",
+            "2:1: name: ",
+            "a list is not text: write one word or put it in quotes",
+        ),
+        (
+            "  reader:",
+            "  9reader:",
+            "14:3: components.9reader: ",
+            f"'9reader' cannot be a name: {NAME_RULE}",
+        ),
         ("  reader:", "  poet:", "14:3: components.poet: ", "this key is there twice"),
-        ("  reader:", "  witness:", "14:3: components.witness: ", "a component cannot be called 'witness': the word has another meaning"),
+        (
+            "  reader:",
+            "  witness:",
+            "14:3: components.witness: ",
+            "a component cannot be called 'witness': the word has another meaning",
+        ),
         ("version: 1", "version: 2", "1:10: version: ", "this streambed reads version 1, not 2"),
         ("version: 1\n", "", "1:1: version: ", "is missing: write 'version: 1' at the top"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, place: str, says: str) -> None:
+def test_a_mistake_is_told_with_its_place(
+    tmp_path: Path, old: str, new: str, place: str, says: str
+) -> None:
     assert complaints(tmp_path, spoilt(old, new)) == [f"a.yaml:{place}{says}"]
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
-    text = spoilt("delay: 20ms", "delya: 20ms").replace("node: edge, reads", "node: egde, reads").replace("lasts: 5s", "lasts: 5")
+    text = (
+        spoilt("delay: 20ms", "delya: 20ms")
+        .replace("node: edge, reads", "node: egde, reads")
+        .replace("lasts: 5s", "lasts: 5")
+    )
 
     keys = [line.split(" ")[1] for line in complaints(tmp_path, text)]
 
@@ -130,13 +225,22 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         (b"", "a.yaml:1:1: the file is empty: it should declare an experiment"),
         (b"# nothing\n", "a.yaml:1:1: the file is empty: it should declare an experiment"),
         (b"- a\n- b\n", "a.yaml:1:1: this is not a mapping: begin with 'version: 1'"),
-        (b"version: 1\nname: [a\n", "a.yaml:3:1: this is not YAML: expected ',' or ']', but got '<stream end>'"),
+        (
+            b"version: 1\nname: [a\n",
+            "a.yaml:3:1: this is not YAML: expected ',' or ']', but got '<stream end>'",
+        ),
         (b"name: \xff\n", "a.yaml: this is not UTF-8: byte 6 cannot be read"),
         (b"a: 1\n---\nb: 2\n", "a.yaml:2:1: this is not YAML: but found another document"),
-        (b"a: \x07\n", "a.yaml:1:1: this is not YAML: unacceptable character #x0007: special characters are not allowed"),
+        (
+            b"a: \x07\n",
+            "a.yaml:1:1: this is not YAML: unacceptable character #x0007: special characters are "
+            "not allowed",
+        ),
     ],
 )
-def test_what_is_no_declaration_at_all_is_told_in_one_sentence(tmp_path: Path, content: bytes, says: str) -> None:
+def test_what_is_no_declaration_at_all_is_told_in_one_sentence(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
     (tmp_path / "a.yaml").write_bytes(content)
 
     with pytest.raises(DeclarationError) as refused:
@@ -153,9 +257,9 @@ def test_a_file_that_is_not_there_or_a_directory_is_told(tmp_path: Path) -> None
 
 
 def test_anchors_and_merges_are_followed(tmp_path: Path) -> None:
-    text = spoilt("{ends: [cluster, core], delay: 2ms}", "{<<: *slow, ends: [cluster, core]}").replace(
-        "- {ends: [edge", "- &slow {ends: [edge"
-    )
+    text = spoilt(
+        "{ends: [cluster, core], delay: 2ms}", "{<<: *slow, ends: [cluster, core]}"
+    ).replace("- {ends: [edge", "- &slow {ends: [edge")
 
     link = read(write(tmp_path, text)).topology.links[1]
 
@@ -163,7 +267,9 @@ def test_anchors_and_merges_are_followed(tmp_path: Path) -> None:
 
 
 def test_a_list_that_contains_itself_is_refused(tmp_path: Path) -> None:
-    assert "a.yaml:5:13: topology.switches.0: it contains itself" in complaints(tmp_path, spoilt("[core]", "&loop [*loop]"))
+    assert "a.yaml:5:13: topology.switches.0: it contains itself" in complaints(
+        tmp_path, spoilt("[core]", "&loop [*loop]")
+    )
 
 
 def test_a_declaration_as_plain_content_is_read_back_the_same(tmp_path: Path) -> None:
@@ -173,7 +279,9 @@ def test_a_declaration_as_plain_content_is_read_back_the_same(tmp_path: Path) ->
     assert experiment.declaration()["topology"]["links"][0]["delay"] == "20ms"
 
 
-def test_a_component_that_cannot_be_understood_does_not_hide_what_is_wrong_with_the_others(tmp_path):
+def test_a_component_that_cannot_be_understood_does_not_hide_what_is_wrong_with_the_others(
+    tmp_path,
+):
     (tmp_path / "experiment.yaml").write_text(
         """
 version: 1
@@ -201,8 +309,16 @@ checks: [{kind: latency, of: reader, p99: 1s}]
 
 
 def problems_with(tmp_path: Path, *components: str) -> list[str]:
-    lines = ["version: 1", "name: several", "duration: 10s", "topology: {links: [{ends: [edge, broker]}]}", "components:"]
-    (tmp_path / "experiment.yaml").write_text("\n".join([*lines, *(f"  {component}" for component in components)]))
+    lines = [
+        "version: 1",
+        "name: several",
+        "duration: 10s",
+        "topology: {links: [{ends: [edge, broker]}]}",
+        "components:",
+    ]
+    (tmp_path / "experiment.yaml").write_text(
+        "\n".join([*lines, *(f"  {component}" for component in components)])
+    )
     with pytest.raises(DeclarationError) as told:
         read(tmp_path / "experiment.yaml")
     return [f"{problem.key}: {problem.says}" for problem in told.value.problems]
@@ -212,7 +328,9 @@ KAFKA = "kafka: {kind: kafka, nodes: [broker], topics: {lines: {}}}"
 
 
 @pytest.mark.parametrize("name", ["e", "zz"])
-def test_the_name_of_a_broken_component_hides_no_problem_of_another(tmp_path: Path, name: str) -> None:
+def test_the_name_of_a_broken_component_hides_no_problem_of_another(
+    tmp_path: Path, name: str
+) -> None:
     reader = "reader: {kind: consumer, node: egde, reads: lines}"
 
     found = problems_with(tmp_path, KAFKA, f"{name}: {{kind: producer, node: edge}}", reader)
@@ -226,14 +344,28 @@ def test_the_name_of_a_broken_component_hides_no_problem_of_another(tmp_path: Pa
 @pytest.mark.parametrize(
     ("broken", "other"),
     [
-        ("it: {kind: redis, setup: 7}", "a: {kind: sink, node: edge, reads: lines, store: it, table: lines}"),
-        ("it: {kind: spark_cluster}", "a: {kind: spark_job, node: edge, job: experiment.yaml, cluster: it}"),
-        ("it: {kind: hdfs}", "a: {kind: spark_job, node: edge, job: experiment.yaml, checkpoint: it, event_log: it}"),
+        (
+            "it: {kind: redis, setup: 7}",
+            "a: {kind: sink, node: edge, reads: lines, store: it, table: lines}",
+        ),
+        (
+            "it: {kind: spark_cluster}",
+            "a: {kind: spark_job, node: edge, job: experiment.yaml, cluster: it}",
+        ),
+        (
+            "it: {kind: hdfs}",
+            "a: {kind: spark_job, node: edge, job: experiment.yaml, checkpoint: it, event_log: it}",
+        ),
         ("it: {kind: consumer}", "a: {kind: command, node: edge, argv: [echo, '{it.group}']}"),
-        ("it: {kind: consumer}", "a: {kind: consumer, reads: lines, place: {by: nearest, to: [it]}}"),
+        (
+            "it: {kind: consumer}",
+            "a: {kind: consumer, reads: lines, place: {by: nearest, to: [it]}}",
+        ),
     ],
 )
-def test_who_looks_for_a_broken_component_in_vain_is_no_problem(tmp_path: Path, broken: str, other: str) -> None:
+def test_who_looks_for_a_broken_component_in_vain_is_no_problem(
+    tmp_path: Path, broken: str, other: str
+) -> None:
     found = problems_with(tmp_path, KAFKA, broken, other)
 
     assert found and all(problem.startswith("components.it.") for problem in found)
@@ -261,7 +393,11 @@ def test_of_several_misspelt_keys_each_is_told_once(tmp_path: Path) -> None:
 
 
 def test_a_problem_says_what_it_is_and_about_which_components(tmp_path: Path) -> None:
-    text = spoilt("{kafka.bootstrap}", "{kafak.bootstrap}").replace("rate: 500/s", "rtae: 500/s").replace("reads: counts", "reads: cuonts")
+    text = (
+        spoilt("{kafka.bootstrap}", "{kafak.bootstrap}")
+        .replace("rate: 500/s", "rtae: 500/s")
+        .replace("reads: counts", "reads: cuonts")
+    )
 
     with pytest.raises(DeclarationError) as told:
         read(write(tmp_path, text))

@@ -22,7 +22,9 @@ HEAD = """<graphml>
 EXAMPLE = Path(__file__).parents[2] / "examples" / "reroute"
 
 
-def node(number: int, label: str, north: float | str = 50, east: float | str = 8, more: str = "") -> str:
+def node(
+    number: int, label: str, north: float | str = 50, east: float | str = 8, more: str = ""
+) -> str:
     place = f'<data key="d0">{north}</data><data key="d1">{east}</data>' if north != "" else ""
     return f'<node id="{number}">{place}<data key="d2">{label}</data>{more}</node>\n'
 
@@ -42,9 +44,12 @@ def wrong(folder: Path) -> str:
     return str(refused.value).removeprefix(f"{folder}/")
 
 
-def test_every_node_is_a_switch_with_a_host_and_delays_follow_from_distances(tmp_path: Path) -> None:
+def test_every_node_is_a_switch_with_a_host_and_delays_follow_from_distances(
+    tmp_path: Path,
+) -> None:
     found = generated(
-        GraphmlNetwork(file="zoo.graphml"), zoo(tmp_path, node(0, "Köln", 50.94, 6.96), node(1, "Wien", 48.21, 16.37), edge(0, 1))
+        GraphmlNetwork(file="zoo.graphml"),
+        zoo(tmp_path, node(0, "Köln", 50.94, 6.96), node(1, "Wien", 48.21, 16.37), edge(0, 1)),
     )
 
     assert (found.hosts, found.switches) == (("Koln", "Wien"), ("Koln-switch", "Wien-switch"))
@@ -52,7 +57,11 @@ def test_every_node_is_a_switch_with_a_host_and_delays_follow_from_distances(tmp
 
 
 def test_rates_are_those_of_the_file_or_else_the_given_one(tmp_path: Path) -> None:
-    edges = edge(0, 1, '<data key="d3">1e9</data>'), edge(0, 1, '<data key="d4">34</data><data key="d5">M</data>'), edge(0, 1)
+    edges = (
+        edge(0, 1, '<data key="d3">1e9</data>'),
+        edge(0, 1, '<data key="d4">34</data><data key="d5">M</data>'),
+        edge(0, 1),
+    )
     network = GraphmlNetwork(file="zoo.graphml", link={"rate": "5Mbit"})
 
     found = generated(network, zoo(tmp_path, node(0, "a"), node(1, "b", 51), *edges))
@@ -85,9 +94,15 @@ def test_a_node_without_coordinates_is_refused_until_they_are_given(tmp_path: Pa
     zoo(tmp_path, node(0, "a"), node(1, "b", ""), edge(0, 1))
 
     assert wrong(tmp_path) == (
-        "zoo.graphml:7:1: generate.places: no Latitude and Longitude for b (line 7): give them under `places`, such as {b: [52.5, 13.4]}"
+        "zoo.graphml:7:1: generate.places: no Latitude and Longitude for b (line 7): give them "
+        "under `places`, such as {b: [52.5, 13.4]}"
     )
-    assert generated(GraphmlNetwork(file="zoo.graphml", places={"b": (51.0, 8.0)}), tmp_path).links[0].delay.ms > 0.5
+    assert (
+        generated(GraphmlNetwork(file="zoo.graphml", places={"b": (51.0, 8.0)}), tmp_path)
+        .links[0]
+        .delay.ms
+        > 0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,14 +112,28 @@ def test_a_node_without_coordinates_is_refused_until_they_are_given(tmp_path: Pa
             (node(0, "a", more='<data key="d6">5</data>'),),
             "zoo.graphml:6:84: generate.node: unknown attribute 'Latitud' of a node. Did you",
         ),
-        ((node(0, "a", 95),), "zoo.graphml:6:1: generate.node: Latitude 95, Longitude 8 is nowhere on Earth"),
-        ((node(0, "a", "north"),), "zoo.graphml:6:1: generate.node: Latitude north, Longitude 8 is nowhere on Earth"),
-        ((node(0, "a"), edge(0, 7)), "zoo.graphml:7:1: generate.edge: there is no node '7'. There is 0."),
-        ((node(0, "a"), node(0, "b"), edge(0, 0)), "zoo.graphml:7:1: generate.node: there are two nodes with the id '0'"),
+        (
+            (node(0, "a", 95),),
+            "zoo.graphml:6:1: generate.node: Latitude 95, Longitude 8 is nowhere on Earth",
+        ),
+        (
+            (node(0, "a", "north"),),
+            "zoo.graphml:6:1: generate.node: Latitude north, Longitude 8 is nowhere on Earth",
+        ),
+        (
+            (node(0, "a"), edge(0, 7)),
+            "zoo.graphml:7:1: generate.edge: there is no node '7'. There is 0.",
+        ),
+        (
+            (node(0, "a"), node(0, "b"), edge(0, 0)),
+            "zoo.graphml:7:1: generate.node: there are two nodes with the id '0'",
+        ),
         ((node(0, "a"), node(1, "b")), "zoo.graphml:5:1: generate.graph: no edge joins two nodes"),
     ],
 )
-def test_a_file_that_cannot_be_is_refused_with_its_line(tmp_path: Path, parts: tuple[str, ...], says: str) -> None:
+def test_a_file_that_cannot_be_is_refused_with_its_line(
+    tmp_path: Path, parts: tuple[str, ...], says: str
+) -> None:
     assert wrong(zoo(tmp_path, *parts)).startswith(says)
 
 
@@ -118,9 +147,14 @@ def test_the_example_is_a_network_of_five_places() -> None:
     topology = reading.read(EXAMPLE / "zoo.yaml").experiment.topology
 
     assert topology.host_names() == ["Lisboa", "Ponta-Delgada", "Funchal", "Santa-Cruz", "Dakar"]
-    assert [link.name for link in topology.links if link.name] == ["Lisboa-Funchal-1", "Lisboa-Funchal-2"]
+    assert [link.name for link in topology.links if link.name] == [
+        "Lisboa-Funchal-1",
+        "Lisboa-Funchal-2",
+    ]
 
 
 def test_a_network_alone_cannot_be_run_and_the_message_says_how_to_use_it() -> None:
-    with pytest.raises(DeclarationError, match=r"islands\.graphml.*topology: \{graphml: islands\.graphml\}"):
+    with pytest.raises(
+        DeclarationError, match=r"islands\.graphml.*topology: \{graphml: islands\.graphml\}"
+    ):
         reading.read(EXAMPLE / "islands.graphml")

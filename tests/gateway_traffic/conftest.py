@@ -16,7 +16,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from gateway_traffic.jobs.job import session
 
     folder = tmp_path_factory.mktemp("spark")
-    settings = {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": f"{folder}/warehouse", "spark.local.dir": f"{folder}/local"}
-    begin = partial(session, name="tests", master="local[2]", partitions=2, state_store="hdfs", settings=settings)
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.local.dir": f"{folder}/local",
+    }
+    begin = partial(
+        session,
+        name="tests",
+        master="local[2]",
+        partitions=2,
+        state_store="hdfs",
+        settings=settings,
+    )
     with spark_session(folder, begin) as spark:
         yield spark

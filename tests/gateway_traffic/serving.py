@@ -34,7 +34,9 @@ def payload(number: int = 0, gateway_id: str = "gw-1") -> bytes:
 
 
 class HeldForwarder:
-    """Keeps records until they are released, as a Kafka that is slow; `taken` are those that it acknowledged."""
+    """Keeps records until they are released, as a Kafka that is slow; `taken` are those that it
+    acknowledged.
+    """
 
     def __init__(self, *, held: bool, capacity: int = 1000) -> None:
         self.held = held
@@ -54,7 +56,9 @@ class HeldForwarder:
     def trouble(self) -> str:
         return "Kafka is away" if self.held and self.waiting else ""
 
-    def forward(self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled) -> None:
+    def forward(
+        self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled
+    ) -> None:
         self.waiting.append((topic, value, settled))
         if not self.held:
             asyncio.get_running_loop().call_soon(self.settle)
@@ -98,7 +102,11 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    *, held: bool = False, capacity: int = 1000, limits: Limits | None = None, tokens: Tokens | None = None
+    *,
+    held: bool = False,
+    capacity: int = 1000,
+    limits: Limits | None = None,
+    tokens: Tokens | None = None,
 ) -> AsyncIterator[Running]:
     forwarder, tally = HeldForwarder(held=held, capacity=capacity), Tally()
     server = Server(Entrance(forwarder, limits or Limits(stop_s=2.0), tally, tokens, "traffic"))
@@ -110,11 +118,23 @@ async def running(
 
 
 def replayed(
-    url: str, protocol: ClientProtocol, *, tokens: Tokens | None = None, patience: Patience | None = None, authority: Path | None = None
+    url: str,
+    protocol: ClientProtocol,
+    *,
+    tokens: Tokens | None = None,
+    patience: Patience | None = None,
+    authority: Path | None = None,
 ) -> tuple[Replay, Office]:
     """A client as fast as it can be."""
     quick = patience or Patience(backoff_s=0.01, backoff_max_s=0.05)
-    office = Office(url, version=Version.COUNTER, encoding=ENCODING, patience=quick, tokens=tokens, authority=authority)
+    office = Office(
+        url,
+        version=Version.COUNTER,
+        encoding=ENCODING,
+        patience=quick,
+        tokens=tokens,
+        authority=authority,
+    )
     return Replay(office, protocol, ENCODING, Pace(speed_up=0)), office
 
 

@@ -35,16 +35,30 @@ def streamed(
         path = folder / "records" / f"{number}.parquet"
         records.slice(number * size, size).write_parquet(path)
         os.utime(path, (EARLIER_S + number, EARLIER_S + number))  # Spark reads the oldest first.
-    read = spark.readStream.schema(READ).option("maxFilesPerTrigger", 1).parquet(str(folder / "records"))
+    read = (
+        spark.readStream.schema(READ)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(folder / "records"))
+    )
     store = SqliteStore(folder / "traffic.db")
     parts = parts_of(read, version, lateness=lateness)
     scored = parts.withColumn("score", model.score()) if model else parts
-    writer = scored.writeStream.outputMode("update").foreachBatch(batch_writer(store, lambda number, days: None))
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    writer = scored.writeStream.outputMode("update").foreachBatch(
+        batch_writer(store, lambda number, days: None)
+    )
+    query = (
+        writer.option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
     assert query.awaitTermination(150)
     return store
 
 
 def totals_in(store: SqliteStore) -> dict[tuple[str, int], tuple[float, float]]:
     days = [day.day for day in store.days()]
-    return {(total.gateway_id, total.day): (total.tx, total.rx) for day in days for total in store.totals_of_day(day)}
+    return {
+        (total.gateway_id, total.day): (total.tx, total.rx)
+        for day in days
+        for total in store.totals_of_day(day)
+    }

@@ -11,7 +11,9 @@ from gateway_traffic.traces import Homes, generate
 
 
 def records(*rows: tuple[str, int, float, float, int]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=["gateway_id", "date", "ipTx", "ipRx", "restarts"], orient="row")
+    return pl.DataFrame(
+        rows, schema=["gateway_id", "date", "ipTx", "ipRx", "restarts"], orient="row"
+    )
 
 
 def sent(version: Version, *rows: tuple[str, int, float, float, int]) -> list[float]:
@@ -43,7 +45,12 @@ def test_a_wrap_is_told_from_a_restart(before, after, traffic):
 
 
 def test_records_count_once_and_in_the_order_of_their_dates():
-    late = [("a", 3000, 30.0, 0.0, 0), ("a", 1000, 10.0, 0.0, 0), ("a", 2000, 15.0, 0.0, 0), ("a", 2000, 15.0, 0.0, 0)]
+    late = [
+        ("a", 3000, 30.0, 0.0, 0),
+        ("a", 1000, 10.0, 0.0, 0),
+        ("a", 2000, 15.0, 0.0, 0),
+        ("a", 2000, 15.0, 0.0, 0),
+    ]
     assert sent(Version.CUMULATIVE, *late) == [0.0, 5.0, 15.0]
     assert sent(Version.COUNTER, *late) == [10.0, 15.0, 30.0]
     assert sent(Version.RATE, *late) == [0.0, 15.0, 30.0]
@@ -51,24 +58,34 @@ def test_records_count_once_and_in_the_order_of_their_dates():
 
 def test_a_lost_record_costs_counter_its_bytes_and_cumulative_nothing():
     truth = [("a", 1000, 10.0, 0.0, 0), ("a", 2000, 15.0, 0.0, 0), ("a", 3000, 30.0, 0.0, 0)]
-    assert sum(sent(Version.CUMULATIVE, truth[0], truth[2])) == sum(sent(Version.CUMULATIVE, *truth))
+    assert sum(sent(Version.CUMULATIVE, truth[0], truth[2])) == sum(
+        sent(Version.CUMULATIVE, *truth)
+    )
     assert sum(sent(Version.COUNTER, truth[0], truth[2])) == 40.0
-    assert sum(sent(Version.RATE, truth[0], truth[2])) == 60.0, "the rate of the last second is taken for both"
+    assert sum(sent(Version.RATE, truth[0], truth[2])) == 60.0, (
+        "the rate of the last second is taken for both"
+    )
 
 
 def test_traffic_belongs_to_the_day_of_its_record_and_ties_go_by_name():
-    rows = [(f"g{number:02}", DAY_MS + 1, 5.0, float(number), 0) for number in range(12)] + [("g00", DAY_MS - 1, 7.0, 1.0, 0)]
+    rows = [(f"g{number:02}", DAY_MS + 1, 5.0, float(number), 0) for number in range(12)] + [
+        ("g00", DAY_MS - 1, 7.0, 1.0, 0)
+    ]
 
     found = answer(reported_traffic(Version.COUNTER, records(*rows)))
 
     assert found.days.rows() == [(0, 7.0, 1.0), (1, 60.0, 66.0)]
     assert found.top_sent.rows()[:3] == [(0, 1, "g00", 7.0), (1, 1, "g00", 5.0), (1, 2, "g01", 5.0)]
-    assert found.top_received.filter(pl.col("day") == 1)["gateway_id"].to_list() == [f"g{number:02}" for number in range(11, 1, -1)]
+    assert found.top_received.filter(pl.col("day") == 1)["gateway_id"].to_list() == [
+        f"g{number:02}" for number in range(11, 1, -1)
+    ]
 
 
 def test_the_answer_for_what_was_acked_needs_trace_and_ledger():
     trace = generate(Homes(gateways=2, days=0.02, duplicates=0.5))
-    ledger = trace.select("gateway_id", "date", pl.when(pl.col("gateway_id") == "gw-000001").then(1).alias("acked"))
+    ledger = trace.select(
+        "gateway_id", "date", pl.when(pl.col("gateway_id") == "gw-000001").then(1).alias("acked")
+    )
     known = acked(trace, ledger, Version.COUNTER)
     assert known["gateway_id"].unique().to_list() == ["gw-000001"]
     assert known.columns == ["gateway_id", "date", "ipTx", "ipRx", "restarts", "due"]

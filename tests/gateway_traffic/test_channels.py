@@ -49,14 +49,24 @@ def test_answers_are_understood_however_they_are_cut(piece):
     channel, poster, transport = connected()
     channel.post(b"abc")
     assert transport.written == b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
-    answers = b"HTTP/1.1 204 No Content\r\n\r\n", b"HTTP/1.1 503 Later\r\nRetry-After: 2\r\nContent-Length: 5\r\n\r\nlater"
+    answers = (
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 503 Later\r\nRetry-After: 2\r\nContent-Length: 5\r\n\r\nlater",
+    )
     for answer in answers:
         for at in range(0, len(answer), piece):
             channel.data_received(answer[at : at + piece])
     assert poster.heard == ["ready", (204, 0.0), (503, 2.0)]
 
 
-@pytest.mark.parametrize("answer", [b"ICY 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"x" * 70_000])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"ICY 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"x" * 70_000,
+    ],
+)
 def test_an_answer_that_is_not_understood_is_a_lost_connection(answer):
     channel, poster, transport = connected()
     channel.data_received(answer)
@@ -75,7 +85,10 @@ def test_a_closing_answer_ends_the_connection_in_order():
 
 @pytest.mark.parametrize("length", [0, 1, 125, 126, 65_535, 65_536])
 def test_frames_are_masked_and_sized_as_the_standard_says(length):
-    payload, mask = bytes(range(256)) * (length // 256) + bytes(range(length % 256)), b"\x01\x80\xff\x00"
+    payload, mask = (
+        bytes(range(256)) * (length // 256) + bytes(range(length % 256)),
+        b"\x01\x80\xff\x00",
+    )
     made = frame(payload, BINARY, mask)
     masked = made[-length:] if length else b""
     assert made[0] == 0x82 and made[1] & 0x80
@@ -85,7 +98,11 @@ def test_frames_are_masked_and_sized_as_the_standard_says(length):
 @pytest.mark.parametrize("length", [0, 3, 200, 70_000])
 def test_a_servers_frame_is_read_when_it_is_whole(length):
     size = (
-        bytes([length]) if length < 126 else b"\x7e" + length.to_bytes(2, "big") if length < 65_536 else b"\x7f" + length.to_bytes(8, "big")
+        bytes([length])
+        if length < 126
+        else b"\x7e" + length.to_bytes(2, "big")
+        if length < 65_536
+        else b"\x7f" + length.to_bytes(8, "big")
     )
     whole = b"\x81" + size + b"a" * length
     for cut in {0, 1, 2, 3, 9, len(whole) - 1} & set(range(len(whole))):
@@ -93,7 +110,9 @@ def test_a_servers_frame_is_read_when_it_is_whole(length):
     assert split(whole + b"rest") == (TEXT, b"a" * length, b"rest")
 
 
-@pytest.mark.parametrize("wrong", [b"\x01\x01a", b"\xc1\x01a", b"\x81\x81aaaaa"], ids=["fragment", "extension", "mask"])
+@pytest.mark.parametrize(
+    "wrong", [b"\x01\x01a", b"\xc1\x01a", b"\x81\x81aaaaa"], ids=["fragment", "extension", "mask"]
+)
 def test_frames_that_our_server_never_sends_are_not_understood(wrong):
     assert split(wrong) == (-1, b"", b"")
 

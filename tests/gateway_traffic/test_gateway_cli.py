@@ -46,7 +46,21 @@ def test_help_tells_every_verb(gateway_traffic):
     told = gateway_traffic("--help").stdout
     assert [
         verb
-        for verb in ("trace", "topics", "serve", "token", "send", "answer", "job", "top", "watch", "audit", "latency", "page", "run")
+        for verb in (
+            "trace",
+            "topics",
+            "serve",
+            "token",
+            "send",
+            "answer",
+            "job",
+            "top",
+            "watch",
+            "audit",
+            "latency",
+            "page",
+            "run",
+        )
         if verb not in told
     ] == []
 
@@ -58,7 +72,11 @@ def test_help_tells_every_verb(gateway_traffic):
         (["send", "there_is_none.parquet"], 64, "cannot be read as a trace"),
         (["send", "{trace}", "--url", "ftp://somewhere"], 64, "looks like http://host:port"),
         (["send", "{trace}", "--share", "3/2"], 64, "a share is 1/1"),
-        (["serve", "--bootstrap", "", "--outstanding", "0"], 64, "the limit outstanding_records must be above 0"),
+        (
+            ["serve", "--bootstrap", "", "--outstanding", "0"],
+            64,
+            "the limit outstanding_records must be above 0",
+        ),
         (["serve", "--bootstrap", "", "--host", "192.0.2.1"], 3, "cannot listen on 192.0.2.1"),
         (["token", "gw-1", "--secret", "there_is_none"], 64, "the secret cannot be read"),
     ],
@@ -72,11 +90,26 @@ def test_a_mistake_is_one_clear_sentence(gateway_traffic, tmp_path, words, statu
     assert says in done.stderr
 
 
-def test_a_client_without_a_server_gives_up_in_time_and_its_ledger_says_so(gateway_traffic, tmp_path):
+def test_a_client_without_a_server_gives_up_in_time_and_its_ledger_says_so(
+    gateway_traffic, tmp_path
+):
     trace, ledger = tmp_path / "trace.parquet", tmp_path / "ledger.parquet"
     gateway_traffic("trace", trace, "--gateways", "2", "--days", "0.01")
     nobody = f"http://127.0.0.1:{free_ports(1)[0]}"
-    done = gateway_traffic("send", trace, "--url", nobody, "--speed-up", "0", "--records", "5", "--patience", "0.3", "--ledger", ledger)
+    done = gateway_traffic(
+        "send",
+        trace,
+        "--url",
+        nobody,
+        "--speed-up",
+        "0",
+        "--records",
+        "5",
+        "--patience",
+        "0.3",
+        "--ledger",
+        ledger,
+    )
     assert done.returncode == 1, done.stderr
     kept = pl.read_parquet(ledger)
     assert (len(kept), kept["acked"].null_count()) == (5, 5)

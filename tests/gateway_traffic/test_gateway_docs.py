@@ -13,10 +13,20 @@ from gateway_traffic.cli import app
 from gateway_traffic.codecs import FIELDS
 from gateway_traffic.ingest.entrance import STATUS
 from gateway_traffic.ingest.server import POSTS, SOCKETS
-from gateway_traffic.records import ENCODINGS, MAXIMUM, NEWEST_SCHEMA, SCHEMA_HEADER, Version, topic_of
+from gateway_traffic.records import (
+    ENCODINGS,
+    MAXIMUM,
+    NEWEST_SCHEMA,
+    SCHEMA_HEADER,
+    Version,
+    topic_of,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "gateways.md").read_text()
-COMMANDS = [shlex.split(line, comments=True) for line in re.findall(r"^\$ gateway-traffic (.*)$", PAGE, re.MULTILINE)]
+COMMANDS = [
+    shlex.split(line, comments=True)
+    for line in re.findall(r"^\$ gateway-traffic (.*)$", PAGE, re.MULTILINE)
+]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
@@ -29,12 +39,24 @@ def test_every_command_of_the_page_is_understood(words):
 def test_the_page_tells_every_verb_field_encoding_topic_and_status():
     verbs = [f"gateway-traffic {name}" for name in typer.main.get_command(app).commands]  # type: ignore[attr-defined]
     fields = [*FIELDS[NEWEST_SCHEMA]]
-    topics = [topic_of(version) for version in Version] + [f"`{name}`" for name in ENCODINGS] + [f"Header `{SCHEMA_HEADER}`"]
+    topics = (
+        [topic_of(version) for version in Version]
+        + [f"`{name}`" for name in ENCODINGS]
+        + [f"Header `{SCHEMA_HEADER}`"]
+    )
     statuses = [f"| {status} |" for status in STATUS.values()]
-    codes = [f" {4000 + status} |" for flaw, status in STATUS.items() if flaw not in ("too_large", "encoding")]
-    assert [said for said in (*verbs, *fields, *topics, *statuses, *codes) if said not in PAGE] == []
+    codes = [
+        f" {4000 + status} |"
+        for flaw, status in STATUS.items()
+        if flaw not in ("too_large", "encoding")
+    ]
+    assert [
+        said for said in (*verbs, *fields, *topics, *statuses, *codes) if said not in PAGE
+    ] == []
     assert MAXIMUM == 2**40 and "modulo 2^40" in PAGE
 
 
 def test_the_page_tells_where_to_send():
-    assert all(path.replace(str(version), "VERSION") in PAGE for path, version in (POSTS | SOCKETS).items())
+    assert all(
+        path.replace(str(version), "VERSION") in PAGE for path, version in (POSTS | SOCKETS).items()
+    )

@@ -18,13 +18,22 @@ from gateway_traffic.stores.sqlite import SqliteStore
 from gateway_traffic.stores.store import Part
 
 DAY = 19_723
-QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+QUIET = (
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened = SqliteStore(tmp_path / "traffic.db")
-    parts = [Part(f"gw-{number:06d}", DAY, 0, 1e9 * number, 9e9 * (30 - number), 48) for number in range(30)]
+    parts = [
+        Part(f"gw-{number:06d}", DAY, 0, 1e9 * number, 9e9 * (30 - number), 48)
+        for number in range(30)
+    ]
     opened.write("query", 0, [*parts, Part("gw-000001", DAY - 1, 0, 5.0, 6.0, 1)])
     yield opened
     opened.close()
@@ -60,7 +69,9 @@ def test_the_slowest_query_of_a_checkpoint_tells_what_is_done(tmp_path):
         for folder in ("commits", "offsets"):
             (tmp_path / query / folder).mkdir(parents=True)
         (tmp_path / query / "commits" / str(batch)).write_text("v1\n{}")
-        (tmp_path / query / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"lines":{{"0":{offset},"1":50}}}}')
+        (tmp_path / query / "offsets" / str(batch)).write_text(
+            f'v1\n{{"batchWatermarkMs":0}}\n{{"lines":{{"0":{offset},"1":50}}}}'
+        )
         (tmp_path / query / "offsets" / str(batch + 1)).write_text("a batch that is not done")
 
     assert offsets_done(tmp_path, "lines") == {0: 40, 1: 50}
@@ -70,7 +81,16 @@ def test_the_slowest_query_of_a_checkpoint_tells_what_is_done(tmp_path):
 @pytest.fixture
 def url(store: SqliteStore, tmp_path: Path) -> Iterator[str]:
     """The page of a store with something in it."""
-    command = [sys.executable, "-m", "gateway_traffic", "page", "--store", str(tmp_path / "traffic.db"), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "gateway_traffic",
+        "page",
+        "--store",
+        str(tmp_path / "traffic.db"),
+        "--port",
+        "0",
+    ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout
@@ -94,8 +114,21 @@ def test_the_page_needs_nothing_from_elsewhere(url):
 
 @pytest.mark.browser
 def test_a_browser_shows_the_busiest_gateways(url, browser, tmp_path):
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", *QUIET, f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=5000")
-    done = subprocess.run([browser, *flags, "--dump-dom", url], capture_output=True, text=True, timeout=180, check=True)
+    flags = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        *QUIET,
+        f"--user-data-dir={tmp_path}/profile",
+        "--virtual-time-budget=5000",
+    )
+    done = subprocess.run(
+        [browser, *flags, "--dump-dom", url],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
 
     assert 'data-shown="1440"' in done.stdout
     assert done.stdout.count('<div class="bar"') == 20

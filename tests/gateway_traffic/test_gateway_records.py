@@ -1,4 +1,6 @@
-"""Records: what is refused, and how they travel in JSON and Avro, written and read by old and new schemas."""
+"""Records: what is refused, and how they travel in JSON and Avro, written and read by old and new
+schemas.
+"""
 
 from __future__ import annotations
 
@@ -101,5 +103,10 @@ def test_bytes_left_over_are_not_avro():
 )
 def test_what_cannot_be_true_is_refused(change, flaw):
     with pytest.raises(RecordError) as refused:
-        check(GOOD._replace(**{"date": 1500} | change), Version.CUMULATIVE, earliest_ms=1000, latest_ms=2000)
+        check(
+            GOOD._replace(**{"date": 1500} | change),
+            Version.CUMULATIVE,
+            earliest_ms=1000,
+            latest_ms=2000,
+        )
     assert refused.value.flaw == flaw

@@ -1,4 +1,6 @@
-"""The ingest server: acknowledges after Kafka, holds clients back, refuses what is wrong, cuts off who is slow."""
+"""The ingest server: acknowledges after Kafka, holds clients back, refuses what is wrong, cuts off
+who is slow.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,13 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(test(), 20))
 
 
-async def posted(at: Running, body: Any, headers: dict[str, str] = HEADERS, path: str = PATH) -> tuple[int, dict[str, str], str]:
-    async with aiohttp.ClientSession() as session, session.post(at.url + path, data=body, headers=headers) as answer:
+async def posted(
+    at: Running, body: Any, headers: dict[str, str] = HEADERS, path: str = PATH
+) -> tuple[int, dict[str, str], str]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(at.url + path, data=body, headers=headers) as answer,
+    ):
         return answer.status, dict(answer.headers), await answer.text()
 
 
@@ -128,7 +135,9 @@ def test_sockets_are_not_read_while_too_much_waits_for_kafka():
             sending = asyncio.ensure_future(replay.run(load(300, gateways=3)))
             await at.until(lambda: at.forwarder.full)
             await asyncio.sleep(0.05)
-            assert at.forwarder.outstanding <= 10 + 3, "each socket may hold the one that it had read"
+            assert at.forwarder.outstanding <= 10 + 3, (
+                "each socket may hold the one that it had read"
+            )
             at.forwarder.release()
             await sending
             assert office.ledger.frame()["acked"].null_count() == 0
@@ -140,7 +149,9 @@ def test_sockets_are_not_read_while_too_much_waits_for_kafka():
 def test_what_kafka_fails_to_take_is_sent_again_and_only_then_acknowledged(protocol):
     async def test() -> None:
         async with running(held=True) as at:
-            replay, office = replayed(at.url, protocol, patience=Patience(backoff_s=0.01, backoff_max_s=0.02))
+            replay, office = replayed(
+                at.url, protocol, patience=Patience(backoff_s=0.01, backoff_max_s=0.02)
+            )
             sending = asyncio.ensure_future(replay.run(load(30)))
             await at.until(lambda: at.forwarder.waiting)
             at.forwarder.settle(failed="Kafka did not take the record: timed out")
@@ -199,7 +210,9 @@ def test_a_body_of_unknown_length_is_bounded_too():
         (b"x" * 5000, 1009, "too_large"),
     ],
 )
-def test_a_wrong_record_closes_its_own_socket_after_the_right_ones_are_acknowledged(wrong, code, flaw):
+def test_a_wrong_record_closes_its_own_socket_after_the_right_ones_are_acknowledged(
+    wrong, code, flaw
+):
     async def test() -> None:
         async with (
             running() as at,
@@ -229,7 +242,11 @@ def test_a_client_gives_up_only_the_record_that_is_rejected(protocol):
             await replay.run(records)
             ledger = office.ledger.frame()
             rejected = ledger.filter(ledger["acked"].is_null())
-            assert (len(ledger), rejected["date"].to_list(), rejected["status"].to_list()) == (30, [records[7, "date"]], [422])
+            assert (len(ledger), rejected["date"].to_list(), rejected["status"].to_list()) == (
+                30,
+                [records[7, "date"]],
+                [422],
+            )
 
     run(test)
 
@@ -239,7 +256,10 @@ def test_who_says_nothing_or_speaks_slowly_is_cut_off():
         async with running(limits=Limits(first_request_s=0.2, body_s=0.2, idle_s=1.0)) as at:
             head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: {ENCODING.content_type}\r\nContent-Length: 90\r\n".encode()
             silent, slow_head, slow_body, kept = await asyncio.gather(
-                raw(at, b""), raw(at, head), raw(at, head + b"\r\n{"), raw(at, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+                raw(at, b""),
+                raw(at, head),
+                raw(at, head + b"\r\n{"),
+                raw(at, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"),
             )
             assert (silent, slow_head) == (b"", b"")
             assert slow_body.startswith(b"HTTP/1.1 408")
@@ -321,11 +341,21 @@ def test_health_and_metrics_tell_how_it_is():
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/", 404), ("GET", PATH, 404), ("PUT", PATH, 405), ("POST", "/v1/sum", 404), ("GET", f"{PATH}/socket", 415)],
+    [
+        ("GET", "/", 404),
+        ("GET", PATH, 404),
+        ("PUT", PATH, 405),
+        ("POST", "/v1/sum", 404),
+        ("GET", f"{PATH}/socket", 415),
+    ],
 )
 def test_other_requests_are_answered_plainly(method, path, status):
     async def test() -> None:
-        async with running() as at, aiohttp.ClientSession() as session, session.request(method, at.url + path) as answer:
+        async with (
+            running() as at,
+            aiohttp.ClientSession() as session,
+            session.request(method, at.url + path) as answer,
+        ):
             assert answer.status == status
 
     run(test)
@@ -355,9 +385,13 @@ def test_every_form_is_taken_by_every_way():
     async def test() -> None:
         async with running() as at:
             for encoding in ENCODINGS.values():
-                assert (await posted(at, encode(record(), encoding), {"Content-Type": encoding.content_type.upper().replace(";", "; ")}))[
-                    0
-                ] == 204
+                assert (
+                    await posted(
+                        at,
+                        encode(record(), encoding),
+                        {"Content-Type": encoding.content_type.upper().replace(";", "; ")},
+                    )
+                )[0] == 204
             assert {encoding for _, encoding in at.tally.acked} == set(ENCODINGS)
 
     run(test)
@@ -383,9 +417,22 @@ def certificate(tmp_path) -> Path:
     """For 127.0.0.1, signed by itself, with its key in the same file."""
     if not shutil.which("openssl"):
         lack("no openssl to make a certificate with")
-    wanted = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=gateways", "-addext", "subjectAltName=IP:127.0.0.1"]
+    wanted = [
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=gateways",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+    ]
     made = tmp_path / "certificate.pem"
-    subprocess.run(["openssl", "req", *wanted, "-keyout", made, "-out", tmp_path / "public.pem"], check=True, capture_output=True)
+    subprocess.run(
+        ["openssl", "req", *wanted, "-keyout", made, "-out", tmp_path / "public.pem"],
+        check=True,
+        capture_output=True,
+    )
     made.write_text(made.read_text() + (tmp_path / "public.pem").read_text())
     return made
 
@@ -398,10 +445,14 @@ def test_records_come_by_tls_too(certificate, protocol):
             context.load_cert_chain(certificate)
             (port,) = free_ports(1)
             await at.server.open("127.0.0.1", port, tls=context)
-            trusting, office = replayed(f"https://127.0.0.1:{port}", protocol, authority=certificate)
+            trusting, office = replayed(
+                f"https://127.0.0.1:{port}", protocol, authority=certificate
+            )
             await trusting.run(load(12))
             assert office.ledger.frame()["acked"].null_count() == 0
-            mistrusting, office = replayed(f"https://127.0.0.1:{port}", protocol, patience=Patience(record_s=0.05))
+            mistrusting, office = replayed(
+                f"https://127.0.0.1:{port}", protocol, patience=Patience(record_s=0.05)
+            )
             await mistrusting.run(load(3))
             assert office.ledger.frame()["acked"].null_count() == 3
 

@@ -23,8 +23,21 @@ from gateway_traffic.stores.sqlite import SqliteStore
 from gateway_traffic.stores.store import disagreement, merged
 from gateway_traffic.traces import Homes, generate, records_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # PySpark leaves its sockets to Python.
-TRACE = generate(Homes(gateways=12, days=1.3, restarts_per_day=3, wraps=0.5, interval_s=120, late=0.05, duplicates=0.05))
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]  # PySpark leaves its sockets to Python.
+TRACE = generate(
+    Homes(
+        gateways=12,
+        days=1.3,
+        restarts_per_day=3,
+        wraps=0.5,
+        interval_s=120,
+        late=0.05,
+        duplicates=0.05,
+    )
+)
 ROWS = (
     "key binary, value binary, headers array<struct<key:string,value:binary>>, "
     "topic string, partition int, offset long, timestamp timestamp"
@@ -60,7 +73,15 @@ UNUSUAL = (
 def rows(spark: SparkSession, *values: tuple[str | None, bytes | None]) -> DataFrame:
     return spark.createDataFrame(
         [
-            (b"k", value, None if encoding is None else [("schema", encoding.encode())], "traffic-counter", 0, place, NOW)
+            (
+                b"k",
+                value,
+                None if encoding is None else [("schema", encoding.encode())],
+                "traffic-counter",
+                0,
+                place,
+                NOW,
+            )
             for place, (encoding, value) in enumerate(values)
         ],
         ROWS,
@@ -77,21 +98,38 @@ def test_every_encoding_is_read(spark):
 
 def test_the_encoding_is_found_among_other_headers(spark):
     value, others = encode(GOOD, ENCODINGS["json.2"]), [("trace", b"1"), ("schema", b"json.2")]
-    written = spark.createDataFrame([(b"k", value, headers, "traffic-counter", 0, 0, NOW) for headers in (others, others[::-1])], ROWS)
+    written = spark.createDataFrame(
+        [
+            (b"k", value, headers, "traffic-counter", 0, 0, NOW)
+            for headers in (others, others[::-1])
+        ],
+        ROWS,
+    )
 
-    assert [tuple(row) for row in readable(decoded(written, Version.COUNTER)).collect()] == [GOOD] * 2
+    assert [tuple(row) for row in readable(decoded(written, Version.COUNTER)).collect()] == [
+        GOOD
+    ] * 2
 
 
 def test_json_of_the_usual_form_is_read_as_the_parser_reads_it(spark):
     usual = [
-        encode(GOOD._replace(gateway_id=name, date=date, ipTx=size, ipRx=size / 3, restarts=restarts), ENCODINGS["json.2"]).decode()
-        for name, date, size, restarts in (("a:b", 0, 0.0, -1), ("A.b_c-9" * 9, 10**17, 2.0**40 - 1, 0), ("1", 9, 123456.789, 999_999_999))
+        encode(
+            GOOD._replace(gateway_id=name, date=date, ipTx=size, ipRx=size / 3, restarts=restarts),
+            ENCODINGS["json.2"],
+        ).decode()
+        for name, date, size, restarts in (
+            ("a:b", 0, 0.0, -1),
+            ("A.b_c-9" * 9, 10**17, 2.0**40 - 1, 0),
+            ("1", 9, 123456.789, 999_999_999),
+        )
     ]
     usual.append(usual[0].replace('"ipTx":0.0', '"ipTx":12'))
     others = [usual[0].replace(old, new) for old, new in UNUSUAL]
     frame = spark.createDataFrame([(text,) for text in usual + others], "value string")
 
-    cut = frame.withColumn("pieces", quick_json.pieces(F.col("value"))).withColumn("quick", quick_json.record("pieces"))
+    cut = frame.withColumn("pieces", quick_json.pieces(F.col("value"))).withColumn(
+        "quick", quick_json.record("pieces")
+    )
     found = cut.select("quick", F.from_json("value", JSON_SCHEMA).alias("parsed")).collect()
 
     assert len(set(others)) == len(UNUSUAL)
@@ -116,7 +154,10 @@ def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
     )
 
     decoded_rows = decoded(bad, Version.COUNTER)
-    found = [({header.key: bytes(header.value).decode() for header in row.headers}, row.value) for row in letters(decoded_rows).collect()]
+    found = [
+        ({header.key: bytes(header.value).decode() for header in row.headers}, row.value)
+        for row in letters(decoded_rows).collect()
+    ]
 
     assert [headers["reason"] for headers, _ in found] == [
         "no header tells the encoding",
@@ -132,11 +173,18 @@ def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
 
 
 def expected(version: Version, records: pl.DataFrame) -> dict[tuple[str, int], tuple[float, float]]:
-    return {(name, day): (tx, rx) for name, day, tx, rx in answer(reported_traffic(version, records)).totals.iter_rows()}
+    return {
+        (name, day): (tx, rx)
+        for name, day, tx, rx in answer(reported_traffic(version, records)).totals.iter_rows()
+    }
 
 
 def close(version: Version, wanted: dict[tuple[str, int], tuple[float, float]]) -> object:
-    return {key: pytest.approx(pair, rel=RATE_ERROR, abs=0) for key, pair in wanted.items()} if version is Version.RATE else wanted
+    return (
+        {key: pytest.approx(pair, rel=RATE_ERROR, abs=0) for key, pair in wanted.items()}
+        if version is Version.RATE
+        else wanted
+    )
 
 
 @pytest.mark.parametrize("version", list(Version))
@@ -147,21 +195,44 @@ def test_a_stream_of_a_trace_in_many_batches_gives_the_exact_answer(spark, tmp_p
     assert totals_in(store) == close(version, expected(version, records))
     exact = answer(reported_traffic(version, records))
     first = exact.totals["day"].min()
-    assert [name for name, _ in store.top(first).sent] == exact.top_sent.filter(pl.col("day") == first)["gateway_id"].to_list()
+    assert [name for name, _ in store.top(first).sent] == exact.top_sent.filter(
+        pl.col("day") == first
+    )["gateway_id"].to_list()
 
 
 @pytest.mark.parametrize(
     ("version", "values", "total"),
     [
         (Version.COUNTER, (0.0, 10.0, 10.0, 0.0, 10.0), 20.0),  # Exactly without it.
-        (Version.CUMULATIVE, (100.0, 130.0, 200.0, 200.0, 110.0), 100.0),  # Nothing is missing: the next record has it.
-        (Version.RATE, (0.0, 1.0, 1.0, 1.0, 2.0), 6300.0),  # The next record's rate holds for its time.
+        (
+            Version.CUMULATIVE,
+            (100.0, 130.0, 200.0, 200.0, 110.0),
+            100.0,
+        ),  # Nothing is missing: the next record has it.
+        (
+            Version.RATE,
+            (0.0, 1.0, 1.0, 1.0, 2.0),
+            6300.0,
+        ),  # The next record's rate holds for its time.
     ],
 )
-def test_a_record_later_than_the_bound_costs_no_more_than_is_said(spark, tmp_path, version, values, total):
-    minutes = (0, 50, 100, 105, 25)  # The last one's hour is over for more than half an hour, and was so in the batch before.
-    made = [Record("gw-1", GOOD.date + 60_000 * minute, value, value, 0) for minute, value in zip(minutes, values, strict=True)]
-    records = pl.DataFrame(made, schema=Record._fields, orient="row", schema_overrides={"restarts": pl.Int32})
+def test_a_record_later_than_the_bound_costs_no_more_than_is_said(
+    spark, tmp_path, version, values, total
+):
+    minutes = (
+        0,
+        50,
+        100,
+        105,
+        25,
+    )  # The last one's hour is over for more than half an hour, and was so in the batch before.
+    made = [
+        Record("gw-1", GOOD.date + 60_000 * minute, value, value, 0)
+        for minute, value in zip(minutes, values, strict=True)
+    ]
+    records = pl.DataFrame(
+        made, schema=Record._fields, orient="row", schema_overrides={"restarts": pl.Int32}
+    )
 
     store = streamed(spark, tmp_path, version, records, batches=5, lateness="30 minutes")
 
@@ -173,8 +244,12 @@ def test_the_archive_gives_the_stream_s_totals_before_and_after_compaction(spark
     stored = streamed(spark, tmp_path, Version.CUMULATIVE, records, batches=1)
     land = batch_lander(tmp_path / "archive")
     half = len(records) // 2
-    for number, some in enumerate((records.head(half), records.tail(half + 1), records.tail(half + 1))):
-        land(spark.createDataFrame(some.rows(), READ), min(number, 1))  # The last batch is written again.
+    for number, some in enumerate(
+        (records.head(half), records.tail(half + 1), records.tail(half + 1))
+    ):
+        land(
+            spark.createDataFrame(some.rows(), READ), min(number, 1)
+        )  # The last batch is written again.
     totals, again = SqliteStore(tmp_path / "batch.db"), SqliteStore(tmp_path / "again.db")
     first, last = (day.day for day in stored.days())
 
@@ -184,12 +259,20 @@ def test_the_archive_gives_the_stream_s_totals_before_and_after_compaction(spark
 
     assert [disagreement(totals, stored, day) for day in (first, last)] == [0.0, 0.0]
     assert len(list(tmp_path.glob("archive/days/day=*/*.parquet"))) == 1
-    assert merged(again, stored, closed_before=last) == [total for day in (first, last) for total in stored.totals_of_day(day)]
+    assert merged(again, stored, closed_before=last) == [
+        total for day in (first, last) for total in stored.totals_of_day(day)
+    ]
     assert len(records) > sum(day.records for day in again.days())  # Copies count once.
 
 
-def test_a_query_that_ends_without_a_word_is_started_again_and_not_for_ever(spark, monkeypatch, tmp_path):
-    wanted, told, started = Job(version=Version.COUNTER, bootstrap="127.0.0.1:1", checkpoint=str(tmp_path)), [], []
+def test_a_query_that_ends_without_a_word_is_started_again_and_not_for_ever(
+    spark, monkeypatch, tmp_path
+):
+    wanted, told, started = (
+        Job(version=Version.COUNTER, bootstrap="127.0.0.1:1", checkpoint=str(tmp_path)),
+        [],
+        [],
+    )
 
     def stopped(*_):
         query = spark.readStream.format("rate").load().writeStream.format("noop").start()
@@ -199,7 +282,17 @@ def test_a_query_that_ends_without_a_word_is_started_again_and_not_for_ever(spar
 
     monkeypatch.setattr(jobs, "start", stopped)
     with pytest.raises(ServiceError, match="failed for 0 s"):
-        jobs.run(spark, wanted, SqliteStore(tmp_path / "traffic.db"), lambda *_: None, patience_s=0.0, troubled=told.append)
+        jobs.run(
+            spark,
+            wanted,
+            SqliteStore(tmp_path / "traffic.db"),
+            lambda *_: None,
+            patience_s=0.0,
+            troubled=told.append,
+        )
 
     assert len(started) == 2
-    assert told == ["started again at its checkpoint, because it failed: a query has ended, and Spark does not say why"]
+    assert told == [
+        "started again at its checkpoint, because it failed: a query has ended, and Spark does not "
+        "say why"
+    ]

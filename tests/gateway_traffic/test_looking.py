@@ -34,7 +34,9 @@ def test_batch_and_stream_agree_on_closed_days_whatever_is_open(tmp_path):
     shown = asked("agree", "--batch", batch, "--store", stream)
 
     assert shown.exit_code == 0, shown.output
-    assert [word in shown.output for word in ("2024-01-01", "closed", "agree", "open", "0.5")] == [True] * 5
+    assert [word in shown.output for word in ("2024-01-01", "closed", "agree", "open", "0.5")] == [
+        True
+    ] * 5
 
 
 @pytest.mark.parametrize(("lateness_days", "status"), [(1, 1), (3, 0)])
@@ -42,14 +44,19 @@ def test_a_closed_day_that_differs_is_a_failure(tmp_path, lateness_days, status)
     batch = kept(tmp_path / "batch.db", PARTS)
     stream = kept(tmp_path / "traffic.db", [PARTS[0], PARTS[1]._replace(rx=1.9e9), *PARTS[2:]])
 
-    shown = asked("agree", "--batch", batch, "--store", stream, "--lateness-days", str(lateness_days))
+    shown = asked(
+        "agree", "--batch", batch, "--store", stream, "--lateness-days", str(lateness_days)
+    )
 
     assert shown.exit_code == status
     assert asked("agree", "--batch", batch, "--store", stream, "--bound", "0.06").exit_code == 0
 
 
 def test_a_day_that_only_one_knows_differs_wholly(tmp_path):
-    stores = [SqliteStore(kept(tmp_path / name, parts)) for name, parts in (("batch.db", PARTS), ("traffic.db", PARTS[1:]))]
+    stores = [
+        SqliteStore(kept(tmp_path / name, parts))
+        for name, parts in (("batch.db", PARTS), ("traffic.db", PARTS[1:]))
+    ]
     assert [(day.closed, day.difference) for day in agreement(*stores, lateness_days=1)] == [
         (True, 1.0),
         (True, 0.0),
@@ -62,8 +69,13 @@ def test_a_day_that_only_one_knows_differs_wholly(tmp_path):
 
 def test_means_and_anomalies_are_shown(tmp_path):
     store = kept(tmp_path / "traffic.db", PARTS)
-    assert [word in asked("means", "2024-01-01", "--store", store).output for word in ("07", "1,000.000", "2,000.000")] == [True] * 3
-    assert [word in asked("anomalies", "--store", store).output for word in ("07", " a ", "6.2")] == [True] * 3
+    assert [
+        word in asked("means", "2024-01-01", "--store", store).output
+        for word in ("07", "1,000.000", "2,000.000")
+    ] == [True] * 3
+    assert [
+        word in asked("anomalies", "--store", store).output for word in ("07", " a ", "6.2")
+    ] == [True] * 3
     assert isinstance(asked("means", "2023-01-01", "--store", store).exception, GatewayTrafficError)
 
 

@@ -1,4 +1,6 @@
-"""Waiting for a store: what waiting may heal is remembered, what it cannot heal is raised at once."""
+"""Waiting for a store: what waiting may heal is remembered, what it cannot heal is raised at
+once.
+"""
 
 from __future__ import annotations
 
@@ -79,9 +81,13 @@ def test_a_store_that_does_not_answer_is_waited_for_and_named():
 
 
 def test_tables_of_somebody_else_are_told_at_once(path):
-    execute(path, "create table traffic (day integer, gateway_id text, part integer, tx real, rx real)")
+    execute(
+        path, "create table traffic (day integer, gateway_id text, part integer, tx real, rx real)"
+    )
 
-    with pytest.raises(UsageError, match="is not one of a job: its table traffic has no column records"):
+    with pytest.raises(
+        UsageError, match="is not one of a job: its table traffic has no column records"
+    ):
         watch(path).holds(1)
 
 
@@ -100,5 +106,14 @@ def test_a_wrong_address_is_told_at_once():
 def test_a_wait_that_was_too_long_names_the_cause(path):
     store = watch(path)
 
-    with pytest.raises(ServiceError, match=r"waited 0 s for the store to hold 3 records: there is no store .*traffic\.db"):
-        pipeline._until(lambda: store.holds(3), [], within_s=0, what="the store to hold 3 records", why=lambda: store.trouble)
+    with pytest.raises(
+        ServiceError,
+        match=r"waited 0 s for the store to hold 3 records: there is no store .*traffic\.db",
+    ):
+        pipeline._until(
+            lambda: store.holds(3),
+            [],
+            within_s=0,
+            what="the store to hold 3 records",
+            why=lambda: store.trouble,
+        )

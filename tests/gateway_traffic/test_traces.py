@@ -35,7 +35,11 @@ def test_a_gateway_does_not_depend_on_how_many_others_there_are():
 
 
 def test_records_come_about_once_a_minute_but_not_exactly(week):
-    steps_s = in_order(week).select(((pl.col("date") - pl.col("since")) / 1000).alias("s")).filter(pl.col("s") > 0)["s"]
+    steps_s = (
+        in_order(week)
+        .select(((pl.col("date") - pl.col("since")) / 1000).alias("s"))
+        .filter(pl.col("s") > 0)["s"]
+    )
     assert 58 < steps_s.median() < 62
     assert steps_s.std() > 1
     assert steps_s.max() > 900, "there are gaps"
@@ -44,21 +48,28 @@ def test_records_come_about_once_a_minute_but_not_exactly(week):
 
 def test_evenings_and_weekends_are_busy(week):
     hour, weekday = pl.from_epoch("date", "ms").dt.hour(), pl.from_epoch("date", "ms").dt.weekday()
-    sums = in_order(week).select(pl.col("rx").filter(hour == h).sum().alias(str(h)) for h in (4, 9, 21)).row(0)
+    sums = (
+        in_order(week)
+        .select(pl.col("rx").filter(hour == h).sum().alias(str(h)) for h in (4, 9, 21))
+        .row(0)
+    )
     assert sums[0] < sums[1] < sums[2]
     days = in_order(week).group_by(weekday.alias("d")).agg(pl.col("rx").sum()).sort("d")["rx"]
     assert days[5:].mean() > days[:5].mean()
 
 
 def test_a_few_homes_have_most_of_the_traffic(week):
-    homes = in_order(week).group_by("gateway_id").agg(pl.col("rx").sum())["rx"].sort(descending=True)
+    homes = (
+        in_order(week).group_by("gateway_id").agg(pl.col("rx").sum())["rx"].sort(descending=True)
+    )
     assert homes[:6].sum() > 0.25 * homes.sum()
     assert homes[0] > 5 * homes.median()
 
 
 def test_there_are_restarts_wraps_late_records_and_copies(week):
     rows = in_order(week).with_columns(
-        fell=pl.col("counter_rx").diff().over("gateway_id") < 0, booted=pl.col("restarts").diff().over("gateway_id") > 0
+        fell=pl.col("counter_rx").diff().over("gateway_id") < 0,
+        booted=pl.col("restarts").diff().over("gateway_id") > 0,
     )
     assert rows["booted"].sum() > 20
     assert rows.filter(pl.col("fell") & ~pl.col("booted")).height > 3, "counters wrap"
@@ -118,7 +129,10 @@ def test_another_file_is_no_trace(tmp_path):
         traces.read(tmp_path / "other.parquet")
 
 
-@pytest.mark.parametrize("wrong", [{"gateways": 0}, {"days": 0}, {"late": 1.5}, {"start": "Monday"}, {"gaps_per_day": -1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"gateways": 0}, {"days": 0}, {"late": 1.5}, {"start": "Monday"}, {"gaps_per_day": -1}],
+)
 def test_a_trace_that_cannot_be_is_refused(wrong):
     with pytest.raises(UsageError):
         Homes(**wrong)

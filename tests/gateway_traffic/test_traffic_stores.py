@@ -14,7 +14,12 @@ from gateway_traffic.errors import GatewayTrafficError, NoStoreError, ServiceErr
 from gateway_traffic.stores.opening import open_store
 from gateway_traffic.stores.store import NO_BATCH, Anomaly, Part, TrafficStore
 
-PARTS = [Part("a", 1, 0, 10.0, 1.0, 2), Part("a", 1, 1, 5.0, 1.0, 1), Part("b", 1, 0, 15.0, 9.0, 1), Part("a", 2, 0, 1.0, 1.0, 1)]
+PARTS = [
+    Part("a", 1, 0, 10.0, 1.0, 2),
+    Part("a", 1, 1, 5.0, 1.0, 1),
+    Part("b", 1, 0, 15.0, 9.0, 1),
+    Part("a", 2, 0, 1.0, 1.0, 1),
+]
 Open = Callable[[], TrafficStore]
 
 
@@ -24,11 +29,20 @@ def cassandra(tmp_path_factory: pytest.TempPathFactory, store_servers: None) -> 
         yield server.address
 
 
-@pytest.fixture(params=["sqlite", pytest.param("cassandra", marks=[pytest.mark.spark, pytest.mark.filterwarnings("ignore")])])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("cassandra", marks=[pytest.mark.spark, pytest.mark.filterwarnings("ignore")]),
+    ]
+)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same store each time; a new one for each test."""
     server = request.getfixturevalue("cassandra") if request.param == "cassandra" else ""
-    address = f"cassandra://{server}/test_{uuid.uuid4().hex[:8]}" if server else str(tmp_path / "traffic.db")
+    address = (
+        f"cassandra://{server}/test_{uuid.uuid4().hex[:8]}"
+        if server
+        else str(tmp_path / "traffic.db")
+    )
     stores: list[TrafficStore] = []
 
     def make() -> TrafficStore:
@@ -88,7 +102,11 @@ def test_a_job_that_starts_again_knows_the_day_that_it_goes_on_with(opened):
 
 def test_the_ten_busiest_are_ten(opened):
     store = opened()
-    store.write("q", 0, [Part(f"g{number:02d}", 1, 0, float(number), 100.0 - number, 1) for number in range(15)])
+    store.write(
+        "q",
+        0,
+        [Part(f"g{number:02d}", 1, 0, float(number), 100.0 - number, 1) for number in range(15)],
+    )
     top = store.top(1)
     assert [name for name, _ in top.sent] == [f"g{number:02d}" for number in range(14, 4, -1)]
     assert [name for name, _ in top.received] == [f"g{number:02d}" for number in range(10)]

@@ -1,6 +1,8 @@
-"""A box for one measurement: `python box.py plan.json folder measure` enters namespaces, builds the plan, measures, writes JSON.
+"""A box for one measurement: `python box.py plan.json folder measure` enters namespaces, builds the
+plan, measures, writes JSON.
 
-Each test starts a fresh process of it, because the kernel refuses a user namespace to a process with threads.
+Each test starts a fresh process of it, because the kernel refuses a user namespace to a process
+with threads.
 """
 
 from __future__ import annotations

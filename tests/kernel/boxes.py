@@ -22,13 +22,27 @@ Measure = Callable[..., dict[str, Any]]
 
 
 def run_box(
-    plan: Plan, name: str, folder: Path, *, interpreter: str = sys.executable, path: str = SOURCE, user: int | None = None
+    plan: Plan,
+    name: str,
+    folder: Path,
+    *,
+    interpreter: str = sys.executable,
+    path: str = SOURCE,
+    user: int | None = None,
 ) -> dict[str, Any]:
     """What a fresh box found."""
     plans.write(plan, folder / "plan.json")
     argv = [interpreter, str(HERE / "box.py"), str(folder / "plan.json"), str(folder), name]
     environment = os.environ | {"PYTHONPATH": path}
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=LIMIT_S, user=user, group=user)
+    done = subprocess.run(
+        argv,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        user=user,
+        group=user,
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -1,4 +1,6 @@
-"""How a test measures: it gives a plan and the name of a measure, and gets what a fresh box found, here or where the kernel has netem."""
+"""How a test measures: it gives a plan and the name of a measure, and gets what a fresh box found,
+here or where the kernel has netem.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "net")]  # boxes, small_plans
+sys.path[:0] = [
+    str(Path(__file__).parent),
+    str(Path(__file__).parents[1] / "net"),
+]  # boxes, small_plans
 
 import held_up  # noqa: E402
 import netem_machine  # noqa: E402
@@ -27,9 +32,15 @@ def measure(tmp_path: Path) -> Measure:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let the machine boot while the tests before those that need it run: that takes a minute, but one core alone."""
+    """Let the machine boot while the tests before those that need it run: that takes a minute, but
+    one core alone.
+    """
     session.config.stash[AGAIN] = []
-    if not session.config.option.collectonly and any(map(needs_netem, session.items)) and not netem_machine.lacks():
+    if (
+        not session.config.option.collectonly
+        and any(map(needs_netem, session.items))
+        and not netem_machine.lacks()
+    ):
         booting = ExitStack()
         session.config.add_cleanup(booting.close)
         folder = booting.enter_context(tempfile.TemporaryDirectory(prefix="netem-"))
@@ -45,7 +56,9 @@ def needs_netem(item: pytest.Item) -> bool:
 def netem(request: pytest.FixtureRequest) -> NetemMachine:
     """One boot for all tests."""
     if reason := netem_machine.lacks():
-        request.config.pluginmanager.get_plugin(str(Path(__file__).parents[1] / "conftest.py")).lack(reason)
+        request.config.pluginmanager.get_plugin(
+            str(Path(__file__).parents[1] / "conftest.py")
+        ).lack(reason)
     return request.config.stash[NETEM]
 
 
@@ -67,16 +80,22 @@ def slack_ms(means: str) -> float:
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A measurement that failed while the machine was held up says nothing of the network: it is taken again, when there is calm."""
+    """A measurement that failed while the machine was held up says nothing of the network: it is
+    taken again, when there is calm.
+    """
     if "measure" not in pyfuncitem.fixturenames:
         return None
-    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    given = {
+        name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters
+    }
     failed = held_up.again_if_held_up(lambda: pyfuncitem.obj(**given))
     pyfuncitem.config.stash[AGAIN] += [f"{pyfuncitem.nodeid}: {reason}" for reason in failed]
     return True
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Whoever reads the result is told what was measured again, and why."""
     for line in config.stash.get(AGAIN, []):
         terminalreporter.write_line(f"MEASURED AGAIN {line}")

@@ -50,7 +50,9 @@ def serve_echo(net: Network, node: str) -> Counter[str]:
     return count
 
 
-def round_trip_ms(net: Network, source: str, target: str, limit_s: float = ECHO_LIMIT_S) -> float | None:
+def round_trip_ms(
+    net: Network, source: str, target: str, limit_s: float = ECHO_LIMIT_S
+) -> float | None:
     """The time of one datagram there and back by name; None if it did not come back."""
 
     def ask() -> float | None:
@@ -69,7 +71,9 @@ def round_trip_ms(net: Network, source: str, target: str, limit_s: float = ECHO_
 
 def round_trips(net: Network, count: int = 40) -> dict[str, Any]:
     """Round trips from the first host to the last."""
-    source, *_, target = [name for name, host in net.hosts.items() if not host.name.startswith("switch")]
+    source, *_, target = [
+        name for name, host in net.hosts.items() if not host.name.startswith("switch")
+    ]
     serve_echo(net, target)
     round_trip_ms(net, source, target)  # Neighbours learn of each other by the first.
     times = [found for _ in range(count) if (found := round_trip_ms(net, source, target))]
@@ -78,7 +82,9 @@ def round_trips(net: Network, count: int = 40) -> dict[str, Any]:
 
 
 def throughput(net: Network, seconds: float = 3.0) -> dict[str, Any]:
-    """What TCP brings from a to b, counted at the port of b: a reader would wait in vain now and then while TCP repairs a loss."""
+    """What TCP brings from a to b, counted at the port of b: a reader would wait in vain now and
+    then while TCP repairs a loss.
+    """
     _let_flow(net)
     record.wait_until(lambda: False, limit_s=0.5)  # TCP's slow start.
     return {"mbit_per_s": _mbit_per_s(net, seconds)}
@@ -99,7 +105,9 @@ def _let_flow(net: Network) -> None:
     client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
     channel, _ = server.accept()
     for act in (_pour, _drink):
-        threading.Thread(target=act, args=(client if act is _pour else channel,), daemon=True).start()
+        threading.Thread(
+            target=act, args=(client if act is _pour else channel,), daemon=True
+        ).start()
 
 
 def _mbit_per_s(net: Network, seconds: float) -> float:
@@ -125,11 +133,16 @@ def _bytes_at(net: Network, port: str) -> int:
 
 def loss(net: Network, count: int = 2000) -> dict[str, Any]:
     """How many of `count` datagrams from a arrive at b."""
-    server, client = (net.hosts[name].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for name in "ba")
+    server, client = (
+        net.hosts[name].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        for name in "ba"
+    )
     server.bind(("", PORT))
     net.hosts["a"].call(lambda: client.connect(("b", PORT)))
     arrived = 0
-    for _ in range(count // 50):  # What waits to be read is bounded: a full buffer would lose packets too.
+    for _ in range(
+        count // 50
+    ):  # What waits to be read is bounded: a full buffer would lose packets too.
         for _ in range(50):
             client.send(b"?")
         arrived += _received(server, 0.005)
@@ -162,16 +175,26 @@ def segments(net: Network) -> dict[str, Any]:
 
 def wire_of_a(net: Network) -> tuple[Wire, tuple[str, ...]]:
     """The wire of a, and the names of its ends."""
-    (wire,) = [wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}]
+    (wire,) = [
+        wire for wire in net.wires.values() if "a" in {port.node for port in wire.link.ports}
+    ]
     return wire, tuple(port.node for port in wire.link.ports)
 
 
 def cuts(net: Network) -> dict[str, Any]:
-    """Whether b is asked, and a answered, while the wire of a is cut in one direction, in the other, in both, and when it is mended."""
+    """Whether b is asked, and a answered, while the wire of a is cut in one direction, in the
+    other, in both, and when it is mended.
+    """
     wire, ends = wire_of_a(net)
     count = serve_echo(net, "b")
     seen = {}
-    for name, sources in {"whole": (), "from a": ("a",), "to a": ends[1:], "both": ends, "mended": ()}.items():
+    for name, sources in {
+        "whole": (),
+        "from a": ("a",),
+        "to a": ends[1:],
+        "both": ends,
+        "mended": (),
+    }.items():
         wire.cut(sources)
         settle()
         before = count["asked"]
@@ -203,11 +226,18 @@ def long_cut(net: Network) -> dict[str, Any]:
 
 
 def degraded(net: Network) -> dict[str, Any]:
-    """Throughput and a round trip before, during and after the wire of a is made worse: a tenth of 10 Mbit/s, 40 ms each way."""
+    """Throughput and a round trip before, during and after the wire of a is made worse: a tenth of
+    10 Mbit/s, 40 ms each way.
+    """
 
     def look() -> dict[str, Any]:
-        record.wait_until(lambda: False, limit_s=1)  # TCP learns of the change, and the queue of before runs dry.
-        return {"mbit_per_s": _mbit_per_s(net, 1.0), "round_trip_ms": round_trip_ms(net, "a", "b", 3.0)}
+        record.wait_until(
+            lambda: False, limit_s=1
+        )  # TCP learns of the change, and the queue of before runs dry.
+        return {
+            "mbit_per_s": _mbit_per_s(net, 1.0),
+            "round_trip_ms": round_trip_ms(net, "a", "b", 3.0),
+        }
 
     wire, ends = wire_of_a(net)
     serve_echo(net, "b")
@@ -229,14 +259,23 @@ def on_its_way(net: Network) -> dict[str, Any]:
     before = count["asked"]
     wire.cut(("a",))
     settle()
-    return {"before": before, "after": record.wait_until(lambda: count["asked"] > before, limit_s=ECHO_LIMIT_S)}
+    return {
+        "before": before,
+        "after": record.wait_until(lambda: count["asked"] > before, limit_s=ECHO_LIMIT_S),
+    }
 
 
 def gaps(net: Network, size: int = 1_000_000) -> dict[str, Any]:
-    """How many segments TCP missed at a time on the way to b, as seen at the port of b: {how many in a row: how often}."""
+    """How many segments TCP missed at a time on the way to b, as seen at the port of b: {how many
+    in a row: how often}.
+    """
     server = net.hosts["b"].call(lambda: socket.create_server(("", PORT)))
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)  # No more on its way than `watch` can hold.
-    watch = net.hosts["b"].call(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETHERTYPE_IP)))
+    server.setsockopt(
+        socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16
+    )  # No more on its way than `watch` can hold.
+    watch = net.hosts["b"].call(
+        lambda: socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETHERTYPE_IP))
+    )
     watch.settimeout(ECHO_LIMIT_S)
     client = net.hosts["a"].call(lambda: socket.create_connection(("b", PORT), 5))
     channel, _ = server.accept()
@@ -247,22 +286,31 @@ def gaps(net: Network, size: int = 1_000_000) -> dict[str, Any]:
     reached = 0
     for start, end in _segments_seen(watch):
         if start > reached:
-            missed[math.ceil((start - reached) / longest)] += 1  # A segment at the end of a window may be short.
+            missed[math.ceil((start - reached) / longest)] += (
+                1  # A segment at the end of a window may be short.
+            )
         reached = max(reached, end)
     return {"missed": missed}
 
 
 def _segments_seen(watch: socket.socket) -> Iterator[tuple[int, int]]:
-    """Where each segment with content begins and ends in the stream, until nothing comes any more."""
+    """Where each segment with content begins and ends in the stream, until nothing comes any
+    more.
+    """
     first = None
     with suppress(TimeoutError):
         while True:
             packet, (_, _, kind, *_) = watch.recvfrom(128)
             if kind == socket.PACKET_OUTGOING:
                 continue
-            total_bytes, head_bytes = struct.unpack_from("!H", packet, 2)[0], 20 + (packet[32] >> 4) * 4
+            total_bytes, head_bytes = (
+                struct.unpack_from("!H", packet, 2)[0],
+                20 + (packet[32] >> 4) * 4,
+            )
             sequence = struct.unpack_from("!I", packet, 24)[0]
-            first = first or sequence + 1  # The connection's first packet has no content, but counts as one byte.
+            first = (
+                first or sequence + 1
+            )  # The connection's first packet has no content, but counts as one byte.
             start = (sequence - first) % (1 << 32)
             if total_bytes > head_bytes:
                 yield start, start + total_bytes - head_bytes
@@ -290,7 +338,12 @@ def surroundings(net: Network) -> dict[str, Any]:
         Path("/tmp/mine").touch()
         names = [line.split()[1] for line in Path("/etc/hosts").read_text().splitlines()]
         interfaces = sorted(name for _, name in socket.if_nameindex())
-        return {"hostname": socket.gethostname(), "names": names, "tmp": sorted(os.listdir("/tmp")), "interfaces": interfaces}
+        return {
+            "hostname": socket.gethostname(),
+            "names": names,
+            "tmp": sorted(os.listdir("/tmp")),
+            "interfaces": interfaces,
+        }
 
     return net.hosts["a"].call(look)
 
@@ -301,11 +354,17 @@ def built(net: Network) -> dict[str, Any]:
 
 
 def counted(net: Network) -> dict[str, Any]:
-    """What the ports are said to have carried after a round trip, and what the host at each of them itself counts; idle hosts' threads."""
+    """What the ports are said to have carried after a round trip, and what the host at each of them
+    itself counts; idle hosts' threads.
+    """
     serve_echo(net, "h1")
     round_trip_ms(net, "h0", "h1")
     ports = {"h0", "h1", "switch0", "switch1"}
-    said = dict(zip(net.ports.names, zip(*[iter(net.ports.read())] * len(METRICS), strict=True), strict=True))
+    said = dict(
+        zip(
+            net.ports.names, zip(*[iter(net.ports.read())] * len(METRICS), strict=True), strict=True
+        )
+    )
     own = {
         f"{name}/{row[0].rstrip(':')}": (int(row[1]), int(row[9]), int(row[2]), int(row[10]))
         for name in ports
@@ -317,11 +376,17 @@ def counted(net: Network) -> dict[str, Any]:
 
 
 def walls(net: Network) -> dict[str, Any]:
-    """Who reaches whom of h0, h1 and h2 before, during and after h0 and h1 are separated, twice at once; how long it took to begin."""
+    """Who reaches whom of h0, h1 and h2 before, during and after h0 and h1 are separated, twice at
+    once; how long it took to begin.
+    """
 
     def reached() -> list[str]:
         pairs = [(source, target) for source in hosts for target in hosts if source != target]
-        return [f"{source}-{target}" for source, target in pairs if round_trip_ms(net, source, target, 0.2) is not None]
+        return [
+            f"{source}-{target}"
+            for source, target in pairs
+            if round_trip_ms(net, source, target, 0.2) is not None
+        ]
 
     hosts = ("h0", "h1", "h2")
     for host in hosts:
@@ -337,14 +402,18 @@ def walls(net: Network) -> dict[str, Any]:
 
 
 def lossy(net: Network) -> dict[str, Any]:
-    """What `gaps` sees while the wire of a loses one packet in fifty, although none is lost by the plan."""
+    """What `gaps` sees while the wire of a loses one packet in fifty, although none is lost by the
+    plan.
+    """
     wire, ends = wire_of_a(net)
     wire.degrade(ends, {"loss": 0.02})
     return gaps(net)
 
 
 def narrowed(net: Network) -> dict[str, Any]:
-    """Throughput before, during and after the wire of a, which has no rate, is limited to 10 Mbit/s."""
+    """Throughput before, during and after the wire of a, which has no rate, is limited to 10
+    Mbit/s.
+    """
 
     def look() -> float:
         record.wait_until(lambda: False, limit_s=0.7)
@@ -364,7 +433,9 @@ def passed(net: Network, source: str = "a", target: str = "b") -> list[str]:
     before = packets_at_switches(net)
     if round_trip_ms(net, source, target, 0.3) is None:
         return []
-    return [switch for switch, packets in packets_at_switches(net).items() if packets > before[switch]]
+    return [
+        switch for switch, packets in packets_at_switches(net).items() if packets > before[switch]
+    ]
 
 
 def packets_at_switches(net: Network) -> dict[str, int]:
@@ -377,8 +448,12 @@ def packets_at_switches(net: Network) -> dict[str, int]:
 
 
 def rerouted(net: Network, plan: Plan) -> dict[str, Any]:
-    """The ways from a to b: whole, with the link of the first fault cut, when other routes hold, and some time after it is mended."""
-    from streambed.runner.rerouting import Convergence  # Only here: the machine with netem lacks the libraries that it needs.
+    """The ways from a to b: whole, with the link of the first fault cut, when other routes hold,
+    and some time after it is mended.
+    """
+    from streambed.runner.rerouting import (
+        Convergence,
+    )  # Only here: the machine with netem lacks the libraries that it needs.
 
     events: list[dict[str, Any]] = []
     convergence = Convergence(plan, net, lambda event: events.append(asdict(event)), [])
@@ -411,7 +486,9 @@ def spread(net: Network, connections: int = 100) -> dict[str, Any]:
 def calibration(net: Network, **declaration: str) -> dict[str, Any]:
     """What calibration records of every way."""
     from streambed.record.events import Calibrated, Event
-    from streambed.runner.calibration.calibration import calibrate  # Only here: the machine with netem lacks the libraries that it needs.
+    from streambed.runner.calibration.calibration import (
+        calibrate,
+    )  # Only here: the machine with netem lacks the libraries that it needs.
 
     ways: list[dict[str, Any]] = []
 
@@ -419,10 +496,14 @@ def calibration(net: Network, **declaration: str) -> dict[str, Any]:
         if isinstance(event, Calibrated):
             ways.extend(map(asdict, event.ways))
 
-    plan = replace(plans.read(Path(sys.argv[1])), declaration=declaration)  # What this box was started with.
+    plan = replace(
+        plans.read(Path(sys.argv[1])), declaration=declaration
+    )  # What this box was started with.
     world = SimpleNamespace(plan=plan, network=net, record=keep)
     world.watch_network = lambda: None
-    world.rest_until = lambda time_ns: record.wait_until(lambda: record.now_ns() >= time_ns, limit_s=5)
+    world.rest_until = lambda time_ns: record.wait_until(
+        lambda: record.now_ns() >= time_ns, limit_s=5
+    )
     calibrate(world)  # type: ignore[arg-type]
     return {"ways": ways}
 
@@ -440,7 +521,9 @@ def calibration_of_rates(net: Network) -> dict[str, Any]:
 
 
 def capped_by_v2(net: Network) -> dict[str, Any]:
-    """What becomes of a process that needs more memory than its group has, at the top of cgroup v2 and in a delegated group of our own."""
+    """What becomes of a process that needs more memory than its group has, at the top of cgroup v2
+    and in a delegated group of our own.
+    """
     top = Path("/sys/fs/cgroup")
     found = {"top": _capped(hierarchies.find())}
     (top / "cgroup.subtree_control").write_text("+cpu +memory")
@@ -458,7 +541,9 @@ def _capped(folders: dict[Any, str]) -> dict[str, Any]:
     allowed = plans.Allowance(cpu=0.25, memory_bytes=32 << 20, priority=5)
     spec = plans.ProcessSpec(name="hog", component="hog", node="a", argv=(), allowance=allowed)
     machine = plans.Machine(cores=2, cpu_groups=folders["cpu"], memory_groups=folders["memory"])
-    host = plans.PlannedNode(name="a", switch=False, address="10.0.0.1", routes=(), allowance=plans.Allowance(cpu=0.5))
+    host = plans.PlannedNode(
+        name="a", switch=False, address="10.0.0.1", routes=(), allowance=plans.Allowance(cpu=0.5)
+    )
     plan = plans.Plan(
         name="v2", seed=1, duration_ns=0, ready_limit_ns=0, drain_limit_ns=0, directory="1", machine=machine, nodes=(host,), links=(),
         processes=(spec,), declaration={},
@@ -470,7 +555,10 @@ def _capped(folders: dict[Any, str]) -> dict[str, Any]:
             Path(group, "cgroup.procs").write_text(str(os.getpid()))
             os._exit(len(bytearray(100 << 20).replace(bytes(1), bytes(1))) & 1)
         status = os.waitstatus_to_exitcode(os.waitpid(hog, 0)[1])
-        files = {name: Path(group, name).read_text().strip() for name in ("cpu.max", "cpu.weight.nice", "memory.max")}
+        files = {
+            name: Path(group, name).read_text().strip()
+            for name in ("cpu.max", "cpu.weight.nice", "memory.max")
+        }
         return {"folders": folders, "status": status, "kills": caps.memory_kills([group]), **files}
 
 

@@ -1,4 +1,6 @@
-"""Process 1 of the machine that netem_machine.py boots: says what it is, then measures what it is asked to, each in a box of its own."""
+"""Process 1 of the machine that netem_machine.py boots: says what it is, then measures what it is
+asked to, each in a box of its own.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,20 @@ _libc = ctypes.CDLL(None)
 
 def furnish() -> None:
     """Mount what the kernel shows of itself, and load the modules."""
-    for kind, place in {"proc": "/proc", "sysfs": "/sys", "devtmpfs": "/dev", "tmpfs": "/tmp", "cgroup2": "/sys/fs/cgroup"}.items():
+    for kind, place in {
+        "proc": "/proc",
+        "sysfs": "/sys",
+        "devtmpfs": "/dev",
+        "tmpfs": "/tmp",
+        "cgroup2": "/sys/fs/cgroup",
+    }.items():
         Path(place).mkdir(exist_ok=True)
         syscalls.mount(kind, Path(place), kind=kind)
     for module in sorted((HERE / "modules").iterdir()):
         with module.open("rb") as file:
-            assert _libc.syscall(_FINIT_MODULE, file.fileno(), b"", 0) == 0, f"{module.name} was refused"
+            assert _libc.syscall(_FINIT_MODULE, file.fileno(), b"", 0) == 0, (
+                f"{module.name} was refused"
+            )
 
 
 def take(number: int, *, plan: dict[str, Any], measure: str, user: int) -> dict[str, Any]:
@@ -61,7 +71,9 @@ def _be_box(folder: Path, measure: str, user: int) -> NoReturn:
         os.dup2(said, 2)
         os.setgid(user)
         os.setuid(user)
-        _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # Whoever changed its user may not write its own maps of ids otherwise.
+        _libc.prctl(
+            _PR_SET_DUMPABLE, 1, 0, 0, 0
+        )  # Whoever changed its user may not write its own maps of ids otherwise.
         box.main(str(folder / "plan.json"), str(folder), measure)
         status = 0
     except SystemExit as end:

@@ -1,8 +1,10 @@
-"""A small machine whose kernel has netem: an emulated processor, a kernel from the cache, and an archive of files as its disk.
+"""A small machine whose kernel has netem: an emulated processor, a kernel from the cache, and an
+archive of files as its disk.
 
     this Python, streambed, box.py, measures.py … ── archive ──▶ qemu: netem_init.py ◀── serial port, one line each ──▶ plan, found
 
-One boot serves all measurements. Its clock is right but its processor slow: good for what is done, not for how fast.
+One boot serves all measurements. Its clock is right but its processor slow: good for what is done,
+not for how fast.
 """
 
 from __future__ import annotations
@@ -36,7 +38,14 @@ BOOT_LIMIT_S = 120
 ANSWER_LIMIT_S = 90
 MEMORY_MIB = 1024
 MODULES = ("act_mirred", "cls_matchall", "ifb", "sch_ingress", "sch_netem", "sch_tbf", "veth")
-PACKAGES = ("annotated_types", "msgspec", "pydantic", "pydantic_core", "typing_extensions.py", "typing_inspection")
+PACKAGES = (
+    "annotated_types",
+    "msgspec",
+    "pydantic",
+    "pydantic_core",
+    "typing_extensions.py",
+    "typing_inspection",
+)
 _NOT_NEEDED = re.compile(
     r"(test|site-packages|dist-packages|config-|idlelib|tkinter|turtledemo|ensurepip|lib2to3|distutils|pydoc_data"
     r"|_tkinter|_sqlite3|_ssl|_hashlib|_curses|_test|_codecs_).*|.*\.opt-\d\.pyc|.*\.a"
@@ -57,7 +66,9 @@ def lacks() -> str:
     if not shutil.which(QEMU):
         return f"no {QEMU}: install qemu-system-x86, or let scripts/setup do it"
     whole = _vmlinuz().exists() and all(any(kernel().glob(f"{name}.ko*")) for name in MODULES)
-    return "" if whole else f"no kernel with netem in {kernel()}: scripts/setup can unpack one there"
+    return (
+        "" if whole else f"no kernel with netem in {kernel()}: scripts/setup can unpack one there"
+    )
 
 
 class NetemMachine:
@@ -76,21 +87,34 @@ class NetemMachine:
         """What a fresh box found there, by netem."""
         assert self.examined
         there = replace(plan, machine=replace(plan.machine, means="netem"))
-        self._write(json.dumps({"plan": TypeAdapter(Plan).dump_python(there, mode="json"), "measure": name, "user": user}))
+        self._write(
+            json.dumps(
+                {
+                    "plan": TypeAdapter(Plan).dump_python(there, mode="json"),
+                    "measure": name,
+                    "user": user,
+                }
+            )
+        )
         found = self._answer(ANSWER_LIMIT_S)
         assert "error" not in found, found["error"]
         return found
 
     def _write(self, line: str) -> None:
         assert self._process.stdin
-        with suppress(BrokenPipeError):  # It is off: whoever waits for an answer will say so, with what it said last.
+        with suppress(
+            BrokenPipeError
+        ):  # It is off: whoever waits for an answer will say so, with what it said last.
             self._process.stdin.write(line.encode() + b"\n")
 
     def _answer(self, limit_s: float) -> dict[str, Any]:
         assert self._process.stdout
         came, _, _ = select.select([self._process.stdout], [], [], limit_s)
         line = self._process.stdout.readline() if came else b""
-        assert line, f"the machine with netem said nothing for {limit_s} s, or is off: {self._console.read_text()[-2000:]}"
+        assert line, (
+            f"the machine with netem said nothing for {limit_s} s, or is off: "
+            f"{self._console.read_text()[-2000:]}"
+        )
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -101,13 +125,39 @@ def booted(folder: Path) -> Iterator[NetemMachine]:
     image, console = folder / "archive", folder / "console"
     with image.open("wb") as file:
         file.writelines(_archive(_contents()))
-    argv = [QEMU, "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", str(MEMORY_MIB), "-nodefaults", "-display", "none", "-no-reboot"]
-    argv += ["-serial", f"file:{console}", "-serial", "stdio", "-initrd", str(image), "-kernel", str(_vmlinuz())]
+    argv = [
+        QEMU,
+        "-accel",
+        "tcg",
+        "-cpu",
+        "max",
+        "-smp",
+        "1",
+        "-m",
+        str(MEMORY_MIB),
+        "-nodefaults",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]
+    argv += [
+        "-serial",
+        f"file:{console}",
+        "-serial",
+        "stdio",
+        "-initrd",
+        str(image),
+        "-kernel",
+        str(_vmlinuz()),
+    ]
     argv += [
         "-append",
-        f"console=ttyS0 quiet panic=-1 PYTHONPATH={_HOME}:{_HOME}/packages rdinit={_interpreter()} -- {_HOME}/netem_init.py",
+        f"console=ttyS0 quiet panic=-1 PYTHONPATH={_HOME}:{_HOME}/packages rdinit={_interpreter()} "
+        f"-- {_HOME}/netem_init.py",
     ]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as process:
         try:
             yield NetemMachine(process, console)
         finally:
@@ -128,11 +178,21 @@ def _contents() -> Iterator[tuple[str, int, bytes]]:
     standard = Path(sysconfig.get_path("stdlib"))
     packages = Path(pydantic.__file__).parents[1]
     files = {str(path): path for path in (_interpreter(), *_files(standard))}
-    files |= {f"{_HOME}/packages/{path.relative_to(packages)}": path for name in PACKAGES for path in _files(packages / name)}
+    files |= {
+        f"{_HOME}/packages/{path.relative_to(packages)}": path
+        for name in PACKAGES
+        for path in _files(packages / name)
+    }
     source = Path(streambed.__file__).parents[1]
     files |= {f"{_HOME}/{path.relative_to(source)}": path for path in _files(source / "streambed")}
-    files |= {f"{_HOME}/{name}": _HERE / name for name in ("netem_init.py", "box.py", "measures.py", "packet_measures.py", "streams.py")}
-    files |= {str(library): library for library in _libraries([path for path in files.values() if ".so" in path.name])}
+    files |= {
+        f"{_HOME}/{name}": _HERE / name
+        for name in ("netem_init.py", "box.py", "measures.py", "packet_measures.py", "streams.py")
+    }
+    files |= {
+        str(library): library
+        for library in _libraries([path for path in files.values() if ".so" in path.name])
+    }
     for name, path in files.items():
         yield name, int(path.stat().st_mtime), path.read_bytes()
     for number, name in enumerate(MODULES):

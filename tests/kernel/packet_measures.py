@@ -26,8 +26,13 @@ ECHO = struct.pack("!BBHHH", 8, 0, 0xF7FF, 0, 0)
 
 
 def arrivals(net: Network, source: str = "a", target: str = "b") -> dict[str, Any]:
-    """What becomes of numbered datagrams: how many came, how often one twice, how many after a later one, how many were damaged."""
-    server, client = (net.hosts[name].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for name in (target, source))
+    """What becomes of numbered datagrams: how many came, how often one twice, how many after a
+    later one, how many were damaged.
+    """
+    server, client = (
+        net.hosts[name].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        for name in (target, source)
+    )
     server.bind(("", PORT))
     server.settimeout(0.5)
     net.hosts[source].call(lambda: client.connect((target, PORT)))
@@ -45,7 +50,13 @@ def arrivals(net: Network, source: str = "a", target: str = "b") -> dict[str, An
     counts = Counter(came)
     later = sum(number < max(came[:place], default=0) for place, number in enumerate(came))
     damaged = counters(net, target, "Udp")["InCsumErrors"]
-    return {"sent": PACKETS, "came": len(counts), "twice": sum(count == 2 for count in counts.values()), "later": later, "damaged": damaged}
+    return {
+        "sent": PACKETS,
+        "came": len(counts),
+        "twice": sum(count == 2 for count in counts.values()),
+        "later": later,
+        "damaged": damaged,
+    }
 
 
 def arrivals_back(net: Network) -> dict[str, Any]:
@@ -75,7 +86,9 @@ def stream(net: Network, size: int = 300_000) -> dict[str, Any]:
 
 def echo_of_a_switch(net: Network) -> dict[str, Any]:
     """The median time until a switch answers an echo request of a."""
-    asking = net.hosts["a"].call(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP))
+    asking = net.hosts["a"].call(
+        lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    )
     asking.settimeout(1)
     times = []
     for _ in range(20):
@@ -87,15 +100,36 @@ def echo_of_a_switch(net: Network) -> dict[str, Any]:
 
 
 def in_real_time(net: Network) -> dict[str, Any]:
-    """Who runs in real time: the delay line, a program on a host, and how many threads of the process that built the network."""
+    """Who runs in real time: the delay line, a program on a host, and how many threads of the
+    process that built the network.
+    """
     assert net.delay_line
-    argv = [sys.executable, "-I", "-S", "-c", "import os; print(os.sched_getscheduler(0) == os.SCHED_FIFO)"]
-    said = net.hosts["a"].call(lambda: subprocess.run(argv, capture_output=True, text=True, check=True)).stdout
-    threads = [os.sched_getscheduler(int(thread)) == os.SCHED_FIFO for thread in os.listdir("/proc/self/task")]
+    argv = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        "import os; print(os.sched_getscheduler(0) == os.SCHED_FIFO)",
+    ]
+    said = (
+        net.hosts["a"]
+        .call(lambda: subprocess.run(argv, capture_output=True, text=True, check=True))
+        .stdout
+    )
+    threads = [
+        os.sched_getscheduler(int(thread)) == os.SCHED_FIFO
+        for thread in os.listdir("/proc/self/task")
+    ]
     line = os.sched_getscheduler(net.delay_line.pid) == os.SCHED_FIFO
-    return {"delay line": line, "says": net.delay_line_runs, "program": said.strip() == "True", "threads": sum(threads)}
+    return {
+        "delay line": line,
+        "says": net.delay_line_runs,
+        "program": said.strip() == "True",
+        "threads": sum(threads),
+    }
 
 
 MEASURES: dict[str, Callable[[Network], dict[str, Any]]] = {
-    function.__name__: function for function in (arrivals, arrivals_back, stream, echo_of_a_switch, in_real_time)
+    function.__name__: function
+    for function in (arrivals, arrivals_back, stream, echo_of_a_switch, in_real_time)
 }

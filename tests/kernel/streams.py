@@ -1,5 +1,7 @@
-"""What becomes of numbered datagrams on their way from one host to another: how long each takes, which overtake, are missing, come twice
-or are damaged; while the link is as planned, and while it is changed."""
+"""What becomes of numbered datagrams on their way from one host to another: how long each takes,
+which overtake, are missing, come twice or are damaged; while the link is as planned, and while it
+is changed.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +80,20 @@ def _socket() -> socket.socket:
 
 def _summary(arrivals: Arrivals, count: int) -> dict[str, Any]:
     came = set(arrivals.numbers)
-    missing = [len(list(run)) for lost, run in groupby(number not in came for number in range(count)) if lost]
-    first = [number for at, number in enumerate(arrivals.numbers) if number not in arrivals.numbers[:at]] if count <= 5000 else []
+    missing = [
+        len(list(run))
+        for lost, run in groupby(number not in came for number in range(count))
+        if lost
+    ]
+    first = (
+        [
+            number
+            for at, number in enumerate(arrivals.numbers)
+            if number not in arrivals.numbers[:at]
+        ]
+        if count <= 5000
+        else []
+    )
     highest, overtaken = -1, 0
     for number in first:
         overtaken += number < highest
@@ -108,7 +122,10 @@ def both_ways(net: Network) -> dict[str, Any]:
 
 def long_stream(net: Network) -> dict[str, Any]:
     """Many datagrams from a to b, and some back."""
-    return {"there": stream(net, "a", "b", 3000, 0.0005), "back": stream(net, "b", "a", 300, 0.0005)}
+    return {
+        "there": stream(net, "a", "b", 3000, 0.0005),
+        "back": stream(net, "b", "a", 300, 0.0005),
+    }
 
 
 def volleys(net: Network) -> dict[str, Any]:
@@ -128,15 +145,24 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def changes(net: Network) -> dict[str, Any]:
-    """What becomes of a stream from a while the wire of a does each of CHANGES, from a alone, and after it was healed."""
+    """What becomes of a stream from a while the wire of a does each of CHANGES, from a alone, and
+    after it was healed.
+    """
     (wire,) = [wire for wire in net.wires.values() if "a" in wire.ends]
     found = {name: _changed(net, wire, change) for name, change in CHANGES.items()}
-    return found | {"after": stream(net, "a", "b", 200, 0.001), "back": stream(net, "b", "a", 100, 0.001)}
+    return found | {
+        "after": stream(net, "a", "b", 200, 0.001),
+        "back": stream(net, "b", "a", 100, 0.001),
+    }
 
 
 def _changed(net: Network, wire: Wire, change: dict[str, Any]) -> dict[str, Any]:
     heal = wire.degrade(("a",), change)
-    found = stream(net, "a", "b", 40, 0) if "queue_bytes" in change else stream(net, "a", "b", 200, 0.001)
+    found = (
+        stream(net, "a", "b", 40, 0)
+        if "queue_bytes" in change
+        else stream(net, "a", "b", 200, 0.001)
+    )
     heal()
     return found
 

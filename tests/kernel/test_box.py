@@ -30,7 +30,10 @@ def test_a_host_has_its_own_name_names_tmp_and_interfaces(measure: Measure, tmp_
     assert found["hostname"] == "a"
     assert found["names"] == ["localhost", "a", "switch1", "b"]
     assert found["interfaces"] == ["eth0", "lo"]
-    assert set(found["tmp"]) <= {"mine", *tmp_path.parts}  # The run's folder stays visible if it is in /tmp.
+    assert set(found["tmp"]) <= {
+        "mine",
+        *tmp_path.parts,
+    }  # The run's folder stays visible if it is in /tmp.
     assert not Path("/tmp/mine").exists()
 
 
@@ -50,7 +53,9 @@ def test_the_ports_of_a_switch_are_read_however_many_there_are(measure: Measure)
     assert measure(wide(100), "built") == {"hosts": 101, "ports": 200}
 
 
-def test_both_ends_of_a_link_count_the_same_and_only_hosts_in_use_have_threads(measure: Measure) -> None:
+def test_both_ends_of_a_link_count_the_same_and_only_hosts_in_use_have_threads(
+    measure: Measure,
+) -> None:
     found = measure(pairs_of_switch_and_host(60), "counted")
 
     assert found["said"] == found["own"]
@@ -65,7 +70,9 @@ def test_an_ordinary_user_gets_the_same_network() -> None:
     folder = Path(tempfile.mkdtemp())  # Not tmp_path: other users may not look into it.
     os.chown(folder, user, -1)
     try:
-        found = run_box(star(DELAY), "round_trips", folder, interpreter=interpreter, path=path, user=user)
+        found = run_box(
+            star(DELAY), "round_trips", folder, interpreter=interpreter, path=path, user=user
+        )
     finally:
         shutil.rmtree(folder)
 
@@ -77,7 +84,9 @@ def _interpreter_for(user: int) -> str:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for interpreter in (sys.executable, f"/usr/bin/{version}"):
         try:
-            subprocess.run([interpreter, "-c", ""], cwd="/", check=True, capture_output=True, user=user)
+            subprocess.run(
+                [interpreter, "-c", ""], cwd="/", check=True, capture_output=True, user=user
+            )
         except (OSError, subprocess.CalledProcessError):
             continue
         return interpreter

@@ -28,12 +28,24 @@ def test_each_way_of_each_link_is_measured_for_itself(measure: Measure) -> None:
 def test_a_link_that_does_something_else_is_found_out(measure: Measure) -> None:
     found = measure(star(Shape(delay_ns=10 * MS)), "calibration_of_a_wrong_link")
 
-    wrong = {(way["source"], way["target"]): way["measured_ns"] / MS for way in found["ways"] if way["measured_ns"] > 11 * MS}
-    assert wrong == {("a", "switch1"): pytest.approx(15, abs=4), ("switch1", "a"): pytest.approx(15, abs=4)}
+    wrong = {
+        (way["source"], way["target"]): way["measured_ns"] / MS
+        for way in found["ways"]
+        if way["measured_ns"] > 11 * MS
+    }
+    assert wrong == {
+        ("a", "switch1"): pytest.approx(15, abs=4),
+        ("switch1", "a"): pytest.approx(15, abs=4),
+    }
 
 
-def test_a_lossy_link_is_measured_by_the_packets_that_arrive_and_a_dead_one_not_at_all(measure: Measure) -> None:
-    lossy, dead = (measure(star(Shape(delay_ns=5 * MS, loss=loss)), "calibration")["ways"][0] for loss in (0.3, 1.0))
+def test_a_lossy_link_is_measured_by_the_packets_that_arrive_and_a_dead_one_not_at_all(
+    measure: Measure,
+) -> None:
+    lossy, dead = (
+        measure(star(Shape(delay_ns=5 * MS, loss=loss)), "calibration")["ways"][0]
+        for loss in (0.3, 1.0)
+    )
 
     assert 0 < lossy["arrived"] < lossy["probes"] == 15
     assert abs(lossy["measured_ns"] - 5 * MS) < MS

@@ -61,7 +61,13 @@ class Here:
 def process(tmp_path: Path) -> Iterator[LiveProcess]:
     """A process with a child in a group of its own."""
     (tmp_path / "logs").mkdir()
-    spec = ProcessSpec(name="family", component="family", node="here", argv=(sys.executable, "-c", FAMILY), cwd=str(tmp_path))
+    spec = ProcessSpec(
+        name="family",
+        component="family",
+        node="here",
+        argv=(sys.executable, "-c", FAMILY),
+        cwd=str(tmp_path),
+    )
     live = LiveProcess(spec, Here(), tmp_path, lambda event, **fields: None)  # type: ignore[arg-type]
     live.start()
     assert wait_until(lambda: len(ticks(tmp_path)) == 2, limit_s=5)
@@ -79,7 +85,9 @@ def stands_still(folder: Path) -> bool:
     return ticks(folder) == before
 
 
-def test_a_process_paused_twice_goes_on_with_its_children_when_it_was_healed_twice(process: LiveProcess, tmp_path: Path) -> None:
+def test_a_process_paused_twice_goes_on_with_its_children_when_it_was_healed_twice(
+    process: LiveProcess, tmp_path: Path
+) -> None:
     heals = [process.pause(), process.pause()]
 
     assert stands_still(tmp_path)
@@ -87,10 +95,14 @@ def test_a_process_paused_twice_goes_on_with_its_children_when_it_was_healed_twi
     assert stands_still(tmp_path)
     heals[1]()
     before = ticks(tmp_path)
-    assert wait_until(lambda: all(size > before[name] for name, size in ticks(tmp_path).items()), limit_s=5)
+    assert wait_until(
+        lambda: all(size > before[name] for name, size in ticks(tmp_path).items()), limit_s=5
+    )
 
 
-def test_a_process_killed_while_paused_dies_and_its_next_life_is_not_paused(process: LiveProcess, tmp_path: Path) -> None:
+def test_a_process_killed_while_paused_dies_and_its_next_life_is_not_paused(
+    process: LiveProcess, tmp_path: Path
+) -> None:
     end_pause, revive = process.pause(), process.strike()
 
     assert not process.alive

@@ -1,4 +1,6 @@
-"""The kernel keeps processes to their limits, and what it kills for memory is said to be just that."""
+"""The kernel keeps processes to their limits, and what it kills for memory is said to be just
+that.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +39,19 @@ components:
 def experiment(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     folders = hierarchies.find()
     if not all(folders.values()):
-        request.config.pluginmanager.get_plugin(str(Path(__file__).parents[1] / "conftest.py")).lack(
-            "this user may not make control groups"
-        )
+        request.config.pluginmanager.get_plugin(
+            str(Path(__file__).parents[1] / "conftest.py")
+        ).lack("this user may not make control groups")
     (tmp_path / "experiment.yaml").write_text(EXPERIMENT)
     return tmp_path / "experiment.yaml"
 
 
 def cores_used(run: Run, process: str) -> float:
-    mine = run.samples().filter((pl.col("metric") == "process_cpu_s") & (pl.col("of") == process)).sort("time")
+    mine = (
+        run.samples()
+        .filter((pl.col("metric") == "process_cpu_s") & (pl.col("of") == process))
+        .sort("time")
+    )
     return (mine["value"][-1] - mine["value"][0]) / (mine["time"][-1] - mine["time"][0]) * 1e9
 
 
@@ -58,7 +64,11 @@ def test_processes_keep_to_their_share_and_their_place_and_a_hog_dies(experiment
     assert cores_used(run, "behind") < 0.1 * cores_used(run, "ahead")
     (end,) = [event for event in run.history().of(ProcessEnded) if event.process == "hog"]
     assert (end.status, end.memory_kills, end.expected) == (-9, 1, False)
-    assert not [group for folder in hierarchies.find().values() for group in Path(folder).glob("streambed-*-limits-*")]
+    assert not [
+        group
+        for folder in hierarchies.find().values()
+        for group in Path(folder).glob("streambed-*-limits-*")
+    ]
 
 
 def test_a_run_that_ends_for_want_of_memory_says_so_and_what_to_do(experiment, tmp_path):
@@ -66,4 +76,7 @@ def test_a_run_that_ends_for_want_of_memory_says_so_and_what_to_do(experiment, t
     done = streambed("run", experiment, "--no-report", *change, cwd=tmp_path)
 
     assert done.returncode == 3
-    assert "hog on a was killed for memory: components.hog.limits.memory allows it 64MiB. Raise that, or let it need less" in done.stderr
+    assert (
+        "hog on a was killed for memory: components.hog.limits.memory allows it 64MiB. Raise that, "
+        "or let it need less" in done.stderr
+    )

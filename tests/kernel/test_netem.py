@@ -1,4 +1,6 @@
-"""Where the kernel has netem, it is found and used, by root and by an ordinary user; the same kernel has cgroup v2 alone."""
+"""Where the kernel has netem, it is found and used, by root and by an ordinary user; the same
+kernel has cgroup v2 alone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ NOBODY = 65534
 
 def test_netem_is_found_without_packet_rules(netem: NetemMachine) -> None:
     assert netem.examined["means"] == "netem" and netem.examined["arrivals"]
-    assert netem.examined["namespaces"] and netem.examined["shaping"] and not netem.examined["filtering"]
+    assert (
+        netem.examined["namespaces"]
+        and netem.examined["shaping"]
+        and not netem.examined["filtering"]
+    )
 
 
 def test_an_ordinary_user_gets_netem_too(netem: NetemMachine) -> None:
@@ -26,7 +32,11 @@ def test_an_ordinary_user_gets_netem_too(netem: NetemMachine) -> None:
 def test_hosts_have_names_where_netem_shapes_their_links(netem: NetemMachine) -> None:
     found = netem.measure(star(DELAY), "surroundings")
 
-    assert (found["hostname"], found["names"], found["interfaces"]) == ("a", ["localhost", "a", "switch1", "b"], ["eth0", "lo"])
+    assert (found["hostname"], found["names"], found["interfaces"]) == (
+        "a",
+        ["localhost", "a", "switch1", "b"],
+        ["eth0", "lo"],
+    )
 
 
 def test_a_machine_without_ifb_delays_in_the_sender(netem: NetemMachine) -> None:
@@ -36,10 +46,21 @@ def test_a_machine_without_ifb_delays_in_the_sender(netem: NetemMachine) -> None
     assert netem.measure(plan, "cuts")["from a"] == {"asked": False, "answered": False}
 
 
-def test_cgroup_v2_caps_at_the_top_and_in_a_delegated_group_that_nobody_else_lives_in(netem: NetemMachine) -> None:
+def test_cgroup_v2_caps_at_the_top_and_in_a_delegated_group_that_nobody_else_lives_in(
+    netem: NetemMachine,
+) -> None:
     found = netem.measure(star(DELAY), "capped_by_v2")
 
-    capped = {"status": -9, "kills": 1, "cpu.max": "50000 100000", "cpu.weight.nice": "5", "memory.max": str(32 << 20)}
+    capped = {
+        "status": -9,
+        "kills": 1,
+        "cpu.max": "50000 100000",
+        "cpu.weight.nice": "5",
+        "memory.max": str(32 << 20),
+    }
     assert found["top"] == {"folders": dict.fromkeys(("cpu", "memory"), "/sys/fs/cgroup"), **capped}
-    assert found["scope"] == {"folders": dict.fromkeys(("cpu", "memory"), "/sys/fs/cgroup/scope"), **capped}
+    assert found["scope"] == {
+        "folders": dict.fromkeys(("cpu", "memory"), "/sys/fs/cgroup/scope"),
+        **capped,
+    }
     assert found["left"] == {"folders": [], "own": "0::/scope"}

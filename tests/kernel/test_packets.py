@@ -1,4 +1,6 @@
-"""What links do to single packets, each way and changed while they run; the same by the delay line and by netem."""
+"""What links do to single packets, each way and changed while they run; the same by the delay line
+and by netem.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ TRIES = 3
 
 
 def until_calm(test: Callable[..., None]) -> Callable[..., None]:
-    """Measure again if it looks wrong: packets are late, and queues full, also because this machine, or that inside it, had to wait."""
+    """Measure again if it looks wrong: packets are late, and queues full, also because this
+    machine, or that inside it, had to wait.
+    """
 
     @wraps(test)
     def tried(*given: Any, **fixtures: Any) -> None:
@@ -55,14 +59,25 @@ def spreads_like(found: Found, shape: Shape, slack_ms: float) -> bool:
     """Whether the nine deciles of the delays are those of the table."""
     drawn = delays(shape)
     wanted_ms = [(shape.delay_ns + drawn.width_ns * entry / PARTS) / 1e6 for entry in drawn.table]
-    near, late = 0.25 * shape.jitter_ns / 1e6, 0.6 * shape.jitter_ns / 1e6  # None is early; on a busy machine some are late.
-    off_ms = [quantile(found["delays_ms"], tenth / 10) - quantile(wanted_ms, tenth / 10) for tenth in range(1, 10)]
+    near, late = (
+        0.25 * shape.jitter_ns / 1e6,
+        0.6 * shape.jitter_ns / 1e6,
+    )  # None is early; on a busy machine some are late.
+    off_ms = [
+        quantile(found["delays_ms"], tenth / 10) - quantile(wanted_ms, tenth / 10)
+        for tenth in range(1, 10)
+    ]
     return all(-near <= off <= late + slack_ms for off in off_ms)
 
 
 @until_calm
-def test_delays_spread_as_declared_and_let_packets_overtake(measure_both: Measure, slack_ms: float) -> None:
-    normal, pareto = (Shape(delay_ns=60 * MS, jitter_ns=10 * MS, distribution=kind) for kind in ("normal", "pareto"))  # type: ignore[arg-type]
+def test_delays_spread_as_declared_and_let_packets_overtake(
+    measure_both: Measure, slack_ms: float
+) -> None:
+    normal, pareto = (
+        Shape(delay_ns=60 * MS, jitter_ns=10 * MS, distribution=kind)
+        for kind in ("normal", "pareto")
+    )  # type: ignore[arg-type]
 
     found = measure_both(ways(normal, pareto), "both_ways")
 
@@ -73,34 +88,48 @@ def test_delays_spread_as_declared_and_let_packets_overtake(measure_both: Measur
 
 
 @until_calm
-def test_delays_are_drawn_from_samples_and_packets_stay_in_order_where_they_should(measure_both: Measure, slack_ms: float) -> None:
+def test_delays_are_drawn_from_samples_and_packets_stay_in_order_where_they_should(
+    measure_both: Measure, slack_ms: float
+) -> None:
     samples = (10 * MS, 20 * MS, 60 * MS)
     in_order = Shape(delay_ns=60 * MS, jitter_ns=10 * MS, distribution="normal", in_order=True)
-    drawn = Shape(delay_ns=30 * MS, jitter_ns=21_602_469, distribution="samples", samples_ns=samples)
+    drawn = Shape(
+        delay_ns=30 * MS, jitter_ns=21_602_469, distribution="samples", samples_ns=samples
+    )
 
     found = measure_both(ways(in_order, drawn), "both_ways")
 
     there, back = found["there"], found["back"]
     assert there["overtaken"] == 0 and there["arrived"] == there["sent"]
-    assert there["deviation_ms"] > 3 and there["mean_ms"] > 63  # Who waits for those before is later than drawn.
+    assert (
+        there["deviation_ms"] > 3 and there["mean_ms"] > 63
+    )  # Who waits for those before is later than drawn.
     for wanted in (10, 20, 60):
         near = sum(wanted - 0.5 <= delay <= wanted + 5 + slack_ms for delay in back["delays_ms"])
         assert likely(near, back["sent"], 1 / 3)
 
 
 def test_packets_are_lost_in_bursts(measure_both: Measure) -> None:
-    there, back = measure_both(ways(Shape(loss_enter=0.02, loss_leave=0.25), Shape()), "long_stream").values()
+    there, back = measure_both(
+        ways(Shape(loss_enter=0.02, loss_leave=0.25), Shape()), "long_stream"
+    ).values()
 
-    assert 0.035 < 1 - there["arrived"] / there["sent"] < 0.12  # 2 / 27; bursts are few, so this varies.
+    assert (
+        0.035 < 1 - there["arrived"] / there["sent"] < 0.12
+    )  # 2 / 27; bursts are few, so this varies.
     assert 2.5 < fmean(there["gaps"]) < 6  # 1 / 25 %
     assert back["arrived"] == back["sent"]
 
 
 def test_packets_are_reordered_doubled_and_damaged(measure_both: Measure) -> None:
-    there, back = measure_both(ways(Shape(delay_ns=30 * MS, reorder=0.2, corrupt=0.1), Shape(duplicate=0.2)), "both_ways").values()
+    there, back = measure_both(
+        ways(Shape(delay_ns=30 * MS, reorder=0.2, corrupt=0.1), Shape(duplicate=0.2)), "both_ways"
+    ).values()
 
     assert likely(sum(delay < 25 for delay in there["delays_ms"]), there["arrived"], 0.2)
-    assert likely(there["sent"] - there["arrived"], there["sent"], 0.1)  # Damaged, or lost because a header was.
+    assert likely(
+        there["sent"] - there["arrived"], there["sent"], 0.1
+    )  # Damaged, or lost because a header was.
     assert 0.8 * (there["sent"] - there["arrived"]) <= there["damaged"]
     assert likely(back["twice"], back["sent"], 0.2)
     assert back["arrived"] == back["sent"] and not back["overtaken"] and not back["damaged"]
@@ -112,23 +141,38 @@ def test_a_queue_holds_what_is_declared_and_drops_the_rest(measure_both: Measure
 
     there, back = measure_both(ways(short, longer), "volleys").values()
 
-    assert 15 <= there["arrived"] <= 20  # 3200 bytes pass at once and 15,000 wait, each packet has 1,054.
+    assert (
+        15 <= there["arrived"] <= 20
+    )  # 3200 bytes pass at once and 15,000 wait, each packet has 1,054.
     assert 100 <= there["most_ms"] <= 180
     assert back["arrived"] == 40 and 280 <= back["most_ms"] <= 400
 
 
 @until_calm
-def test_all_that_a_link_does_is_changed_while_it_runs_and_healed(measure_both: Measure, slack_ms: float) -> None:
+def test_all_that_a_link_does_is_changed_while_it_runs_and_healed(
+    measure_both: Measure, slack_ms: float
+) -> None:
     found = measure_both(ways(Shape(delay_ns=40 * MS), Shape(delay_ns=5 * MS)), "changes")
 
     normal, in_order = found["normal"], found["uniform in order"]
-    assert 58 < normal["median_ms"] < 62 + 2 * slack_ms and normal["deviation_ms"] > 7 and normal["overtaken"] > 30
-    assert in_order["overtaken"] == 0 and in_order["deviation_ms"] > 2 and in_order["least_ms"] >= 39
+    assert (
+        58 < normal["median_ms"] < 62 + 2 * slack_ms
+        and normal["deviation_ms"] > 7
+        and normal["overtaken"] > 30
+    )
+    assert (
+        in_order["overtaken"] == 0 and in_order["deviation_ms"] > 2 and in_order["least_ms"] >= 39
+    )
     assert 0.3 < found["bursts"]["arrived"] / 200 < 0.95 and fmean(found["bursts"]["gaps"]) > 1.5
     assert likely(sum(delay < 30 for delay in found["reorder"]["delays_ms"]), 200, 0.3)
     assert likely(found["duplicate"]["twice"], 200, 0.5)
     assert likely(200 - found["corrupt"]["arrived"], 200, 0.5) and found["corrupt"]["damaged"]
     assert 15 <= found["queue"]["arrived"] <= 20
     after, back = found["after"], found["back"]
-    assert after["arrived"] == 200 and not after["twice"] and not after["overtaken"] and 39 < after["median_ms"] < 42 + slack_ms
+    assert (
+        after["arrived"] == 200
+        and not after["twice"]
+        and not after["overtaken"]
+        and 39 < after["median_ms"] < 42 + slack_ms
+    )
     assert back["arrived"] == 100 and 4 < back["median_ms"] < 7 + slack_ms

@@ -17,7 +17,14 @@ DELAY = Shape(delay_ns=10 * MS)
 def test_the_delay_line_says_how_late_it_was(measure: Measure) -> None:
     found = measure(pair(DELAY), "segments")
 
-    assert set(found) == {"written_ns", "packets", "dropped", "late_mean_ns", "late_max_ns", "late_packets"}
+    assert set(found) == {
+        "written_ns",
+        "packets",
+        "dropped",
+        "late_mean_ns",
+        "late_max_ns",
+        "late_packets",
+    }
 
 
 def test_where_packets_are_lost_they_are_lost_one_by_one(measure: Measure) -> None:
@@ -59,7 +66,9 @@ def test_what_is_corrupted_fails_its_checksum(measure: Measure, make, name: str)
     found = measure(make(Shape(delay_ns=5 * MS, corrupt=0.1)), name)
 
     assert about(found["sent"] - found["came"], 0.1, found["sent"])
-    assert found["damaged"] + found["came"] >= found["sent"] - 5  # A bit of the port's number leads elsewhere.
+    assert (
+        found["damaged"] + found["came"] >= found["sent"] - 5
+    )  # A bit of the port's number leads elsewhere.
 
 
 def test_a_share_overtakes_where_packets_are_reordered(measure: Measure) -> None:
@@ -75,7 +84,11 @@ def test_nothing_overtakes_where_jitter_keeps_order(measure: Measure) -> None:
     assert (found["came"], found["later"]) == (found["sent"], 0)
 
 
-@pytest.mark.parametrize("plan", [pair(Shape(corrupt=0.05)), star(Shape(corrupt=0.05, duplicate=0.05))], ids=["pair", "star"])
+@pytest.mark.parametrize(
+    "plan",
+    [pair(Shape(corrupt=0.05)), star(Shape(corrupt=0.05, duplicate=0.05))],
+    ids=["pair", "star"],
+)
 def test_a_stream_is_intact_although_segments_are_damaged(measure: Measure, plan: Plan) -> None:
     found = measure(plan, "stream")
 

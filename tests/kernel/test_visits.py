@@ -1,4 +1,6 @@
-"""While a run goes on its hosts can be entered, its ports reached and its packets kept; background traffic holds its rate."""
+"""While a run goes on its hosts can be entered, its ports reached and its packets kept; background
+traffic holds its rate.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,18 @@ import pytest
 
 from streambed import Run
 from streambed.record import read_json
-from tests.system.running import ROOT, STREAMBED, end_now, family, lives, only_run, phases, start, streambed, wait_for
+from tests.system.running import (
+    ROOT,
+    STREAMBED,
+    end_now,
+    family,
+    lives,
+    only_run,
+    phases,
+    start,
+    streambed,
+    wait_for,
+)
 
 pytestmark = pytest.mark.kernel
 
@@ -61,7 +74,11 @@ class Packet:
     @property
     def is_hum(self) -> bool:
         """UDP over IP over Ethernet, to the second component's port."""
-        return self.kept[12:14] == b"\x08\x00" and self.kept[23] == 17 and struct.unpack_from("!H", self.kept, 36)[0] == 20_001
+        return (
+            self.kept[12:14] == b"\x08\x00"
+            and self.kept[23] == 17
+            and struct.unpack_from("!H", self.kept, 36)[0] == 20_001
+        )
 
 
 def read_pcap(path: Path) -> Iterator[Packet]:
@@ -71,7 +88,11 @@ def read_pcap(path: Path) -> Iterator[Packet]:
     at = 24
     while at < len(content):
         seconds, nanoseconds, kept, length = struct.unpack_from("=IIII", content, at)
-        yield Packet(time_ns=seconds * 10**9 + nanoseconds, length=length, kept=content[at + 16 : at + 16 + kept])
+        yield Packet(
+            time_ns=seconds * 10**9 + nanoseconds,
+            length=length,
+            kept=content[at + 16 : at + 16 + kept],
+        )
         at += 16 + kept
     assert at == len(content)
 
@@ -103,14 +124,24 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, ob
         return done.returncode, done.stdout + done.stderr
 
     visits = {
-        "host": ("a", "--", "sh", "-c", "touch /tmp/mine; ls /tmp/mine; hostname; getent hosts b; exit 7"),
+        "host": (
+            "a",
+            "--",
+            "sh",
+            "-c",
+            "touch /tmp/mine; ls /tmp/mine; hostname; getent hosts b; exit 7",
+        ),
         "switch": ("visits", "core", "cat", "/proc/net/dev"),
         "wrong": ("latest", "bb"),
     }
     try:
-        saw: dict[str, object] = {"page": urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode()}
+        saw: dict[str, object] = {
+            "page": urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode()
+        }
         with ThreadPoolExecutor() as visitors:
-            saw |= dict(zip(visits, visitors.map(lambda words: shell(*words), visits.values()), strict=True))
+            saw |= dict(
+                zip(visits, visitors.map(lambda words: shell(*words), visits.values()), strict=True)
+            )
         said, _ = launcher.communicate(timeout=30)
     finally:
         end_now(launcher)
@@ -120,14 +151,19 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, ob
 
 
 def counted(run: Run, process: str, metric: str) -> float:
-    found = run.samples().filter((pl.col("metric") == f"traffic_{metric}") & (pl.col("of") == process))
+    found = run.samples().filter(
+        (pl.col("metric") == f"traffic_{metric}") & (pl.col("of") == process)
+    )
     return float(found["value"].max() or 0)
 
 
 def test_traffic_is_sent_at_its_rate_and_arrives(visited):
     run, _, _ = visited
 
-    assert counted(run, "hum/a", "sent_bytes") + 1000 * counted(run, "hum/a", "missed_packets") == LOAD_S * RATE_BYTES_PER_S
+    assert (
+        counted(run, "hum/a", "sent_bytes") + 1000 * counted(run, "hum/a", "missed_packets")
+        == LOAD_S * RATE_BYTES_PER_S
+    )
     assert counted(run, "hum/b", "received_packets") == counted(run, "hum/a", "sent_packets") > 0
 
 
@@ -186,19 +222,26 @@ def test_every_link_has_its_packets_kept_with_their_times(visited):
     run, _, _ = visited
     sent = counted(run, "hum/a", "sent_packets")
     first, second = (
-        [packet for packet in read_pcap(run.directory / "captures" / name) if packet.is_hum] for name in ("a+core.pcap", "core+b.pcap")
+        [packet for packet in read_pcap(run.directory / "captures" / name) if packet.is_hum]
+        for name in ("a+core.pcap", "core+b.pcap")
     )
 
     assert len(first) == len(second) == sent
     assert {packet.length for packet in first} == {1000 + 14}
     assert all(before.time_ns <= after.time_ns for before, after in pairwise(first))
-    assert 4.5e6 < median(there.time_ns - here.time_ns for here, there in zip(first, second, strict=True)) < 20e6
+    assert (
+        4.5e6
+        < median(there.time_ns - here.time_ns for here, there in zip(first, second, strict=True))
+        < 20e6
+    )
 
 
 def test_ctrl_c_leaves_no_port_and_no_process_and_a_file_that_can_be_read(tmp_path):
     port = free_port()
     directory, launcher = begin(tmp_path, port, load_s=60)
-    wait_for(lambda: read_json(directory / "gauges" / "hum.b.json").get("received_packets"), 5, "packets")
+    wait_for(
+        lambda: read_json(directory / "gauges" / "hum.b.json").get("received_packets"), 5, "packets"
+    )
     everybody = list(family(launcher.pid))
     with socket.create_connection(("127.0.0.1", port), 5):  # A visitor who stays.
         os.killpg(launcher.pid, signal.SIGINT)
@@ -215,7 +258,9 @@ def test_ctrl_c_leaves_no_port_and_no_process_and_a_file_that_can_be_read(tmp_pa
 def test_a_port_that_is_taken_is_said_and_nothing_is_left(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         (tmp_path / "pages").mkdir()
-        (tmp_path / "experiment.yaml").write_text(EXPERIMENT.format(port=taken.getsockname()[1], load_s=1))
+        (tmp_path / "experiment.yaml").write_text(
+            EXPERIMENT.format(port=taken.getsockname()[1], load_s=1)
+        )
         done = streambed("run", "experiment.yaml", cwd=tmp_path)
 
     assert done.returncode == 3
@@ -242,20 +287,41 @@ def as_ordinary_user(*words: str, home: Path) -> subprocess.Popen[str]:
     program = [*STREAMBED, *words]
     if os.getuid() == 0:
         needed = [str(ROOT), sys.prefix, sys.base_prefix]
-        program = [sys.executable, str(ROOT / "tests" / "system" / "ordinary.py"), str(NOBODY), *needed, "--", *program]
+        program = [
+            sys.executable,
+            str(ROOT / "tests" / "system" / "ordinary.py"),
+            str(NOBODY),
+            *needed,
+            "--",
+            *program,
+        ]
     environment = {**os.environ, "HOME": str(home), "STREAMBED_CACHE": str(home / "cache")}
     return subprocess.Popen(
-        program, cwd=home, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        program,
+        cwd=home,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
 
 
 def test_an_ordinary_user_enters_hosts_reaches_ports_and_keeps_packets_too(home):
     launcher = as_ordinary_user("run", "experiment.yaml", "--no-report", home=home)
     try:
-        directory = wait_for(lambda: launcher.poll() is None and only_run(home / "runs"), 20, "the run's folder")
-        wait_for(lambda: read_json(directory / "gauges" / "hum.b.json").get("received_packets"), 20, "packets")
+        directory = wait_for(
+            lambda: launcher.poll() is None and only_run(home / "runs"), 20, "the run's folder"
+        )
+        wait_for(
+            lambda: read_json(directory / "gauges" / "hum.b.json").get("received_packets"),
+            20,
+            "packets",
+        )
         look = ("sh", "-c", "touch /tmp/mine; hostname; getent hosts b; exit 7")
-        visitors = [as_ordinary_user("shell", host, *look, home=home) for host in ("a", "idle")]  # Nothing has run on the second yet.
+        visitors = [
+            as_ordinary_user("shell", host, *look, home=home) for host in ("a", "idle")
+        ]  # Nothing has run on the second yet.
         said = [visitor.communicate(timeout=20)[0].split() for visitor in visitors]
         port = next(iter(Run(directory).plan.exposures)).port
         page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode()

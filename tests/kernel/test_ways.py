@@ -1,4 +1,6 @@
-"""Packets take the ways that were decided: through rings and meshes, over several links, and around what is cut."""
+"""Packets take the ways that were decided: through rings and meshes, over several links, and around
+what is cut.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,17 @@ def planned(pairs: str, tmp_path: Path, *, cut: str = "", **changes: Any) -> Pla
     switches = dict.fromkeys(end for link in links for end in link.ends if end.startswith("s"))
     faults = [{"kind": "cut", "at": "0s", "lasts": "1s", "link": cut.split(" – ")}] if cut else []
     topology = Topology(switches=tuple(switches), links=links, **changes)
-    experiment = Experiment(name="ways", duration="9s", topology=topology, components=[], faults=faults)
-    return plan_for(experiment, machine.examine(tmp_path / "machine.json"), base=tmp_path, directory=tmp_path)
+    experiment = Experiment(
+        name="ways", duration="9s", topology=topology, components=[], faults=faults
+    )
+    return plan_for(
+        experiment, machine.examine(tmp_path / "machine.json"), base=tmp_path, directory=tmp_path
+    )
 
 
-def test_in_a_ring_packets_go_round_the_other_way_after_a_cut_and_back_when_it_is_mended(measure: Measure, tmp_path: Path) -> None:
+def test_in_a_ring_packets_go_round_the_other_way_after_a_cut_and_back_when_it_is_mended(
+    measure: Measure, tmp_path: Path
+) -> None:
     ring = planned("a-s1 s1-s2 s2-b s2-s3 s3-s1", tmp_path, cut=CUT, reroute="500ms")
 
     found = measure(ring, "rerouted")
@@ -43,8 +51,12 @@ def test_in_a_ring_packets_go_round_the_other_way_after_a_cut_and_back_when_it_i
     assert found["events"][0]["nodes"] == ["s1", "s2"]
 
 
-def test_one_of_two_links_between_switches_of_a_mesh_is_enough(measure: Measure, tmp_path: Path) -> None:
-    mesh = planned("a-s1 b-s2 c-s3 s1-s2 s1-s2 s2-s3 s3-s1", tmp_path, reroute="500ms", cut="s1 – s2")
+def test_one_of_two_links_between_switches_of_a_mesh_is_enough(
+    measure: Measure, tmp_path: Path
+) -> None:
+    mesh = planned(
+        "a-s1 b-s2 c-s3 s1-s2 s1-s2 s2-s3 s3-s1", tmp_path, reroute="500ms", cut="s1 – s2"
+    )
 
     found = measure(mesh, "rerouted")
 
@@ -52,14 +64,22 @@ def test_one_of_two_links_between_switches_of_a_mesh_is_enough(measure: Measure,
     assert found["events"][0]["without"] == ["s1 – s2"]
 
 
-def test_a_host_with_two_links_is_reached_by_the_one_that_is_left(measure: Measure, tmp_path: Path) -> None:
-    found = measure(planned("a-s1 a-s2 s1-s3 s2-s3 s3-b", tmp_path, reroute="500ms", cut="a – s1"), "rerouted")
+def test_a_host_with_two_links_is_reached_by_the_one_that_is_left(
+    measure: Measure, tmp_path: Path
+) -> None:
+    found = measure(
+        planned("a-s1 a-s2 s1-s3 s2-s3 s3-b", tmp_path, reroute="500ms", cut="a – s1"), "rerouted"
+    )
 
     assert (found["whole"], found["cut"], found["rerouted"]) == (["s1", "s3"], [], ["s2", "s3"])
 
 
-def test_multipath_spreads_connections_over_all_ways_that_are_equal(measure: Measure, tmp_path: Path) -> None:
-    found = measure(planned("a-s1 s1-s2 s1-s3 s2-s4 s3-s4 s4-b", tmp_path, routing="multipath"), "spread")
+def test_multipath_spreads_connections_over_all_ways_that_are_equal(
+    measure: Measure, tmp_path: Path
+) -> None:
+    found = measure(
+        planned("a-s1 s1-s2 s1-s3 s2-s4 s3-s4 s4-b", tmp_path, routing="multipath"), "spread"
+    )
 
     assert found["answered"] == found["asked"]
     assert min(found["packets"]["s2"], found["packets"]["s3"]) > found["asked"] / 10
@@ -69,7 +89,9 @@ def test_a_way_by_hand_is_the_one_that_packets_take(measure: Measure, tmp_path: 
     there = ["a", "s1", "s3", "s4", "b"]
     pairs = "a-s1 s1-s2 s1-s3 s2-s4 s3-s4 s4-b"
 
-    found = measure(planned(pairs, tmp_path, routing="by_hand", routes=[there, there[::-1]]), "spread")
+    found = measure(
+        planned(pairs, tmp_path, routing="by_hand", routes=[there, there[::-1]]), "spread"
+    )
 
     assert found["answered"] == found["asked"]
     assert (found["packets"]["s2"], found["packets"]["s3"] >= found["asked"]) == (0, True)

@@ -41,7 +41,9 @@ def test_a_link_that_treats_packets_one_by_one_needs_them_single(shape: Shape) -
     assert hosts(pair(shape, means="netem")) == ["a", "b"]
 
 
-@pytest.mark.parametrize("shape", [DELAY, Shape(loss=1.0), Shape(rate_bps=1_000_000, queue_bytes=SHORT_QUEUE_BYTES)])
+@pytest.mark.parametrize(
+    "shape", [DELAY, Shape(loss=1.0), Shape(rate_bps=1_000_000, queue_bytes=SHORT_QUEUE_BYTES)]
+)
 def test_a_link_that_treats_all_alike_takes_bundles(shape: Shape) -> None:
     assert hosts(pair(shape, means="netem")) == []
 
@@ -78,4 +80,11 @@ def test_where_packets_may_take_other_ways_later_all_hosts_are_meant() -> None:
     plan = on_link(chain(3, DELAY, DELAY, means="netem"), 1, LOSSY)
 
     assert hosts(replace(plan, declaration={"topology": {"reroute": "2s"}})) == ["a", "b"]
-    assert hosts(replace(chain(3, DELAY, DELAY, means="netem"), declaration={"topology": {"reroute": "2s"}})) == []
+    assert (
+        hosts(
+            replace(
+                chain(3, DELAY, DELAY, means="netem"), declaration={"topology": {"reroute": "2s"}}
+            )
+        )
+        == []
+    )

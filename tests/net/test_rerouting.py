@@ -24,7 +24,10 @@ def test_only_nodes_whose_routes_differ_are_asked_and_only_once() -> None:
     rerouting = Rerouting(plan())
     other = replace(plan().node("switch1").routes[0], via="10.0.0.9")
 
-    changed = {node: [request.asks for request in asked] for node, asked in rerouting.changes(tables(other, TO_B)).items()}
+    changed = {
+        node: [request.asks for request in asked]
+        for node, asked in rerouting.changes(tables(other, TO_B)).items()
+    }
 
     assert changed == {"switch1": ["add the route to 10.0.0.1/32 by switch1/eth0 10.0.0.9"]}
     assert rerouting.changes(tables(other, TO_B)) == {}

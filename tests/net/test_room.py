@@ -31,6 +31,11 @@ def test_a_large_network_gets_as_much_as_it_needs(limits: list[tuple[int, int]])
     assert limits == [(3312, 4096)]
 
 
-def test_more_than_the_machine_allows_is_refused_with_what_to_do(limits: list[tuple[int, int]]) -> None:
-    with pytest.raises(MachineError, match=r"2000 nodes take about 12510 open files, and .* 4096 at most .*limits.conf to 12510"):
+def test_more_than_the_machine_allows_is_refused_with_what_to_do(
+    limits: list[tuple[int, int]],
+) -> None:
+    with pytest.raises(
+        MachineError,
+        match=r"2000 nodes take about 12510 open files, and .* 4096 at most .*limits.conf to 12510",
+    ):
         hosts.make_room(nodes=2000, links=1999)

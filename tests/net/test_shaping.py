@@ -20,15 +20,27 @@ NARROW = Shape(delay_ns=MS, rate_bps=10_000_000)
 def made(plan: Plan) -> list[list[str]]:
     """What is asked of the kernel for each direction, without the port."""
     return [
-        [request.asks.split("(")[1].rstrip(")") for _, request in shaping.disciplines(way, plan.seed)] for way in shaping.directions(plan)
+        [
+            request.asks.split("(")[1].rstrip(")")
+            for _, request in shaping.disciplines(way, plan.seed)
+        ]
+        for way in shaping.directions(plan)
     ]
 
 
 def test_a_switch_queues_what_it_sends_and_what_hosts_send_it() -> None:
     from_host, from_switch, *_ = [way.rule for way in shaping.directions(star(DELAY))]
 
-    assert (from_host.node, from_host.hook, from_host.interface) == ("switch1", "prerouting", "eth0")
-    assert (from_switch.node, from_switch.hook, from_switch.interface) == ("switch1", "postrouting", "eth0")
+    assert (from_host.node, from_host.hook, from_host.interface) == (
+        "switch1",
+        "prerouting",
+        "eth0",
+    )
+    assert (from_switch.node, from_switch.hook, from_switch.interface) == (
+        "switch1",
+        "postrouting",
+        "eth0",
+    )
 
 
 def test_a_host_linked_directly_queues_what_arrives() -> None:
@@ -45,14 +57,19 @@ def test_the_delay_line_leaves_only_the_rate_to_the_kernel() -> None:
     assert made(pair(NARROW)) == [["tbf"], ["tbf"]]
 
 
-def test_netem_is_in_the_receiver_of_what_a_host_sends_and_over_the_rate_of_what_a_switch_sends() -> None:
+def test_netem_is_in_the_receiver_of_what_a_host_sends_and_over_the_rate_of_what_a_switch_sends() -> (
+    None
+):
     plan = star(NARROW, means="netem")
     from_host, from_switch, *_ = shaping.directions(plan)
 
     assert made(plan)[:2] == [["ifb", "ingress", "mirred", "netem", "tbf"], ["netem", "tbf"]]
     assert [node for node, _ in shaping.disciplines(from_host, 7)] == ["switch1"] * 4 + ["a"]
     assert [node for node, _ in shaping.disciplines(from_switch, 7)] == ["switch1"] * 2
-    assert (from_host.bucket_parent, from_switch.bucket_parent) == (rtnetlink.ROOT, rtnetlink.NETEM_CHILD)
+    assert (from_host.bucket_parent, from_switch.bucket_parent) == (
+        rtnetlink.ROOT,
+        rtnetlink.NETEM_CHILD,
+    )
 
 
 def test_netem_is_in_every_sender_where_what_arrives_cannot_be_redirected() -> None:
@@ -70,7 +87,11 @@ def test_a_link_that_is_not_emulated_gets_nothing_but_its_rate() -> None:
 def test_a_bucket_holds_four_milliseconds_and_waits_a_tenth_of_a_second() -> None:
     bucket = shaping.bucket(100_000_000)
 
-    assert (bucket.rate_bytes, bucket.burst_bytes, bucket.limit_bytes) == (12_500_000, 50_000, 1_250_000)
+    assert (bucket.rate_bytes, bucket.burst_bytes, bucket.limit_bytes) == (
+        12_500_000,
+        50_000,
+        1_250_000,
+    )
 
 
 def test_a_small_bucket_still_takes_whole_packets() -> None:
@@ -106,8 +127,12 @@ def asked(means: str, before: Shape, after: Shape) -> list[str]:
 def test_a_change_of_rate_changes_the_bucket_and_none_means_as_much_as_can_be() -> None:
     fast = Shape(delay_ns=MS, rate_bps=10_000_000)
 
-    assert asked("delay_line", fast, replace(fast, rate_bps=1_000)) == ["limit a/eth0 to 1000 bit/s (tbf)"]
-    assert asked("delay_line", fast, replace(fast, rate_bps=0)) == [f"limit a/eth0 to {shaping.UNLIMITED_BPS} bit/s (tbf)"]
+    assert asked("delay_line", fast, replace(fast, rate_bps=1_000)) == [
+        "limit a/eth0 to 1000 bit/s (tbf)"
+    ]
+    assert asked("delay_line", fast, replace(fast, rate_bps=0)) == [
+        f"limit a/eth0 to {shaping.UNLIMITED_BPS} bit/s (tbf)"
+    ]
 
 
 def test_a_bucket_that_is_made_slower_still_takes_what_waits_in_it() -> None:
@@ -122,22 +147,39 @@ def test_a_bucket_that_is_made_slower_still_takes_what_waits_in_it() -> None:
 def test_a_change_of_the_queue_alone_changes_the_bucket() -> None:
     fast = Shape(rate_bps=10_000_000)
 
-    assert asked("delay_line", fast, replace(fast, queue_bytes=15_000)) == ["limit a/eth0 to 10000000 bit/s (tbf)"]
+    assert asked("delay_line", fast, replace(fast, queue_bytes=15_000)) == [
+        "limit a/eth0 to 10000000 bit/s (tbf)"
+    ]
 
 
 def test_a_queue_of_the_delay_line_draws_from_the_table_that_netem_gets() -> None:
-    shape = Shape(delay_ns=100 * MS, jitter_ns=MS, distribution="normal", in_order=True, loss_enter=0.01, loss_leave=0.25)
+    shape = Shape(
+        delay_ns=100 * MS,
+        jitter_ns=MS,
+        distribution="normal",
+        in_order=True,
+        loss_enter=0.01,
+        loss_leave=0.25,
+    )
     way, _ = shaping.directions(pair(shape))
     told = shaping.queue(way, shape)
 
     table = struct.pack("=HH4096h", 4 + 2 * 4096, 2, *told["table"])
     assert table in rtnetlink.netem(way.sender, shape).body
     assert struct.pack("=HHq", 12, 11, told["jitter_ns"]) in rtnetlink.netem(way.sender, shape).body
-    assert (told["in_order"], told["enter"], told["leave"], told["bad"], told["good"]) == (True, 0.01, 0.25, 1.0, 0.0)
+    assert (told["in_order"], told["enter"], told["leave"], told["bad"], told["good"]) == (
+        True,
+        0.01,
+        0.25,
+        1.0,
+        0.0,
+    )
 
 
 def test_netem_is_made_to_forget_a_table_when_delays_spread_evenly_again() -> None:
-    normal, even = (Shape(delay_ns=100 * MS, jitter_ns=MS, distribution=kind) for kind in ("normal", "uniform"))
+    normal, even = (
+        Shape(delay_ns=100 * MS, jitter_ns=MS, distribution=kind) for kind in ("normal", "uniform")
+    )
     way, _ = shaping.directions(pair(normal, means="netem"))
     tables = struct.pack("=HH", 4 + 2 * 8192, 2)
 
@@ -147,17 +189,27 @@ def test_netem_is_made_to_forget_a_table_when_delays_spread_evenly_again() -> No
 
 def test_a_change_of_delay_concerns_the_kernel_only_where_it_has_netem() -> None:
     assert asked("delay_line", DELAY, Shape(delay_ns=MS)) == []
-    assert asked("netem", DELAY, Shape(delay_ns=MS)) == ["delay or drop what leaves b/ifb10 (netem)"]
+    assert asked("netem", DELAY, Shape(delay_ns=MS)) == [
+        "delay or drop what leaves b/ifb10 (netem)"
+    ]
 
 
 def test_a_fault_changes_the_delay_where_it_is_and_the_rate_where_that_is() -> None:
     way, _ = shaping.directions(pair(NARROW, means="netem"))
 
-    assert [node for node, _ in shaping.changes(way, NARROW, replace(NARROW, loss=0.1, rate_bps=1_000), seed=7)] == ["b", "a"]
+    assert [
+        node
+        for node, _ in shaping.changes(
+            way, NARROW, replace(NARROW, loss=0.1, rate_bps=1_000), seed=7
+        )
+    ] == ["b", "a"]
 
 
 def test_a_delay_is_refused_where_the_machine_has_no_means() -> None:
-    with pytest.raises(MachineError, match="link a-b has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE"):
+    with pytest.raises(
+        MachineError,
+        match="link a-b has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE",
+    ):
         shaping.directions(pair(DELAY, means="none"))
 
 

@@ -12,13 +12,19 @@ from streambed.plan import Shape
 
 
 def test_root_keeps_every_id_that_it_has() -> None:
-    assert box_entry.identity_map("0 100000 65536\n70000 300000 10\n") == "0 0 65536\n70000 70000 10"
+    assert (
+        box_entry.identity_map("0 100000 65536\n70000 300000 10\n") == "0 0 65536\n70000 70000 10"
+    )
 
 
 def test_a_setting_that_forbids_namespaces_is_named_with_the_command_that_allows_them() -> None:
-    said = box_entry.remedy({"user/max_user_namespaces": "0", "kernel/apparmor_restrict_unprivileged_userns": "1"})
+    said = box_entry.remedy(
+        {"user/max_user_namespaces": "0", "kernel/apparmor_restrict_unprivileged_userns": "1"}
+    )
 
-    assert said.startswith("to allow it: sudo sysctl user.max_user_namespaces=10000 && sudo sysctl kernel.apparmor")
+    assert said.startswith(
+        "to allow it: sudo sysctl user.max_user_namespaces=10000 && sudo sysctl kernel.apparmor"
+    )
 
 
 def test_where_no_setting_forbids_them_a_container_does() -> None:
@@ -36,7 +42,12 @@ def test_a_machine_without_namespaces_says_why() -> None:
 
 
 def test_a_machine_that_can_do_everything_has_nothing_to_say() -> None:
-    assert machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, arrivals=True, queue=True, filter=True)) == ()
+    assert (
+        machine.notes_of(
+            Findings(namespaces=True, tbf=True, netem=True, arrivals=True, queue=True, filter=True)
+        )
+        == ()
+    )
 
 
 def test_a_machine_without_packet_rules_says_that_partitions_are_refused() -> None:
@@ -48,12 +59,16 @@ def test_a_machine_without_packet_rules_says_that_partitions_are_refused() -> No
 def test_a_machine_that_cannot_redirect_what_arrives_says_what_differs_and_how_to_mend_it() -> None:
     (said,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, filter=True))
 
-    assert "fills that link's queue too; try: sudo modprobe -a ifb sch_ingress cls_matchall act_mirred" in said
+    assert (
+        "fills that link's queue too; try: sudo modprobe -a ifb sch_ingress cls_matchall act_mirred"
+        in said
+    )
 
 
 def test_every_node_is_known_by_name() -> None:
     assert network.names_file(star(Shape(delay_ns=MS))) == (
-        "127.0.0.1 localhost\n10.0.0.1 a a.streambed\n10.255.0.1 switch1 switch1.streambed\n10.0.0.2 b b.streambed\n"
+        "127.0.0.1 localhost\n10.0.0.1 a a.streambed\n10.255.0.1 switch1 "
+        "switch1.streambed\n10.0.0.2 b b.streambed\n"
     )
 
 

@@ -1,4 +1,6 @@
-"""Small histories, and one complete run directory, made by hand: nothing of this was ever measured."""
+"""Small histories, and one complete run directory, made by hand: nothing of this was ever
+measured.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ SECOND = 1_000_000_000
 BEGAN = 5_000 * SECOND
 WALL = 1_790_000_000 * SECOND
 BROKERS = ("broker1", "broker2", "broker3")
-FAULTS = ((18, 25, "partition", "{broker1} | {broker2, broker3}"), (32, 37, "kill", "broker2 (leader of lines/0)"))
+FAULTS = (
+    (18, 25, "partition", "{broker1} | {broker2, broker3}"),
+    (32, 37, "kill", "broker2 (leader of lines/0)"),
+)
 
 
 def at(seconds: float) -> int:
@@ -47,7 +52,9 @@ def sent(sequence: int, due: float, topic: str = "lines") -> tuple[Any, ...]:
     return ("poet", sequence, topic, 0, sequence, at(due), at(due + 0.001), at(due + 0.01), None)
 
 
-def seen(sequence: int, when: float, consumer: str, group: str | None = None, topic: str = "lines") -> tuple[Any, ...]:
+def seen(
+    sequence: int, when: float, consumer: str, group: str | None = None, topic: str = "lines"
+) -> tuple[Any, ...]:
     """A record of the poet that a consumer saw."""
     return (consumer, group or consumer, topic, 0, sequence, "poet", sequence, at(when), 0)
 
@@ -83,14 +90,22 @@ def plan_of(directory: Path = Path("run"), name: str = "word-count") -> Plan:
     links = [
         PlannedLink(
             name=f"{host}-core",
-            ports=(Port(node=host, interface="eth0", index=0), Port(node="core", interface=f"eth{index}", index=index)),
+            ports=(
+                Port(node=host, interface="eth0", index=0),
+                Port(node="core", interface=f"eth{index}", index=index),
+            ),
             shapes=(shapes.get(host, Shape()), shapes.get(host, Shape())),
             emulated=host in shapes,
         )
         for index, host in enumerate(hosts)
     ]
-    nodes = [PlannedNode(name=host, switch=False, address=f"10.0.0.{index + 1}", routes=()) for index, host in enumerate(hosts)]
-    runs = {"poet": "edge", "reader": "edge", "archive": "edge", "counter": "cluster"} | {broker: broker for broker in BROKERS}
+    nodes = [
+        PlannedNode(name=host, switch=False, address=f"10.0.0.{index + 1}", routes=())
+        for index, host in enumerate(hosts)
+    ]
+    runs = {"poet": "edge", "reader": "edge", "archive": "edge", "counter": "cluster"} | {
+        broker: broker for broker in BROKERS
+    }
     return Plan(
         name=name,
         seed=7,
@@ -102,7 +117,10 @@ def plan_of(directory: Path = Path("run"), name: str = "word-count") -> Plan:
         nodes=(*nodes, PlannedNode(name="core", switch=True, address="10.0.0.100", routes=())),
         links=tuple(links),
         processes=tuple(
-            ProcessSpec(name=who, component="kafka" if who in BROKERS else who, node=where, argv=("true",)) for who, where in runs.items()
+            ProcessSpec(
+                name=who, component="kafka" if who in BROKERS else who, node=where, argv=("true",)
+            )
+            for who, where in runs.items()
         ),
         declaration={"name": name, "seed": 7, "components": COMPONENTS},
     )
@@ -111,8 +129,19 @@ def plan_of(directory: Path = Path("run"), name: str = "word-count") -> Plan:
 COMPONENTS: dict[str, dict[str, Any]] = {
     "kafka": {"kind": "kafka", "nodes": list(BROKERS), "topics": {"lines": {}, "counts": {}}},
     "poet": {"kind": "producer", "node": "edge", "writes": "lines", "rate": "200/s"},
-    "counter": {"kind": "spark_job", "node": "cluster", "job": "count.py", "reads": ["lines"], "writes": ["counts"]},
-    "reader": {"kind": "consumer", "node": "edge", "reads": ["lines", "counts"], "group": "readers"},
+    "counter": {
+        "kind": "spark_job",
+        "node": "cluster",
+        "job": "count.py",
+        "reads": ["lines"],
+        "writes": ["counts"],
+    },
+    "reader": {
+        "kind": "consumer",
+        "node": "edge",
+        "reads": ["lines", "counts"],
+        "group": "readers",
+    },
     "archive": {"kind": "consumer", "node": "edge", "reads": ["lines"], "group": "archive"},
 }
 
@@ -124,7 +153,9 @@ def write_run(directory: Path, name: str = "word-count", load_s: int = 30) -> No
     (directory / "logs" / "poet.log").write_text("ready\n")
     plans.write(plan_of(directory, name), directory / "plan.json")
     (directory / "status.json").write_text(json.dumps({"state": "finished", "reason": ""}))
-    (directory / "versions.json").write_text(json.dumps({"streambed": "0.1.0", "kafka": "4.3.1", "spark": "4.1.1", "python": "3.11.4"}))
+    (directory / "versions.json").write_text(
+        json.dumps({"streambed": "0.1.0", "kafka": "4.3.1", "spark": "4.1.1", "python": "3.11.4"})
+    )
     (directory / "verdicts.json").write_text(json.dumps(VERDICTS))
     (directory / "history" / record.EVENTS).write_bytes(b"".join(map(line_of, _events(load_s))))
     _write_samples(directory / "history", load_s)
@@ -136,7 +167,13 @@ VERDICTS = [
         "check": "no_loss",
         "answer": "fails",
         "says": "3 of 6000 acked records were never seen: poet=1601, poet=1602, poet=1603",
-        "evidence": {"topic": "lines", "acked": 6000, "seen": 5997, "lost": ["poet=1601", "poet=1602", "poet=1603"], "during": "partition"},
+        "evidence": {
+            "topic": "lines",
+            "acked": 6000,
+            "seen": 5997,
+            "lost": ["poet=1601", "poet=1602", "poet=1603"],
+            "during": "partition",
+        },
     },
     {
         "check": "latency",
@@ -144,30 +181,102 @@ VERDICTS = [
         "says": "reader p99 1.8 s, limit 2 s",
         "evidence": {"p99 s": 1.8123, "limit s": 2.0, "records": 6000},
     },
-    {"check": "order", "answer": "unknown", "says": "archive never committed, so its order cannot be judged", "evidence": {}},
+    {
+        "check": "order",
+        "answer": "unknown",
+        "says": "archive never committed, so its order cannot be judged",
+        "evidence": {},
+    },
 ]
 
 
 def _events(load_s: int) -> list[Event]:
     end = 10 + load_s
-    phases = {"build": 0, "start": 0.6, "ready": 1.2, "load": 10, "heal": end, "drain": end + 0.2, "stop": end + 4, "destroy": end + 5}
+    phases = {
+        "build": 0,
+        "start": 0.6,
+        "ready": 1.2,
+        "load": 10,
+        "heal": end,
+        "drain": end + 0.2,
+        "stop": end + 4,
+        "destroy": end + 5,
+    }
     found = [event(when, "phase", phase=phase) for phase, when in phases.items()]
     found.append(event(0, "clock", wall_ns=WALL))
-    for who, where in {"poet": "edge", "reader": "edge", "archive": "edge", "counter": "cluster"}.items():
-        found.append(event(1.3, "process_started", process=who, component=who, node=where, pid=1, incarnation=0))
-        found.append(event(end + 4.5, "process_ended", process=who, component=who, node=where, status=0, expected=True, last_lines=[]))
+    for who, where in {
+        "poet": "edge",
+        "reader": "edge",
+        "archive": "edge",
+        "counter": "cluster",
+    }.items():
+        found.append(
+            event(
+                1.3, "process_started", process=who, component=who, node=where, pid=1, incarnation=0
+            )
+        )
+        found.append(
+            event(
+                end + 4.5,
+                "process_ended",
+                process=who,
+                component=who,
+                node=where,
+                status=0,
+                expected=True,
+                last_lines=[],
+            )
+        )
     for broker in BROKERS:
         started = (0.7, 37) if broker == "broker2" else (0.7,)
-        found += [event(when, "process_started", process=broker, component="kafka", node=broker, pid=2, incarnation=0) for when in started]
+        found += [
+            event(
+                when,
+                "process_started",
+                process=broker,
+                component="kafka",
+                node=broker,
+                pid=2,
+                incarnation=0,
+            )
+            for when in started
+        ]
         found.append(
-            event(end + 4.8, "process_ended", process=broker, component="kafka", node=broker, status=0, expected=True, last_lines=[])
+            event(
+                end + 4.8,
+                "process_ended",
+                process=broker,
+                component="kafka",
+                node=broker,
+                status=0,
+                expected=True,
+                last_lines=[],
+            )
         )
     killed = ["INFO Kafka Server started", "WARN <lost> & gone"]
     found.append(
-        event(32.1, "process_ended", process="broker2", component="kafka", node="broker2", status=-9, expected=False, last_lines=killed)
+        event(
+            32.1,
+            "process_ended",
+            process="broker2",
+            component="kafka",
+            node="broker2",
+            status=-9,
+            expected=False,
+            last_lines=killed,
+        )
     )
     for index, (start, stop, kind, target) in enumerate(FAULTS):
-        found.append(event(start, "inject", fault=index, kind=kind, target=target, lasts_ns=(stop - start) * SECOND))
+        found.append(
+            event(
+                start,
+                "inject",
+                fault=index,
+                kind=kind,
+                target=target,
+                lasts_ns=(stop - start) * SECOND,
+            )
+        )
         found.append(event(stop, "heal", fault=index, kind=kind, target=target))
     found.append(event(26, "note", says="controller moved to broker3"))
     found += [_batch(number, 11.5 + 1.5 * number) for number in range(load_s * 2 // 3 - 1)]
@@ -186,7 +295,13 @@ def _batch(number: int, start: float) -> Batch:
         "output_rows": 40,
     }
     offsets = {"lines": {"0": [number * 300, number * 300 + 300]}}
-    return event(start + took, "batch", durations_ms={"triggerExecution": round(took * 1000)}, offsets=offsets, **fields)
+    return event(
+        start + took,
+        "batch",
+        durations_ms={"triggerExecution": round(took * 1000)},
+        offsets=offsets,
+        **fields,
+    )
 
 
 def _write_samples(folder: Path, load_s: int) -> None:
@@ -216,14 +331,29 @@ def _steps(chance: random.Random, loaded: bool, cut: bool) -> dict[tuple[str, st
         for metric in ("port_rx_bytes", "port_tx_bytes"):
             found[metric, f"{node}/eth0"] = rate * chance.uniform(0.8, 1.2) * loaded
     for who in ("conductor", "delay line", "poet", "reader", "archive", "counter", *BROKERS):
-        found["process_cpu_s", who] = chance.uniform(0.02, 0.12) + (0.6 if who == "counter" and loaded else 0)
-    found |= {("sent_total", "poet"): 200 * loaded, ("acked_total", "poet"): (60 if cut else 200) * loaded, ("failed_total", "poet"): 0}
-    return found | {("seen_total", who): (60 if cut else 200) * loaded for who in ("reader", "archive")}
+        found["process_cpu_s", who] = chance.uniform(0.02, 0.12) + (
+            0.6 if who == "counter" and loaded else 0
+        )
+    found |= {
+        ("sent_total", "poet"): 200 * loaded,
+        ("acked_total", "poet"): (60 if cut else 200) * loaded,
+        ("failed_total", "poet"): 0,
+    }
+    return found | {
+        ("seen_total", who): (60 if cut else 200) * loaded for who in ("reader", "archive")
+    }
 
 
-def _levels(chance: random.Random, second: int, loaded: bool, cut: bool) -> dict[tuple[str, str], float]:
-    found = {("lag_records", who): (140 * (second - 17) if cut else chance.uniform(0, 30)) * loaded for who in ("reader", "archive")}
-    for index, who in enumerate(("conductor", "delay line", "poet", "reader", "archive", "counter", *BROKERS)):
+def _levels(
+    chance: random.Random, second: int, loaded: bool, cut: bool
+) -> dict[tuple[str, str], float]:
+    found = {
+        ("lag_records", who): (140 * (second - 17) if cut else chance.uniform(0, 30)) * loaded
+        for who in ("reader", "archive")
+    }
+    for index, who in enumerate(
+        ("conductor", "delay line", "poet", "reader", "archive", "counter", *BROKERS)
+    ):
         found["process_rss_bytes", who] = (60 + 40 * index) * 2**20 * (1 + second / 200)
     found["delay_line_late_mean_ns", "delay line"] = chance.uniform(30_000, 90_000)
     found["delay_line_late_max_ns", "delay line"] = chance.uniform(200_000, 900_000)
@@ -235,7 +365,9 @@ def _write_counts(table: tables.Table, load_s: int) -> None:
     for number in range(load_s * 2 // 3 - 1):
         ended = _batch(number, 11.5 + 1.5 * number).end
         written_ms = (WALL + ended - BEGAN) // 1_000_000 - 20
-        table.append("reader", "readers", "counts", 0, number, None, None, ended + SECOND // 20, written_ms)
+        table.append(
+            "reader", "readers", "counts", 0, number, None, None, ended + SECOND // 20, written_ms
+        )
 
 
 def _write_ledger(folder: Path, load_s: int) -> None:
@@ -248,7 +380,18 @@ def _write_ledger(folder: Path, load_s: int) -> None:
             due = 10 + sequence / 200
             sent_table.append(*sent(sequence, due))
             held = max(0.0, 25 - due) if 18 <= due < 25 else 0.0
-            for consumer, group, slow in (("reader", "readers", 0.04), ("archive", "archive", 0.09), ("witness", "witness", 40)):
+            for consumer, group, slow in (
+                ("reader", "readers", 0.04),
+                ("archive", "archive", 0.09),
+                ("witness", "witness", 40),
+            ):
                 if sequence not in (1601, 1602, 1603):
-                    seen_table.append(*seen(sequence, due + held + slow * chance.lognormvariate(0, 0.4), consumer, group))
+                    seen_table.append(
+                        *seen(
+                            sequence,
+                            due + held + slow * chance.lognormvariate(0, 0.4),
+                            consumer,
+                            group,
+                        )
+                    )
         _write_counts(seen_table, load_s)

@@ -27,4 +27,7 @@ def test_the_page_overlays_both_latencies_and_says_what_differs(tmp_path: Path) 
     assert "records of one second are not independent" in text
     table = pl.read_parquet(path.parent / "figures" / "comparison_latency.parquet")
     assert set(table["run"]) == {"A", "B"}
-    assert "A words/one · B words/two" in (path.parent / "figures" / "comparison_latency.svg").read_text()
+    assert (
+        "A words/one · B words/two"
+        in (path.parent / "figures" / "comparison_latency.svg").read_text()
+    )

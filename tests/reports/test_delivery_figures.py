@@ -1,4 +1,6 @@
-"""The delivery heat map, and what else the report says of faults: timers, faults that could not be injected."""
+"""The delivery heat map, and what else the report says of faults: timers, faults that could not be
+injected.
+"""
 
 import polars as pl
 
@@ -9,19 +11,37 @@ from streambed.record.history import History, Ledger, empty
 from streambed.reports import page
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import delivery, timeline
-from tests.histories import acked, behind, event, heal, history_of, inject, seen, sent, undrained, witnessed
+from tests.histories import (
+    acked,
+    behind,
+    event,
+    heal,
+    history_of,
+    inject,
+    seen,
+    sent,
+    undrained,
+    witnessed,
+)
 
 READER = {"reader": {"kind": "consumer", "reads": ["lines"]}}
 
 
 def states(history: History, reader: Reader) -> dict[int, str]:
-    return dict(delivery.fates(history, "lines", reader).sort("sequence").select("sequence", "state").iter_rows())
+    return dict(
+        delivery.fates(history, "lines", reader)
+        .sort("sequence")
+        .select("sequence", "state")
+        .iter_rows()
+    )
 
 
 def drawn(figure: Figure | Absent) -> list[dict]:
     assert isinstance(figure, Figure)
     layers = figure.spec("run")["layer"]
-    (cells,) = [layer["data"]["values"] for layer in layers if layer.get("encoding", {}).get("color")]
+    (cells,) = [
+        layer["data"]["values"] for layer in layers if layer.get("encoding", {}).get("color")
+    ]
     return cells
 
 
@@ -40,9 +60,14 @@ def test_every_record_has_one_state():
 
 
 def test_what_a_late_reader_need_not_see_is_not_lost():
-    history = history_of(acked("lines", "a=1"), acked("lines", "a=2"), seen("lines", "a=2"), components=READER)
+    history = history_of(
+        acked("lines", "a=1"), acked("lines", "a=2"), seen("lines", "a=2"), components=READER
+    )
 
-    assert states(history, Reader(name="reader", components=("reader",), latest=True)) == {1: "undecided", 2: "delivered"}
+    assert states(history, Reader(name="reader", components=("reader",), latest=True)) == {
+        1: "undecided",
+        2: "delivered",
+    }
 
 
 def test_what_a_reader_was_still_to_read_is_undecided():
@@ -52,7 +77,9 @@ def test_what_a_reader_was_still_to_read_is_undecided():
 
 
 def test_the_witness_is_no_reader():
-    history = history_of(acked("lines", "a=1"), seen("lines", "a=1"), witnessed("lines", "a=1"), components=READER)
+    history = history_of(
+        acked("lines", "a=1"), seen("lines", "a=1"), witnessed("lines", "a=1"), components=READER
+    )
 
     table, _ = delivery.binned(history)
 
@@ -66,7 +93,13 @@ def test_a_column_takes_the_worst_state_and_keeps_the_counts():
     table, step = delivery.binned(history_of(*records, *views, components=READER))
 
     (hit,) = table.filter(pl.col("lost") > 0).to_dicts()
-    assert (step, hit["column"], hit["state"], hit["delivered"], hit["lost"]) == (0.1, 5, "lost", 99, 1)
+    assert (step, hit["column"], hit["state"], hit["delivered"], hit["lost"]) == (
+        0.1,
+        5,
+        "lost",
+        99,
+        1,
+    )
 
 
 def test_a_slow_producer_leaves_no_gaps():
@@ -93,19 +126,37 @@ def test_neighbours_of_one_state_are_one_rectangle():
 
 def test_the_producers_that_lost_most_are_drawn_and_the_caption_says_so():
     names = [f"p{number}" for number in range(8)]
-    records = [acked("lines", f"{name}={number}", offset=10 * at + number) for at, name in enumerate(names) for number in range(3)]
-    views = [seen("lines", f"{name}={number}") for name in names for number in range(3) if (name, number) != ("p6", 1)]
+    records = [
+        acked("lines", f"{name}={number}", offset=10 * at + number)
+        for at, name in enumerate(names)
+        for number in range(3)
+    ]
+    views = [
+        seen("lines", f"{name}={number}")
+        for name in names
+        for number in range(3)
+        if (name, number) != ("p6", 1)
+    ]
 
     figure = delivery.heat_map(history_of(*records, *views, components=READER))
 
-    assert next(iter(dict.fromkeys(cell["producer"] for cell in drawn(figure) if cell["lost"]))) == "p6"
+    assert (
+        next(iter(dict.fromkeys(cell["producer"] for cell in drawn(figure) if cell["lost"])))
+        == "p6"
+    )
     assert isinstance(figure, Figure)
     assert "Drawn are 5 of 8 producers" in figure.caption
     assert set(figure.table["producer"]) == set(names)
 
 
 def test_faults_are_shaded_and_their_edges_drawn_over_the_cells():
-    history = history_of(acked("lines", "a=1"), seen("lines", "a=1"), inject(3, "isolate"), heal(7, "isolate"), components=READER)
+    history = history_of(
+        acked("lines", "a=1"),
+        seen("lines", "a=1"),
+        inject(3, "isolate"),
+        heal(7, "isolate"),
+        components=READER,
+    )
 
     figure = delivery.heat_map(history)
 
@@ -122,9 +173,18 @@ def test_without_records_or_readers_it_says_why():
 def test_a_million_sightings_become_a_few_rectangles():
     number, readers = 100_000, [f"reader{index}" for index in range(10)]
     records = pl.DataFrame(
-        {"producer": "a", "sequence": range(number), "topic": "lines", "partition": 0, "offset": range(number)}
+        {
+            "producer": "a",
+            "sequence": range(number),
+            "topic": "lines",
+            "partition": 0,
+            "offset": range(number),
+        }
     ).with_columns(
-        due=pl.col("sequence") * 1_000_000, sent=pl.col("sequence") * 1_000_000, acked=pl.col("sequence") * 1_000_000, error=pl.lit(None)
+        due=pl.col("sequence") * 1_000_000,
+        sent=pl.col("sequence") * 1_000_000,
+        acked=pl.col("sequence") * 1_000_000,
+        error=pl.lit(None),
     )
     views = records.select(
         "topic", "partition", "offset", "producer", "sequence", seen=pl.col("due") + 5, timestamp=pl.lit(0)
@@ -138,19 +198,31 @@ def test_a_million_sightings_become_a_few_rectangles():
     figure = delivery.heat_map(History(events=ends, ledger=ledger))
 
     assert isinstance(figure, Figure)
-    assert (figure.table["delivered"].sum(), figure.table.filter(pl.col("reader") == "reader0").height) == (10 * number, 200)
+    assert (
+        figure.table["delivered"].sum(),
+        figure.table.filter(pl.col("reader") == "reader0").height,
+    ) == (10 * number, 200)
     assert len(drawn(figure)) == len(readers)
 
 
 def test_timers_are_shown_as_they_were_recorded():
     session = {"of": "kafka", "name": "broker.session.timeout.ms", "value": 9000, "declared": False}
 
-    assert page.timers(history_of(event(0, "timers", timers=[session]))).rows() == [("kafka", "broker.session.timeout.ms", "9000", False)]
+    assert page.timers(history_of(event(0, "timers", timers=[session]))).rows() == [
+        ("kafka", "broker.session.timeout.ms", "9000", False)
+    ]
     assert page.timers(history_of()).is_empty()
 
 
 def test_a_fault_that_could_not_be_injected_is_marked_on_the_timeline():
-    failed = event(3, "inject_failed", fault=0, kind="isolate", target="leader of lines/0", reason="lines/0 has no leader")
+    failed = event(
+        3,
+        "inject_failed",
+        fault=0,
+        kind="isolate",
+        target="leader of lines/0",
+        reason="lines/0 has no leader",
+    )
 
     assert timeline.moments(history_of(failed)).rows() == [
         ("notes", "inject failed", 3.0, 3.0, "isolate leader of lines/0: lines/0 has no leader")

@@ -24,7 +24,10 @@ def calibrated(source, target, *, declared_ms, measured_ms, link="link", **more)
 
 
 def test_calibration_shows_the_worst_way_first():
-    good, bad = calibrated("a", "b", declared_ms=20, measured_ms=20.1), calibrated("b", "a", declared_ms=20, measured_ms=18)
+    good, bad = (
+        calibrated("a", "b", declared_ms=20, measured_ms=20.1),
+        calibrated("b", "a", declared_ms=20, measured_ms=18),
+    )
 
     figure = fidelity.calibration(history_of(good, bad))
 
@@ -36,7 +39,10 @@ def test_calibration_shows_the_worst_way_first():
 
 
 def test_several_links_between_two_nodes_are_told_apart():
-    fast, slow = (calibrated("a", "b", declared_ms=delay, measured_ms=delay, link=f"link{delay}") for delay in (1, 9))
+    fast, slow = (
+        calibrated("a", "b", declared_ms=delay, measured_ms=delay, link=f"link{delay}")
+        for delay in (1, 9)
+    )
 
     figure = fidelity.calibration(history_of(fast, slow))
 
@@ -45,13 +51,23 @@ def test_several_links_between_two_nodes_are_told_apart():
 
 
 def test_rates_are_shown_if_they_were_measured():
-    way = calibrated("a", "b", declared_ms=20, measured_ms=20.1, declared_bps=10_000_000, measured_bps=9_900_000)
+    way = calibrated(
+        "a", "b", declared_ms=20, measured_ms=20.1, declared_bps=10_000_000, measured_bps=9_900_000
+    )
 
     figure = fidelity.calibration(history_of(way))
 
     assert isinstance(figure, Figure)
     assert figure.summary is not None
-    assert figure.summary.columns == ["way", "declared_ms", "measured_ms", "error_ms", "packets", "declared_bps", "measured_bps"]
+    assert figure.summary.columns == [
+        "way",
+        "declared_ms",
+        "measured_ms",
+        "error_ms",
+        "packets",
+        "declared_bps",
+        "measured_bps",
+    ]
 
 
 def test_pressure_is_a_share_of_all_cores():
@@ -65,16 +81,27 @@ def test_pressure_is_a_share_of_all_cores():
 
 
 def test_a_doubtful_time_is_shaded_and_named():
-    samples = tuple((second, "delay_line_late_mean_ns", "delay line", 9e6 if second == 5 else 0.0) for second in range(1, 10))
-    samples += tuple((second, "delay_line_late_max_ns", "delay line", 0.0) for second in range(1, 10))
-    phases = event(0.2, "calibration", links=1), event(1, "phase", phase="load"), event(9, "phase", phase="stop")
+    samples = tuple(
+        (second, "delay_line_late_mean_ns", "delay line", 9e6 if second == 5 else 0.0)
+        for second in range(1, 10)
+    )
+    samples += tuple(
+        (second, "delay_line_late_max_ns", "delay line", 0.0) for second in range(1, 10)
+    )
+    phases = (
+        event(0.2, "calibration", links=1),
+        event(1, "phase", phase="load"),
+        event(9, "phase", phase="stop"),
+    )
 
     figure = fidelity.lateness(history_of(*phases, samples=samples))
 
     assert isinstance(figure, Figure)
     shade, *_, name = figure.spec("run")["layer"]
     assert (shade["mark"]["style"], name["mark"]["style"]) == ("doubt", "doubt_name")
-    assert [(found["doubt"], found["from_s"], found["to_s"]) for found in shade["data"]["values"]] == [("D1", 4.0, 5.0)]
+    assert [
+        (found["doubt"], found["from_s"], found["to_s"]) for found in shade["data"]["values"]
+    ] == [("D1", 4.0, 5.0)]
 
 
 def test_lateness_is_shown_in_milliseconds():
@@ -95,7 +122,11 @@ def test_without_a_delay_line_the_reason_is_said():
 
 def test_a_plot_shades_each_fault_from_inject_to_heal():
     samples = ((1.0, "lag_records", "a", 1.0), (9.0, "delay_line_late_max_ns", "delay line", 1.0))
-    history = history_of(event(2, "inject", fault=0, kind="cut", target="edge"), event(5, "heal", fault=0, kind="cut"), samples=samples)
+    history = history_of(
+        event(2, "inject", fault=0, kind="cut", target="edge"),
+        event(5, "heal", fault=0, kind="cut"),
+        samples=samples,
+    )
 
     figure = fidelity.lateness(history)
 

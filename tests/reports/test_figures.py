@@ -31,7 +31,9 @@ def test_lag_is_shown_as_it_was_sampled():
 
 
 def test_cores_are_processor_seconds_in_a_second():
-    history = history_of(samples=((1, "process_cpu_s", "broker1", 3.0), (3, "process_cpu_s", "broker1", 4.0)))
+    history = history_of(
+        samples=((1, "process_cpu_s", "broker1", 3.0), (3, "process_cpu_s", "broker1", 4.0))
+    )
 
     figure = processes.processors(history, plan_of())
 
@@ -41,17 +43,40 @@ def test_cores_are_processor_seconds_in_a_second():
 
 def test_each_start_of_a_process_is_a_life_of_its_own():
     started = {"process": "b", "component": "kafka", "node": "n"}
-    died = event(2, "process_ended", process="b", component="b", status=-9, expected=False, last_lines=["x", "y"])
-    history = history_of(event(1, "process_started", **started), died, event(3, "process_started", **started))
+    died = event(
+        2,
+        "process_ended",
+        process="b",
+        component="b",
+        status=-9,
+        expected=False,
+        last_lines=["x", "y"],
+    )
+    history = history_of(
+        event(1, "process_started", **started), died, event(3, "process_started", **started)
+    )
 
-    lives = processes.lives(history).select("process", "start_s", "end_s", "status", "last_lines").rows()
+    lives = (
+        processes.lives(history)
+        .select("process", "start_s", "end_s", "status", "last_lines")
+        .rows()
+    )
 
     assert lives == [("b", 1.0, 2.0, "-9", "x\ny"), ("b", 3.0, None, None, None)]
 
 
 def test_batches_are_shown_at_their_end_with_what_the_trigger_took():
     history = history_of(
-        event(2, "batch", component="counter", batch=4, start=at(1), end=at(2), rows=10, durations_ms={"triggerExecution": 750})
+        event(
+            2,
+            "batch",
+            component="counter",
+            batch=4,
+            start=at(1),
+            end=at(2),
+            rows=10,
+            durations_ms={"triggerExecution": 750},
+        )
     )
 
     figure = spark.durations(history)
@@ -61,14 +86,25 @@ def test_batches_are_shown_at_their_end_with_what_the_trigger_took():
 
 
 def test_a_fault_that_was_never_healed_lasts_to_the_end():
-    history = history_of(event(2, "inject", fault=0, kind="cut", target="edge"), event(9, "note", says="gave up"))
+    history = history_of(
+        event(2, "inject", fault=0, kind="cut", target="edge"), event(9, "note", says="gave up")
+    )
 
-    assert timeline.spans(history).rows()[-1] == ("F1 cut edge", "fault", 2.0, 9.0, "cut edge, never healed")
+    assert timeline.spans(history).rows()[-1] == (
+        "F1 cut edge",
+        "fault",
+        2.0,
+        9.0,
+        "cut edge, never healed",
+    )
     assert timeline.moments(history)["says"].to_list() == ["gave up"]
 
 
 def test_a_change_of_routes_is_a_mark_on_the_timeline():
-    history = history_of(event(2, "reroute", without=["s1 – s2"], nodes=["s1", "s3"]), event(4, "reroute", without=[], nodes=[]))
+    history = history_of(
+        event(2, "reroute", without=["s1 – s2"], nodes=["s1", "s3"]),
+        event(4, "reroute", without=[], nodes=[]),
+    )
 
     assert timeline.moments(history)["says"].to_list() == [
         "without s1 – s2: other routes at s1, s3",
@@ -77,7 +113,9 @@ def test_a_change_of_routes_is_a_mark_on_the_timeline():
 
 
 def test_a_death_that_was_asked_for_is_no_mark_on_the_timeline():
-    history = history_of(event(1, "process_ended", process="b", component="b", status=0, expected=True))
+    history = history_of(
+        event(1, "process_ended", process="b", component="b", status=0, expected=True)
+    )
 
     assert timeline.moments(history).is_empty()
 
@@ -107,17 +145,28 @@ def test_nodes_that_the_plan_puts_in_one_place_are_drawn_apart():
 
 
 def test_a_long_series_is_thinned_and_the_caption_owns_up():
-    history = history_of(samples=tuple((float(second), "lag_records", "reader", float(second)) for second in range(2000)))
+    history = history_of(
+        samples=tuple(
+            (float(second), "lag_records", "reader", float(second)) for second in range(2000)
+        )
+    )
 
     figure = records.lag(history)
 
     assert isinstance(figure, Figure)
     assert figure.table.height == 2000
-    assert figure.caption.endswith("Each point is the largest value of 5 s; the table has every sample.")
+    assert figure.caption.endswith(
+        "Each point is the largest value of 5 s; the table has every sample."
+    )
 
 
 def test_thinning_to_the_largest_keeps_a_peak():
-    history = history_of(samples=tuple((float(second), "lag_records", "reader", 99.0 if second == 777 else 0.0) for second in range(2000)))
+    history = history_of(
+        samples=tuple(
+            (float(second), "lag_records", "reader", 99.0 if second == 777 else 0.0)
+            for second in range(2000)
+        )
+    )
     table = series.samples(history, "lag_records")
 
     thinned, _ = series.thin(table, by="of", value="value", keep="max")
@@ -127,7 +176,11 @@ def test_thinning_to_the_largest_keeps_a_peak():
 
 
 def test_with_too_many_series_the_caption_says_which_are_drawn():
-    history = history_of(samples=tuple((1.0, "lag_records", f"reader{number}", float(number)) for number in range(30)))
+    history = history_of(
+        samples=tuple(
+            (1.0, "lag_records", f"reader{number}", float(number)) for number in range(30)
+        )
+    )
 
     figure = records.lag(history)
 

@@ -8,7 +8,9 @@ from tests.reports.synthetic import at, event, history_of, seen, sent
 
 
 def test_latency_counts_from_due_to_first_seen():
-    history = history_of(sent=(sent(1, due=1.0),), seen=(seen(1, 1.5, "reader"), seen(1, 9.0, "reader")))
+    history = history_of(
+        sent=(sent(1, due=1.0),), seen=(seen(1, 1.5, "reader"), seen(1, 9.0, "reader"))
+    )
 
     assert latency.end_to_end(history).rows() == [("reader", 1.0, 0.5)]
 
@@ -20,13 +22,18 @@ def test_the_witness_has_no_latency():
 
 
 def test_synchronisation_takes_the_slowest_subscriber():
-    history = history_of(sent=(sent(1, due=1.0),), seen=(seen(1, 1.5, "a"), seen(1, 4.0, "b"), seen(1, 30.0, "witness")))
+    history = history_of(
+        sent=(sent(1, due=1.0),),
+        seen=(seen(1, 1.5, "a"), seen(1, 4.0, "b"), seen(1, 30.0, "witness")),
+    )
 
     assert latency.synchronised(history).rows() == [("lines", 1.0, 3.0)]
 
 
 def test_consumers_of_one_group_are_one_subscriber():
-    history = history_of(sent=(sent(1, due=1.0),), seen=(seen(1, 1.5, "a", "team"), seen(1, 4.0, "b", "team")))
+    history = history_of(
+        sent=(sent(1, due=1.0),), seen=(seen(1, 1.5, "a", "team"), seen(1, 4.0, "b", "team"))
+    )
 
     assert latency.synchronised(history)["latency_s"].to_list() == [0.5]
 
@@ -40,7 +47,10 @@ def test_a_record_that_a_declared_subscriber_never_saw_is_not_synchronised():
 
 def test_percentiles_never_flatter():
     records = range(100)
-    history = history_of(sent=tuple(sent(n, due=1.0) for n in records), seen=tuple(seen(n, 2.0 + n, "a") for n in records))
+    history = history_of(
+        sent=tuple(sent(n, due=1.0) for n in records),
+        seen=tuple(seen(n, 2.0 + n, "a") for n in records),
+    )
 
     row = latency.percentiles(latency.end_to_end(history)).row(0, named=True)
 
@@ -48,16 +58,35 @@ def test_percentiles_never_flatter():
 
 
 def test_latency_through_spark_is_shown_beside_that_of_consumers():
-    job = {"counter": {"kind": "spark_job", "job": "job.py", "reads": ["lines"], "writes": ["counts"]}}
-    batch = event(3, "batch", component="counter", query="q", batch=0, start=at(2), end=at(3), offsets={"lines": {"0": [0, 5]}})
+    job = {
+        "counter": {"kind": "spark_job", "job": "job.py", "reads": ["lines"], "writes": ["counts"]}
+    }
+    batch = event(
+        3,
+        "batch",
+        component="counter",
+        query="q",
+        batch=0,
+        start=at(2),
+        end=at(3),
+        offsets={"lines": {"0": [0, 5]}},
+    )
     output = ("reader", "readers", "counts", 0, 0, None, None, at(3.5), 2_900)
-    history = history_of(event(0, "clock", wall_ns=0), batch, sent=(sent(1, due=1.0),), seen=(output,), components=job)
+    history = history_of(
+        event(0, "clock", wall_ns=0),
+        batch,
+        sent=(sent(1, due=1.0),),
+        seen=(output,),
+        components=job,
+    )
 
     assert latency.end_to_end(history).rows() == [("through counter", 1.0, 2.5)]
 
 
 def test_the_distribution_ends_with_all_records():
-    history = history_of(sent=(sent(1, 1.0), sent(2, 1.0)), seen=(seen(1, 1.5, "a"), seen(2, 2.0, "a")))
+    history = history_of(
+        sent=(sent(1, 1.0), sent(2, 1.0)), seen=(seen(1, 1.5, "a"), seen(2, 2.0, "a"))
+    )
 
     figure = latency.distribution(history)
 

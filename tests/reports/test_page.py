@@ -32,7 +32,11 @@ class Loads(HTMLParser):
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+        self.found += [
+            value or ""
+            for name, value in attrs
+            if name in ("src", "href", "srcset", "data", "action")
+        ]
 
 
 def test_the_page_loads_nothing_from_a_network(complete: Path):
@@ -50,13 +54,30 @@ def test_every_figure_is_kept_as_svg_and_as_a_table(complete: Path):
     names = {path.stem for path in (complete / "figures").glob("*.svg")}
 
     assert names == {path.stem for path in (complete / "figures").glob("*.parquet")}
-    assert {"topology", "timeline", "throughput_sent", "latency", "synchronisation", "batch_rows", "lateness"} <= names
-    assert pl.read_parquet(complete / "figures" / "lag.parquet").columns == ["time_s", "consumer", "records"]
+    assert {
+        "topology",
+        "timeline",
+        "throughput_sent",
+        "latency",
+        "synchronisation",
+        "batch_rows",
+        "lateness",
+    } <= names
+    assert pl.read_parquet(complete / "figures" / "lag.parquet").columns == [
+        "time_s",
+        "consumer",
+        "records",
+    ]
 
 
 def test_every_chart_is_one_that_vega_lite_knows(complete: Path):
     run = page.read(complete)
-    figures = [figure for found in page.sections(run.history, run.plan).values() for figure in found if isinstance(figure, page.Figure)]
+    figures = [
+        figure
+        for found in page.sections(run.history, run.plan).values()
+        for figure in found
+        if isinstance(figure, page.Figure)
+    ]
 
     for figure in figures:
         figure.chart.to_dict(validate=True)  # Raises what is wrong.
@@ -64,10 +85,14 @@ def test_every_chart_is_one_that_vega_lite_knows(complete: Path):
 
 
 @pytest.mark.parametrize("cache", ["cache", "/proc/nowhere"])
-def test_the_script_is_made_once_and_a_page_has_it_although_it_cannot_be_kept(monkeypatch, tmp_path: Path, cache: str):
+def test_the_script_is_made_once_and_a_page_has_it_although_it_cannot_be_kept(
+    monkeypatch, tmp_path: Path, cache: str
+):
     made: list[str] = []
     monkeypatch.setenv("STREAMBED_CACHE", str(tmp_path / cache))
-    monkeypatch.setattr(bundle.vl_convert, "javascript_bundle", lambda: made.append("made") or "script")
+    monkeypatch.setattr(
+        bundle.vl_convert, "javascript_bundle", lambda: made.append("made") or "script"
+    )
 
     assert [bundle.bundle.__wrapped__() for _ in range(2)] == ["script", "script"]
 
@@ -100,7 +125,11 @@ def test_names_cannot_become_markup(tmp_path: Path):
     plan = synthetic.plan_of(tmp_path, name=NASTY)
     node = replace(plan.nodes[-1], name=NASTY)
     plans.write(replace(plan, nodes=(node,), links=(), processes=()), tmp_path / "plan.json")
-    (tmp_path / "verdicts.json").write_text(json.dumps([{"check": NASTY, "answer": "fails", "says": NASTY, "evidence": {NASTY: [NASTY]}}]))
+    (tmp_path / "verdicts.json").write_text(
+        json.dumps(
+            [{"check": NASTY, "answer": "fails", "says": NASTY, "evidence": {NASTY: [NASTY]}}]
+        )
+    )
     (tmp_path / "status.json").write_text(json.dumps({"state": "broken", "reason": NASTY}))
 
     assert NASTY not in page.write(tmp_path).read_text()
@@ -115,8 +144,12 @@ def test_an_empty_directory_still_gives_a_page(tmp_path: Path):
 
 def test_a_broken_run_says_so_and_why(tmp_path: Path):
     (tmp_path / "history").mkdir()
-    (tmp_path / "history" / "events.jsonl").write_text('{"time": 5, "event": "phase", "phase": "build"}\n{"time": 9, "ev')
-    (tmp_path / "status.json").write_text(json.dumps({"state": "broken", "reason": "the delay line died"}))
+    (tmp_path / "history" / "events.jsonl").write_text(
+        '{"time": 5, "event": "phase", "phase": "build"}\n{"time": 9, "ev'
+    )
+    (tmp_path / "status.json").write_text(
+        json.dumps({"state": "broken", "reason": "the delay line died"})
+    )
 
     text = page.write(tmp_path).read_text()
 

@@ -37,7 +37,9 @@ def test_other_values_stay_words(texts):
     assert page.axis_of(texts).numbers == {}
 
 
-def studied(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = STUDY, *states: str) -> StudyResult:
+def studied(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = STUDY, *states: str
+) -> StudyResult:
     install(monkeypatch, *states)
     return carry_out(study_file.read(write_study(folder, text)), into=folder / "runs")
 
@@ -51,7 +53,10 @@ def test_each_measure_is_drawn_with_points_and_intervals(tmp_path, monkeypatch):
     assert "topology.links.0.delay in ms" in svg
     assert "ready in s" in svg
     assert "delays · 4 trials · seed 1" in svg
-    assert pl.read_parquet(result.folder / "figures" / "plot_0_ready.parquet")["n"].to_list() == [2, 2]
+    assert pl.read_parquet(result.folder / "figures" / "plot_0_ready.parquet")["n"].to_list() == [
+        2,
+        2,
+    ]
     text = path.read_text()
     assert "4 of 4 finished" in text
     assert "Nothing is left out as warm-up." in text
@@ -69,7 +74,12 @@ def test_what_failed_and_what_was_left_out_is_said(tmp_path, monkeypatch):
 
 def test_a_second_key_gives_colours_and_words_give_an_axis_of_words(tmp_path, monkeypatch):
     text = STUDY.replace("repetitions", "  components.talker.on_exit: [fail, record]\nrepetitions")
-    result = studied(tmp_path, monkeypatch, text + "plots: [{x: components.talker.on_exit, y: ready, colour: topology.links.0.delay}]\n")
+    result = studied(
+        tmp_path,
+        monkeypatch,
+        text
+        + "plots: [{x: components.talker.on_exit, y: ready, colour: topology.links.0.delay}]\n",
+    )
 
     page.write(result)
 

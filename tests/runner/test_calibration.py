@@ -11,7 +11,13 @@ from small_plans import MS, pair, star
 from streambed.plan import Shape
 from streambed.runner.calibration import calibration
 from streambed.runner.calibration.calibration import calibrated, expected_ns, with_rates
-from streambed.runner.calibration.probing import PROBES, PROBES_LEAST, SPREAD_MOST_NS, arriving, ways_of
+from streambed.runner.calibration.probing import (
+    PROBES,
+    PROBES_LEAST,
+    SPREAD_MOST_NS,
+    arriving,
+    ways_of,
+)
 from streambed.runner.calibration.probing import schedule as schedule_of
 from streambed.runner.calibration.rate import groups
 
@@ -26,13 +32,21 @@ def way_of(shape, took_ms=()):
 def test_a_delay_is_the_median_of_what_packets_took_without_what_all_of_them_cost():
     found = calibrated(way_of(Shape(delay_ns=10 * MS), [10.1, 10.2, 90]), 50_000)
 
-    assert (found.declared_ns, found.measured_ns, found.arrived, found.wrong) == (10 * MS, 10_150_000, 3, False)
+    assert (found.declared_ns, found.measured_ns, found.arrived, found.wrong) == (
+        10 * MS,
+        10_150_000,
+        3,
+        False,
+    )
 
 
 def test_with_jitter_it_is_the_mean_and_chance_may_be_off_by_three_standard_errors():
     found = calibrated(way_of(Shape(delay_ns=10 * MS, jitter_ns=3 * MS), [8, 9, 11, 16]), 0)
 
-    assert (found.measured_ns, found.chance_ns) == (11 * MS, pytest.approx(3 * 3 * MS / 3**0.5 / 2, rel=0.01))
+    assert (found.measured_ns, found.chance_ns) == (
+        11 * MS,
+        pytest.approx(3 * 3 * MS / 3**0.5 / 2, rel=0.01),
+    )
 
 
 def test_packets_that_are_not_delayed_make_the_mean_shorter():
@@ -69,7 +83,10 @@ def test_many_ways_get_fewer_packets_each_and_are_done_in_a_second():
 def test_rates_are_measured_together_as_long_as_this_machine_can_fill_them():
     plan = star(Shape(rate_bps=300_000_000))
 
-    assert [[way.key for way in group] for group in groups(ways_of(plan))] == [[("a-switch1", "a")], [("a-switch1", "switch1")]]
+    assert [[way.key for way in group] for group in groups(ways_of(plan))] == [
+        [("a-switch1", "a")],
+        [("a-switch1", "switch1")],
+    ]
 
 
 def test_a_measured_rate_stands_beside_the_declared_one():
@@ -78,7 +95,11 @@ def test_a_measured_rate_stands_beside_the_declared_one():
 
     (way,) = with_rates(plan, found, {("a-b", "a"): 9_900_000}).values()
 
-    assert (way.declared_bps, way.measured_bps, round(way.rate_error, 3)) == (10_000_000, 9_900_000, 0.01)
+    assert (way.declared_bps, way.measured_bps, round(way.rate_error, 3)) == (
+        10_000_000,
+        9_900_000,
+        0.01,
+    )
 
 
 def test_a_rate_that_is_wrong_is_measured_again_and_what_is_right_is_not(monkeypatch):
@@ -93,12 +114,17 @@ def test_a_rate_that_is_wrong_is_measured_again_and_what_is_right_is_not(monkeyp
 
     def rates(world, ways):
         asked.append([way.key for way in ways])
-        return {way.key: 6_000_000 if way.sender.node == "a" and len(asked) < 3 else 10_000_000 for way in ways}
+        return {
+            way.key: 6_000_000 if way.sender.node == "a" and len(asked) < 3 else 10_000_000
+            for way in ways
+        }
 
     monkeypatch.setattr(calibration, "measure", measure)
     monkeypatch.setattr(calibration, "rates", rates)
     plan.declaration["calibrate"] = "rate"
-    calibration.calibrate(SimpleNamespace(plan=plan, rest_until=lambda time_ns: None, record=recorded.append))
+    calibration.calibrate(
+        SimpleNamespace(plan=plan, rest_until=lambda time_ns: None, record=recorded.append)
+    )
 
     assert asked == [[("a-b", "a"), ("a-b", "b")], [("a-b", "a")], [("a-b", "a")]]
     assert [way.measured_bps for way in recorded[0].ways] == [10_000_000, 10_000_000]

@@ -47,7 +47,9 @@ def waits_of(world, *components):
 
 
 def lag(reader, partition, records, topic="lines"):
-    return Wait(reason="behind", reader=reader, topics=(topic,), partition=partition, records=records)
+    return Wait(
+        reason="behind", reader=reader, topics=(topic,), partition=partition, records=records
+    )
 
 
 def test_a_reader_that_reached_every_end_is_not_behind():
@@ -67,11 +69,16 @@ def test_a_group_has_come_as_far_as_its_farthest_member():
     one = Position(reader="readers", topics=("lines",), next={"lines": {0: 4, 1: 9}}, seen=13)
     other = Position(reader="readers", topics=("words",), next={"lines": {0: 6}}, seen=6)
 
-    assert merged([one, other]) == [Position(reader="readers", topics=("lines", "words"), next={"lines": {0: 6, 1: 9}}, seen=19)]
+    assert merged([one, other]) == [
+        Position(reader="readers", topics=("lines", "words"), next={"lines": {0: 6, 1: 9}}, seen=19)
+    ]
 
 
 def test_it_waits_for_records_in_flight_and_for_readers_that_are_behind(world):
-    world.gauges = {"poet": ProducerGauge(ready=True, open=4), "reader": ReaderGauge(positions={"lines": {0: 7, 1: 3}})}
+    world.gauges = {
+        "poet": ProducerGauge(ready=True, open=4),
+        "reader": ReaderGauge(positions={"lines": {0: 7, 1: 3}}),
+    }
     broker = Broker({"lines": {0: 10, 1: 3}, "words": {0: 0}})
 
     in_flight = Wait(reason="in_flight", reader="poet", topics=("lines",), records=4)
@@ -79,14 +86,23 @@ def test_it_waits_for_records_in_flight_and_for_readers_that_are_behind(world):
 
 
 def test_it_is_done_at_once_when_all_is_read_and_nothing_may_be_written(world):
-    world.gauges = {"poet": ProducerGauge(done=True), "reader": ReaderGauge(positions={"lines": {0: 10, 1: 3}})}
+    world.gauges = {
+        "poet": ProducerGauge(done=True),
+        "reader": ReaderGauge(positions={"lines": {0: 10, 1: 3}}),
+    }
 
     assert Drain(world, (Broker({"lines": {0: 10, 1: 3}, "words": {0: 0}}), POET, READER)).done()
 
 
 def test_it_stays_a_while_where_a_program_may_still_write(world, monkeypatch):
     monkeypatch.setattr(drain, "now_ns", lambda: now)
-    asked = Drain(world, (Broker({"lines": {0: 0}, "words": {0: 0}}), Command(name="job", node="edge", argv=("true",))))
+    asked = Drain(
+        world,
+        (
+            Broker({"lines": {0: 0}, "words": {0: 0}}),
+            Command(name="job", node="edge", argv=("true",)),
+        ),
+    )
 
     now = 1
     assert not asked.done()
@@ -104,7 +120,9 @@ def test_the_dead_are_not_waited_for(world):
 def test_a_topic_that_is_not_answered_for_is_unreadable_and_the_others_are_not(world):
     world.gauges = {"reader": ReaderGauge(positions={"lines": {0: 1}})}
 
-    assert waits_of(world, Broker({"lines": {0: 1}}), READER) == (Wait(reason="unreadable", topics=("words",)),)
+    assert waits_of(world, Broker({"lines": {0: 1}}), READER) == (
+        Wait(reason="unreadable", topics=("words",)),
+    )
 
 
 def test_a_partition_without_an_end_is_unreadable_and_hides_no_other(world):
@@ -116,27 +134,43 @@ def test_a_partition_without_an_end_is_unreadable_and_hides_no_other(world):
 
 
 def test_members_of_one_group_are_judged_together(world):
-    members = [Consumer(name=name, node="edge", reads="lines", group="readers") for name in ("one", "two")]
-    world.gauges = {"one": ReaderGauge(positions={"lines": {0: 10}}), "two": ReaderGauge(positions={"lines": {1: 2}})}
+    members = [
+        Consumer(name=name, node="edge", reads="lines", group="readers") for name in ("one", "two")
+    ]
+    world.gauges = {
+        "one": ReaderGauge(positions={"lines": {0: 10}}),
+        "two": ReaderGauge(positions={"lines": {1: 2}}),
+    }
 
-    assert waits_of(world, Broker({"lines": {0: 10, 1: 3}, "words": {0: 0}}), *members) == (lag("readers", 1, 1),)
+    assert waits_of(world, Broker({"lines": {0: 10, 1: 3}, "words": {0: 0}}), *members) == (
+        lag("readers", 1, 1),
+    )
 
 
 def test_consumers_that_do_not_share_are_readers_of_their_own(world):
     reader = Consumer(name="reader", nodes=("h1", "h2"), reads="lines", share=False)
-    world.gauges = {"reader/h1": ReaderGauge(positions={"lines": {0: 10}}), "reader/h2": ReaderGauge(positions={"lines": {0: 8}})}
+    world.gauges = {
+        "reader/h1": ReaderGauge(positions={"lines": {0: 10}}),
+        "reader/h2": ReaderGauge(positions={"lines": {0: 8}}),
+    }
 
-    assert waits_of(world, Broker({"lines": {0: 10}, "words": {0: 0}}), reader) == (lag("reader/h2", 0, 2),)
+    assert waits_of(world, Broker({"lines": {0: 10}, "words": {0: 0}}), reader) == (
+        lag("reader/h2", 0, 2),
+    )
 
 
 def test_a_sink_is_a_reader_too(world):
     sink = Sink(name="sink", node="edge", reads="lines", store="store", table="records")
     world.gauges = {"sink": ReaderGauge(positions={"lines": {0: 8}})}
 
-    assert waits_of(world, Broker({"lines": {0: 10}, "words": {0: 0}}), sink) == (lag("sink", 0, 2),)
+    assert waits_of(world, Broker({"lines": {0: 10}, "words": {0: 0}}), sink) == (
+        lag("sink", 0, 2),
+    )
 
 
-def test_without_positions_a_reader_has_caught_up_when_nothing_arrived_for_a_while(world, monkeypatch):
+def test_without_positions_a_reader_has_caught_up_when_nothing_arrived_for_a_while(
+    world, monkeypatch
+):
     monkeypatch.setattr(drain, "now_ns", lambda: now)
     asked = Drain(world, (Broker(None), READER))
     arriving = (Wait(reason="arriving", reader="reader", topics=("lines",)),)
@@ -165,5 +199,8 @@ def test_a_command_in_another_state_than_declared_fails_the_run(world):
 
     final_states(world, [command, Kafka(name="kafka", nodes=("broker",))])
     world.find("job").alive = False
-    with pytest.raises(ProcessError, match="job on edge has ended after the drain, but the declaration says `ends: running`"):
+    with pytest.raises(
+        ProcessError,
+        match="job on edge has ended after the drain, but the declaration says `ends: running`",
+    ):
         final_states(world, [command])

@@ -1,6 +1,13 @@
 import os
 
-from streambed.runner.machine_load import TICKS_PER_S, machine_load, parse_pressure, parse_queues, parse_stat, waiting
+from streambed.runner.machine_load import (
+    TICKS_PER_S,
+    machine_load,
+    parse_pressure,
+    parse_queues,
+    parse_stat,
+    waiting,
+)
 
 
 def test_stat_is_told_as_seconds_busy_idle_and_stolen():
@@ -14,7 +21,12 @@ def test_stat_is_told_as_seconds_busy_idle_and_stolen():
 
 
 def test_pressure_is_how_long_some_program_waited():
-    assert parse_pressure("some avg10=0.51 avg60=0.64 avg300=1.41 total=2500000\nfull avg10=0.00 total=0\n") == 2.5
+    assert (
+        parse_pressure(
+            "some avg10=0.51 avg60=0.64 avg300=1.41 total=2500000\nfull avg10=0.00 total=0\n"
+        )
+        == 2.5
+    )
 
 
 def test_without_pressure_the_queues_of_all_cores_are_added_up():
@@ -24,7 +36,9 @@ def test_without_pressure_the_queues_of_all_cores_are_added_up():
 
 
 def test_this_machine_says_how_busy_it_is():
-    assert {"machine_busy_s", "machine_idle_s", "machine_stolen_s"} <= {metric for metric, _ in machine_load()}
+    assert {"machine_busy_s", "machine_idle_s", "machine_stolen_s"} <= {
+        metric for metric, _ in machine_load()
+    }
 
 
 def test_a_process_that_is_gone_says_nothing():

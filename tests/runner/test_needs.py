@@ -1,4 +1,6 @@
-"""What a run demands before it begins, and what doctor says of it: the needs of the kinds that are declared."""
+"""What a run demands before it begins, and what doctor says of it: the needs of the kinds that are
+declared.
+"""
 
 from __future__ import annotations
 
@@ -71,9 +73,14 @@ def test_doctor_says_what_is_missing_and_the_command_apart() -> None:
     assert (found["hdfs"].mend, found["hdfs"].optional) == ("streambed fetch hdfs", True)
 
 
-def test_doctor_asks_for_the_artifact_of_a_kind_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_asks_for_the_artifact_of_a_kind_from_outside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(cast("dict[str, Any]", COMPONENTS), "nats", Nats)
 
     found = {finding.what: finding for finding in doctor._artifacts()}
 
-    assert (found["nats"].says, found["nats"].mend) == ("nats needs its server", "streambed fetch nats")
+    assert (found["nats"].says, found["nats"].mend) == (
+        "nats needs its server",
+        "streambed fetch nats",
+    )

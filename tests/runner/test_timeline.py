@@ -17,7 +17,12 @@ def test_moments_come_in_order_and_injections_before_healings():
     found = moments([late, soon])
 
     s = 1_000_000_000
-    assert found == [Moment(1 * s, False, 1), Moment(4 * s, False, 0), Moment(4 * s, True, 1), Moment(6 * s, True, 0)]
+    assert found == [
+        Moment(1 * s, False, 1),
+        Moment(4 * s, False, 0),
+        Moment(4 * s, True, 1),
+        Moment(6 * s, True, 0),
+    ]
 
 
 def test_a_fault_that_outlasts_the_load_is_healed_at_its_end():
@@ -55,18 +60,24 @@ def test_a_heal_that_fails_is_recorded_and_the_others_are_healed():
     with timeline(FAULTS, world) as faults:
         faults.follow(now_ns(), now_ns())
 
-    assert HealFailed(fault=0, kind="kill", target="poet", reason="it will not start") in world.events
+    assert (
+        HealFailed(fault=0, kind="kill", target="poet", reason="it will not start") in world.events
+    )
     assert not world.wire(("edge", "core")).cut_off
 
 
 def test_a_role_that_nobody_holds_is_recorded_and_the_run_goes_on():
     world = FakeWorld()
 
-    with timeline([Isolate(at="0s", lasts="1s", target="leader of lines/0"), *FAULTS], world) as faults:
+    with timeline(
+        [Isolate(at="0s", lasts="1s", target="leader of lines/0"), *FAULTS], world
+    ) as faults:
         faults.follow(now_ns(), now_ns())
 
     reason = "nobody is leader of lines/0 at this moment"
-    assert world.events[0] == InjectFailed(fault=0, kind="isolate", target="leader of lines/0", reason=reason)
+    assert world.events[0] == InjectFailed(
+        fault=0, kind="isolate", target="leader of lines/0", reason=reason
+    )
     assert [type(event) for event in world.events[1:]] == [Inject, Inject, Heal, Heal]
 
 
@@ -96,7 +107,9 @@ def test_lateness_counts_from_the_declared_time():
 
 def test_half_of_the_faults_come_within_ten_milliseconds():
     world = FakeWorld()
-    world.rest_until = lambda time_ns: wait_for_an_end([], limit_s=max(0, time_ns - now_ns()) / 1e9)  # Here time passes.
+    world.rest_until = lambda time_ns: wait_for_an_end(
+        [], limit_s=max(0, time_ns - now_ns()) / 1e9
+    )  # Here time passes.
     pauses = [Pause(at=f"{20 * number}ms", lasts="7ms", target="poet") for number in range(9)]
 
     with timeline(pauses, world) as faults:

@@ -17,7 +17,14 @@ from streambed.results.studies import StudyResult
 from streambed.runner.study import Progress, carry_out
 
 
-def study(folder: Path, text: str = STUDY, *, experiment: str = SMALL, again: bool = False, repetitions: int | None = None) -> StudyResult:
+def study(
+    folder: Path,
+    text: str = STUDY,
+    *,
+    experiment: str = SMALL,
+    again: bool = False,
+    repetitions: int | None = None,
+) -> StudyResult:
     path = write_study(folder, text, experiment)
     return carry_out(study_file.read(path, repetitions), into=folder / "runs", again=again)
 
@@ -56,7 +63,9 @@ def test_trials_are_runs_like_any_other(tmp_path, monkeypatch):
     result = study(tmp_path)
 
     for trial in result.finished:
-        assert result.run(trial).directory.is_relative_to(tmp_path / "runs" / "delays" / "trials" / "small")
+        assert result.run(trial).directory.is_relative_to(
+            tmp_path / "runs" / "delays" / "trials" / "small"
+        )
         assert result.run(trial).plan.seed == trial.seed
 
 
@@ -106,7 +115,9 @@ def test_a_failed_trial_is_recorded_and_the_others_go_on(tmp_path, monkeypatch, 
     (reason,) = result.failures.values()
     assert reason == ("the disk is full" if state == "raises" else f"it {state}")
     row = result.trials().filter(pl.col("value").is_null())
-    assert row.select("state", "reason").rows() == [("failed" if state == "raises" else state, reason)]
+    assert row.select("state", "reason").rows() == [
+        ("failed" if state == "raises" else state, reason)
+    ]
     fake = install(monkeypatch)
     assert len(study(tmp_path).finished) == 4
     assert len(fake.launched) == 1
@@ -129,7 +140,10 @@ def test_a_changed_experiment_is_refused_until_told_to_start_over(tmp_path, monk
     study(tmp_path)
     changed = SMALL.replace("duration: 2s", "duration: 3s")
 
-    with pytest.raises(UsageError, match=r"duration was 2s, is 3s\. Start over with --again, or give the study another name"):
+    with pytest.raises(
+        UsageError,
+        match=r"duration was 2s, is 3s\. Start over with --again, or give the study another name",
+    ):
         study(tmp_path, experiment=changed)
     fake = install(monkeypatch)
     assert len(study(tmp_path, experiment=changed, again=True).finished) == 4
@@ -157,7 +171,9 @@ def test_measures_can_be_changed_without_running_again(tmp_path, monkeypatch):
     assert fake.launched == []
     missing = result.trials().filter(pl.col("measure") == "used")
     assert missing["reason"].unique().to_list() == ["talker was not sampled twice under load"]
-    assert result.summary().filter(pl.col("measure") == "used")["method"].unique().to_list() == ["none: no value"]
+    assert result.summary().filter(pl.col("measure") == "used")["method"].unique().to_list() == [
+        "none: no value"
+    ]
 
 
 def test_starting_over_leaves_alone_what_is_not_the_studys(tmp_path, monkeypatch):
@@ -185,12 +201,21 @@ def test_the_time_left_is_that_of_the_trials_to_come(tmp_path, monkeypatch):
     install(monkeypatch)
     seen: list[Progress] = []
 
-    carry_out(study_file.read(write_study(tmp_path)), into=tmp_path / "runs", on_progress=seen.append)
+    carry_out(
+        study_file.read(write_study(tmp_path)), into=tmp_path / "runs", on_progress=seen.append
+    )
 
-    assert seen[0].left_s == pytest.approx(4 * (2 + 15))  # Nothing is known yet: the load and a guess.
+    assert seen[0].left_s == pytest.approx(
+        4 * (2 + 15)
+    )  # Nothing is known yet: the load and a guess.
     ends = [progress for progress in seen if progress.ended]
     assert [progress.done for progress in ends] == [1, 2, 3, 4]
-    assert [round(progress.left_s) for progress in ends] == [0, 0, 0, 0]  # These trials take no time at all.
+    assert [round(progress.left_s) for progress in ends] == [
+        0,
+        0,
+        0,
+        0,
+    ]  # These trials take no time at all.
 
 
 def test_verdicts_of_all_trials_are_kept(tmp_path, monkeypatch):
@@ -205,7 +230,10 @@ def test_verdicts_of_all_trials_are_kept(tmp_path, monkeypatch):
 def test_a_study_without_anything_varied_repeats_its_experiment(tmp_path, monkeypatch):
     fake = install(monkeypatch)
 
-    result = study(tmp_path, fake_launcher.STUDY.replace("vary:\n  topology.links.0.delay: [100ms, 200ms]\n", ""))
+    result = study(
+        tmp_path,
+        fake_launcher.STUDY.replace("vary:\n  topology.links.0.delay: [100ms, 200ms]\n", ""),
+    )
 
     assert len(fake.launched) == 2
     assert result.summary().select("measure", "n").rows() == [("ready", 2)]

@@ -24,7 +24,9 @@ def kept(into: Path, name: str, stamp: str, *, running: bool) -> Path:
     directory.mkdir(parents=True)
     topology = Topology(links=[Link(ends=("edge", "office"))])
     experiment = Experiment(name=name, duration="1s", topology=topology, components=[])
-    plan.write(plan_for(experiment, Machine(), base=Path(), directory=directory), directory / "plan.json")
+    plan.write(
+        plan_for(experiment, Machine(), base=Path(), directory=directory), directory / "plan.json"
+    )
     begin(directory, os.getpid())
     if not running:
         conclude(directory, "finished", "")
@@ -41,7 +43,9 @@ def kept(into: Path, name: str, stamp: str, *, running: bool) -> Path:
         (["old/1", "office", "ls"], ("old/1", "office", ["ls"])),
     ],
 )
-def test_without_a_run_it_is_the_newest_that_goes_on(tmp_path: Path, words: list[str], expected: tuple[str, str, list[str]]) -> None:
+def test_without_a_run_it_is_the_newest_that_goes_on(
+    tmp_path: Path, words: list[str], expected: tuple[str, str, list[str]]
+) -> None:
     kept(tmp_path, "old", "1", running=True)
     kept(tmp_path, "new", "2", running=True)
     kept(tmp_path, "newest", "3", running=False)
@@ -54,13 +58,21 @@ def test_without_a_run_it_is_the_newest_that_goes_on(tmp_path: Path, words: list
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["newest", "edge"], "newest/3 does not run, it is finished: hosts are there only while a run lasts"),
+        (
+            ["newest", "edge"],
+            "newest/3 does not run, it is finished: hosts are there only while a run lasts",
+        ),
         (["latest", "egde"], "new/2 has no host 'egde'. Did you mean 'edge'?"),
         (["egde"], "nor a host of that name in the newest that goes on. Did you mean 'edge'?"),
-        (["latest"], "name a host of new/2 as well: streambed shell latest HOST. There is edge, office."),
+        (
+            ["latest"],
+            "name a host of new/2 as well: streambed shell latest HOST. There is edge, office.",
+        ),
     ],
 )
-def test_what_is_not_there_is_said_with_what_may_be_meant(tmp_path: Path, words: list[str], says: str) -> None:
+def test_what_is_not_there_is_said_with_what_may_be_meant(
+    tmp_path: Path, words: list[str], says: str
+) -> None:
     kept(tmp_path, "new", "2", running=True)
     kept(tmp_path, "newest", "3", running=False)
 
@@ -71,7 +83,9 @@ def test_what_is_not_there_is_said_with_what_may_be_meant(tmp_path: Path, words:
 
 
 def test_without_any_run_nothing_can_be_entered(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="none that goes on: hosts are there only while a run lasts"):
+    with pytest.raises(
+        UsageError, match="none that goes on: hosts are there only while a run lasts"
+    ):
         shell.choose(["edge"], tmp_path)
 
 

@@ -1,4 +1,6 @@
-"""The archives that set-up made fit the commands of a run: with -Xshare:on, Java refuses to start if one does not."""
+"""The archives that set-up made fit the commands of a run: with -Xshare:on, Java refuses to start
+if one does not.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +17,33 @@ pytestmark = pytest.mark.spark
 
 
 def starts_sharing(command: list[str], *arguments: str) -> bool:
-    assert any("SharedArchiveFile" in word for word in command), "fetch made no archive for this Java and these jars"
+    assert any("SharedArchiveFile" in word for word in command), (
+        "fetch made no archive for this Java and these jars"
+    )
     return (
-        subprocess.run([command[0], "-Xshare:on", *command[1:], *arguments], capture_output=True, timeout=60, check=False).returncode == 0
+        subprocess.run(
+            [command[0], "-Xshare:on", *command[1:], *arguments],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        ).returncode
+        == 0
     )
 
 
 def test_kafka_starts_from_its_archive():
-    assert starts_sharing(artifacts.kafka_command(artifacts.find_java()), "kafka.Kafka", "--version")
+    assert starts_sharing(
+        artifacts.kafka_command(artifacts.find_java()), "kafka.Kafka", "--version"
+    )
 
 
 def test_spark_starts_from_its_archive_also_with_extra_jars(tmp_path):
     extra = tmp_path / "extra.jar"
     extra.write_bytes(artifacts.jars("kafka")[0].read_bytes())
 
-    command = artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), extra_jars=[extra])
+    command = artifacts.spark_command(
+        artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), extra_jars=[extra]
+    )
 
     assert starts_sharing(command, "--version")
 
@@ -51,7 +65,9 @@ def test_java_refuses_an_archive_made_for_other_jars():
     ],
 )
 def test_the_archive_serves_every_process_of_a_cluster(main):
-    command = artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), main=(main,))
+    command = artifacts.spark_command(
+        artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), main=(main,)
+    )
 
     told = [command[0], "-Xlog:class+load", *command[1:], "--help"]
     said = subprocess.run(told, capture_output=True, text=True, timeout=60, check=False).stdout

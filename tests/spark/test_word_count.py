@@ -17,14 +17,24 @@ sys.path.insert(0, str(EXAMPLE))
 import transforms  # noqa: E402
 from expected import expected_averages, expected_frequencies  # noqa: E402
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # PySpark leaves its sockets to Python.
-RECORDS = [(key, text) for key, _, text in (line.partition("\t") for line in (EXAMPLE / "lines.txt").read_text().splitlines())]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]  # PySpark leaves its sockets to Python.
+RECORDS = [
+    (key, text)
+    for key, _, text in (
+        line.partition("\t") for line in (EXAMPLE / "lines.txt").read_text().splitlines()
+    )
+]
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Java for the module."""
-    with spark_session(tmp_path_factory.mktemp("spark"), SparkSession.builder.getOrCreate) as session:
+    with spark_session(
+        tmp_path_factory.mktemp("spark"), SparkSession.builder.getOrCreate
+    ) as session:
         yield session
 
 
@@ -38,13 +48,21 @@ def frequencies_from(records: DataFrame) -> DataFrame:
 
 
 def averages_in(frequencies: DataFrame) -> dict[str, tuple[int, int]]:
-    rows = frequencies.transform(transforms.newest_frequencies).transform(transforms.average_words).collect()
+    rows = (
+        frequencies.transform(transforms.newest_frequencies)
+        .transform(transforms.average_words)
+        .collect()
+    )
     assert all(row.average == row.words / row.documents for row in rows)
     return {row.topic: (row.documents, row.words) for row in rows}
 
 
 def test_words_are_counted_by_document_whatever_their_case():
-    records = [("rivers/1", "The river, the RIVER"), ("rivers/2", "the sea doesn't mind"), (None, "the nobody")]
+    records = [
+        ("rivers/1", "The river, the RIVER"),
+        ("rivers/2", "the sea doesn't mind"),
+        (None, "the nobody"),
+    ]
 
     assert expected_frequencies(records) == {
         ("rivers/1", "the"): 2,
@@ -59,11 +77,15 @@ def test_spark_counts_the_words_that_are_expected(spark):
 
     rows = frequencies_from(kafka_records(spark, records)).collect()
 
-    assert {(row.document, row.word): row.frequency for row in rows} == expected_frequencies(records)
+    assert {(row.document, row.word): row.frequency for row in rows} == expected_frequencies(
+        records
+    )
 
 
 def test_a_text_sent_n_times_has_n_times_the_average(spark):
-    once, thrice = (averages_in(frequencies_from(kafka_records(spark, RECORDS * rounds))) for rounds in (1, 3))
+    once, thrice = (
+        averages_in(frequencies_from(kafka_records(spark, RECORDS * rounds))) for rounds in (1, 3)
+    )
 
     assert once == expected_averages(RECORDS)
     assert thrice == {topic: (documents, 3 * words) for topic, (documents, words) in once.items()}
@@ -74,16 +96,27 @@ def test_frequencies_survive_the_way_through_kafka(spark):
 
     written = frequencies.transform(transforms.frequency_records)
 
-    assert sorted(written.transform(transforms.frequencies_of).collect()) == sorted(frequencies.collect())
-    assert {row.key for row in written.collect()} == {f"{document}/{word}" for document, word in expected_frequencies(RECORDS[:5])}
+    assert sorted(written.transform(transforms.frequencies_of).collect()) == sorted(
+        frequencies.collect()
+    )
+    assert {row.key for row in written.collect()} == {
+        f"{document}/{word}" for document, word in expected_frequencies(RECORDS[:5])
+    }
 
 
 def test_averages_are_written_as_json_by_topic(spark):
-    newest = spark.createDataFrame([("rain/1", "the", 3), ("rain/2", "sky", 2)], transforms.FREQUENCY)
+    newest = spark.createDataFrame(
+        [("rain/1", "the", 3), ("rain/2", "sky", 2)], transforms.FREQUENCY
+    )
 
-    (row,) = newest.transform(transforms.average_words).transform(transforms.average_records).collect()
+    (row,) = (
+        newest.transform(transforms.average_words).transform(transforms.average_records).collect()
+    )
 
-    assert (row.key, json.loads(row.value)) == ("rain", {"topic": "rain", "documents": 2, "words": 5, "average": 2.5})
+    assert (row.key, json.loads(row.value)) == (
+        "rain",
+        {"topic": "rain", "documents": 2, "words": 5, "average": 2.5},
+    )
 
 
 def test_rows_that_a_stream_emits_again_leave_the_averages_exact(spark, tmp_path):
@@ -91,10 +124,21 @@ def test_rows_that_a_stream_emits_again_leave_the_averages_exact(spark, tmp_path
     for number in range(2):
         lines = [json.dumps({"key": key, "value": value}) for key, value in RECORDS]
         (tmp_path / "lines" / f"{number}.json").write_text("\n".join(lines))
-    stream = spark.readStream.schema("key string, value string").option("maxFilesPerTrigger", 1).json(str(tmp_path / "lines"))
-    emitting = frequencies_from(stream).writeStream.outputMode("update").format("memory").queryName("emitted")
+    stream = (
+        spark.readStream.schema("key string, value string")
+        .option("maxFilesPerTrigger", 1)
+        .json(str(tmp_path / "lines"))
+    )
+    emitting = (
+        frequencies_from(stream)
+        .writeStream.outputMode("update")
+        .format("memory")
+        .queryName("emitted")
+    )
 
-    emitting.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination(60)
+    emitting.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+        availableNow=True
+    ).start().awaitTermination(60)
 
     emitted = spark.table("emitted")
     assert emitted.count() == 2 * len(expected_frequencies(RECORDS))

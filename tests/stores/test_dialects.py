@@ -11,7 +11,10 @@ from streambed.stores import mariadb, postgresql
 from streambed.stores.sql import said
 from streambed.stores.store import Address, SinkTable, connect
 
-TABLE = SinkTable(name="t", columns={"topic": "name", "partition": "integer", "offset": "integer", "value": "bytes"})
+TABLE = SinkTable(
+    name="t",
+    columns={"topic": "name", "partition": "integer", "offset": "integer", "value": "bytes"},
+)
 
 
 def test_postgresql_says_at_the_end_what_takes_whose_place() -> None:
@@ -23,7 +26,8 @@ def test_postgresql_says_at_the_end_what_takes_whose_place() -> None:
 
 def test_mariadb_has_its_own_quotes_and_types() -> None:
     assert mariadb.DIALECT.creation(TABLE) == (
-        "create table if not exists `t` (`topic` varchar(249), `partition` bigint, `offset` bigint, `value` longblob, "
+        "create table if not exists `t` (`topic` varchar(249), `partition` bigint, `offset` "
+        "bigint, `value` longblob, "
         "primary key (`topic`, `partition`, `offset`))"
     )
 
@@ -45,5 +49,8 @@ def test_a_lost_connection_is_told_from_a_refusal(dialect, error, meaning) -> No
 
 def test_a_client_that_is_not_installed_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "streambed.stores.redis", None)
-    with pytest.raises(MissingError, match=r"the client of redis is not installed .* pip install 'streambed\[stores\]'"):
+    with pytest.raises(
+        MissingError,
+        match=r"the client of redis is not installed .* pip install 'streambed\[stores\]'",
+    ):
         connect(Address(engine="redis"))

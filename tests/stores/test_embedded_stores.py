@@ -1,4 +1,6 @@
-"""Stores that are files: what a sink writes twice is there once, and who only reads changes nothing."""
+"""Stores that are files: what a sink writes twice is there once, and who only reads changes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,16 @@ from streambed.errors import QueryError, StoreError
 from streambed.stores.store import COLUMNS, Address, SinkTable, Store, connect
 
 TABLE = SinkTable(name="records", columns={**COLUMNS, "n": "integer", "ok": "boolean"})
-ROWS = [("lines", 0, offset, 1_700_000_000_000, None, f"line {offset}", offset, True) for offset in range(3)]
+ROWS = [
+    ("lines", 0, offset, 1_700_000_000_000, None, f"line {offset}", offset, True)
+    for offset in range(3)
+]
 ENGINES = ("sqlite", "duckdb", "rocksdb")
-COUNT = {"sqlite": "select count(*) from records", "duckdb": "select count(*) from records", "rocksdb": "count records/"}
+COUNT = {
+    "sqlite": "select count(*) from records",
+    "duckdb": "select count(*) from records",
+    "rocksdb": "count records/",
+}
 
 
 def opened(engine: str, folder: Path, *, read_only: bool = False) -> Store:
@@ -45,7 +54,9 @@ def test_one_program_reads_while_another_writes(engine: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_not_understood_is_refused_in_the_words_of_the_store(engine: str, tmp_path: Path) -> None:
+def test_what_is_not_understood_is_refused_in_the_words_of_the_store(
+    engine: str, tmp_path: Path
+) -> None:
     store = filled(engine, tmp_path)
 
     with pytest.raises(QueryError, match="nonsense"):

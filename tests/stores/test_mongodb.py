@@ -1,4 +1,6 @@
-"""MongoDB's client: commands as JSON, documents as rows, rows as documents; against a server that speaks its protocol."""
+"""MongoDB's client: commands as JSON, documents as rows, rows as documents; against a server that
+speaks its protocol.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,37 @@ from streambed.stores.store import Address, SinkTable, Store, connect
 from tests.conftest import lack
 from tests.system import stand_in_mongod
 
-TABLE = SinkTable(name="lines", columns={"topic": "name", "partition": "integer", "offset": "integer", "value": "bytes", "n": "real"})
+TABLE = SinkTable(
+    name="lines",
+    columns={
+        "topic": "name",
+        "partition": "integer",
+        "offset": "integer",
+        "value": "bytes",
+        "n": "real",
+    },
+)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[bytes], Address]]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[subprocess.Popen[bytes], Address]]:
     folder = tmp_path_factory.mktemp("mongod")
     try:
         stand_in_mongod.install(folder)
     except MissingError as error:
         lack(str(error))
     (port,) = free_ports(1)
-    process = subprocess.Popen([folder / "mongod", "--bind_ip_all", f"--port={port}", f"--dbpath={folder}"], start_new_session=True)
+    process = subprocess.Popen(
+        [folder / "mongod", "--bind_ip_all", f"--port={port}", f"--dbpath={folder}"],
+        start_new_session=True,
+    )
     try:
-        yield process, Address(engine="mongodb", hosts=("localhost",), port=port, database="streambed")
+        yield (
+            process,
+            Address(engine="mongodb", hosts=("localhost",), port=port, database="streambed"),
+        )
     finally:
         strike_down(process)
 
@@ -71,7 +90,9 @@ def test_a_row_that_is_written_twice_is_there_once_as_it_was_written_last(store:
     found = store.ask('{"find": "lines", "filter": {"offset": 299}}')
     assert found.columns == ("_id", *TABLE.columns)
     assert found.rows == [("lines/0/299", "lines", 0, 299, b"\x01", 0.5)]
-    assert len(store.ask('{"find": "lines"}').rows) == 300, "what comes after the first batch is asked for too"
+    assert len(store.ask('{"find": "lines"}').rows) == 300, (
+        "what comes after the first batch is asked for too"
+    )
 
 
 @pytest.mark.spark
@@ -89,7 +110,9 @@ def test_what_the_server_refuses_is_said_in_its_words(store: Store, text: str, s
 
 
 @pytest.mark.spark
-def test_a_server_that_is_gone_is_told_from_a_refusal(server: tuple[subprocess.Popen[bytes], Address], store: Store, monkeypatch) -> None:
+def test_a_server_that_is_gone_is_told_from_a_refusal(
+    server: tuple[subprocess.Popen[bytes], Address], store: Store, monkeypatch
+) -> None:
     monkeypatch.setattr(mongodb, "CONNECT_S", 0.2)
     strike_down(server[0])
 

@@ -1,9 +1,11 @@
-"""Run a command as an ordinary user, in a view of the file system in which that user may reach what the tests use.
+"""Run a command as an ordinary user, in a view of the file system in which that user may reach what
+the tests use.
 
     python ordinary.py UID FOLDER... -- COMMAND...
 
-A root who runs the tests may keep Python or the checkout in a folder that is closed to others. In a mount namespace of our own each
-closed folder on the way is covered by an open, empty one, and what is needed in it is put back.
+A root who runs the tests may keep Python or the checkout in a folder that is closed to others. In a
+mount namespace of our own each closed folder on the way is covered by an open, empty one, and what
+is needed in it is put back.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ def closed_ancestors(folders: list[Path]) -> dict[Path, list[Path]]:
     """The topmost closed folder above each needed one."""
     found: dict[Path, list[Path]] = {}
     for folder in folders:
-        closed = next((above for above in reversed(folder.parents) if not above.stat().st_mode & 0o001), None)
+        closed = next(
+            (above for above in reversed(folder.parents) if not above.stat().st_mode & 0o001), None
+        )
         if closed:
             found.setdefault(closed, []).append(folder)
     return found
@@ -40,7 +44,11 @@ def open_up(folders: list[Path]) -> None:
 
 def main() -> None:
     at = sys.argv.index("--")
-    uid, folders, command = int(sys.argv[1]), [Path(word).resolve() for word in sys.argv[2:at]], sys.argv[at + 1 :]
+    uid, folders, command = (
+        int(sys.argv[1]),
+        [Path(word).resolve() for word in sys.argv[2:at]],
+        sys.argv[at + 1 :],
+    )
     open_up(folders)
     os.setgroups([])
     os.setgid(uid)

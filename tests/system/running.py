@@ -17,7 +17,9 @@ STREAMBED = [sys.executable, "-m", "streambed.cli"]
 STEP_S = 0.01
 
 
-def streambed(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, limit_s: float = 300) -> subprocess.CompletedProcess[str]:
+def streambed(
+    *words: str | Path, cwd: Path, env: dict[str, str] | None = None, limit_s: float = 300
+) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
     return subprocess.run(
         [*STREAMBED, *map(str, words)],
@@ -33,7 +35,9 @@ def streambed(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, 
 def start(file: Path, into: Path) -> subprocess.Popen[str]:
     """Start a run and come back at once."""
     command = [*STREAMBED, "run", str(file), "--into", str(into), "--no-report"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
 
 
 def wait_for(condition: Callable[[], Any], limit_s: float, what: str) -> Any:
@@ -48,7 +52,11 @@ def wait_for(condition: Callable[[], Any], limit_s: float, what: str) -> Any:
 def children(pid: int) -> list[int]:
     """The children of a process, seen from outside."""
     try:
-        return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+        return [
+            int(child)
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
     except (FileNotFoundError, ProcessLookupError):
         return []
 

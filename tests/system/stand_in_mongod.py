@@ -1,9 +1,11 @@
-"""Stands in for MongoDB's server, which no registry has: mongo-java-server, which speaks its protocol and keeps a file.
+"""Stands in for MongoDB's server, which no registry has: mongo-java-server, which speaks its
+protocol and keeps a file.
 
     python stand_in_mongod.py fetch                      get its jars, which only tests need
     python stand_in_mongod.py JAVA CLASS_PATH OPTION...  serve, with the options of mongod
 
-The network library below it is that of pyspark, and so is py4j, by which it is told what its own main program cannot be told.
+The network library below it is that of pyspark, and so is py4j, by which it is told what its own
+main program cannot be told.
 """
 
 from __future__ import annotations
@@ -31,9 +33,15 @@ def locked() -> tuple[Jar, ...]:
 
 def class_path() -> str:
     if any(not jar.is_right() for jar in locked()):
-        raise MissingError(f"the stand-in for mongod was not fetched. Run: python {Path(__file__).name} fetch")
+        raise MissingError(
+            f"the stand-in for mongod was not fetched. Run: python {Path(__file__).name} fetch"
+        )
     theirs = artifacts.find_pyspark() / "jars"
-    borrowed = [path for name in ("netty-*.Final.jar", "slf4j-api-*.jar", "py4j-*.jar") for path in sorted(theirs.glob(name))]
+    borrowed = [
+        path
+        for name in ("netty-*.Final.jar", "slf4j-api-*.jar", "py4j-*.jar")
+        for path in sorted(theirs.glob(name))
+    ]
     return ":".join(map(str, [*(jar.path for jar in locked()), *borrowed]))
 
 
@@ -47,7 +55,11 @@ def install(folder: Path) -> Path:
 
 def serve(java: str, classes: str, words: list[str]) -> None:
     options = dict(word.removeprefix("--").partition("=")[::2] for word in words)
-    assert {"bind_ip_all", "port", "dbpath"} <= set(options) <= {"bind_ip_all", "port", "dbpath", "quiet"}, options
+    assert (
+        {"bind_ip_all", "port", "dbpath"}
+        <= set(options)
+        <= {"bind_ip_all", "port", "dbpath", "quiet"}
+    ), options
     port = launch_gateway(classpath=classes, javaopts=LIGHT, java_path=java, die_on_exit=True)
     there = JavaGateway(gateway_parameters=GatewayParameters(port=port)).jvm
     kept = there.org.h2.mvstore.MVStore.open(f"{options['dbpath']}/stand-in.mv")
@@ -57,7 +69,9 @@ def serve(java: str, classes: str, words: list[str]) -> None:
     spoken = version.getClass().getDeclaredField("wireVersion")
     spoken.setAccessible(True)
     spoken.setInt(version, WIRE_VERSION)
-    mongo.MongoServer(mongo.backend.h2.H2Backend(kept).version(version)).bind("0.0.0.0", int(options["port"]))
+    mongo.MongoServer(mongo.backend.h2.H2Backend(kept).version(version)).bind(
+        "0.0.0.0", int(options["port"])
+    )
     signal.pause()
 
 

@@ -1,4 +1,6 @@
-"""Bad input gets one clear message, a status that says whose fault it is, and leaves nothing running."""
+"""Bad input gets one clear message, a status that says whose fault it is, and leaves nothing
+running.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,10 @@ def test_a_controller_that_cannot_be_elected_ends_the_run_with_the_reason(tmp_pa
     done = streambed("run", "experiment.yaml", "--no-report", cwd=tmp_path)
 
     assert done.returncode == 3
-    assert "kafka was not ready within 8 s: 0 of 1 brokers answer; no controller has been elected" in done.stderr
+    assert (
+        "kafka was not ready within 8 s: 0 of 1 brokers answer; no controller has been elected"
+        in done.stderr
+    )
     assert "\n  | " in done.stderr, "the last lines of its log are missing"
     assert "Traceback" not in done.stderr
     ended = Run(tmp_path / "runs" / "quorum" / "latest").history().of(ProcessEnded)
@@ -114,7 +119,9 @@ def test_a_corrupted_jar_is_named_with_the_command_that_mends_it(tmp_path):
     (tmp_path / "experiment.yaml").write_text(KAFKA)
     (tmp_path / "job.py").touch()
 
-    done = streambed("run", "experiment.yaml", cwd=tmp_path, env={"STREAMBED_CACHE": str(tmp_path / "cache")})
+    done = streambed(
+        "run", "experiment.yaml", cwd=tmp_path, env={"STREAMBED_CACHE": str(tmp_path / "cache")}
+    )
 
     assert done.returncode == 3
     assert "org.apache.kafka:kafka-clients" in done.stderr
@@ -126,7 +133,10 @@ def test_without_user_namespaces_the_message_says_how_to_allow_them(tmp_path):
     (tmp_path / "experiment.yaml").write_text(SMALL % "[sleep, '1']")
     command = " ".join([*STREAMBED, "run", "experiment.yaml"])
 
-    done = run_in_user_namespace(f"echo 0 > /proc/sys/user/max_user_namespaces; STREAMBED_CACHE=$PWD/cache {command}", tmp_path)
+    done = run_in_user_namespace(
+        f"echo 0 > /proc/sys/user/max_user_namespaces; STREAMBED_CACHE=$PWD/cache {command}",
+        tmp_path,
+    )
 
     assert done.returncode == 3, done.stdout + done.stderr
     assert "namespaces" in done.stderr
@@ -140,7 +150,9 @@ def test_without_user_namespaces_the_message_says_how_to_allow_them(tmp_path):
     ids=["before", "during"],
 )
 def test_a_full_disk_is_said_before_a_run_or_during_it(tmp_path, size, argv):
-    (tmp_path / "experiment.yaml").write_text(SMALL % argv.replace("fill", str(tmp_path / "runs" / "fill")))
+    (tmp_path / "experiment.yaml").write_text(
+        SMALL % argv.replace("fill", str(tmp_path / "runs" / "fill"))
+    )
     (tmp_path / "runs").mkdir()
     command = " ".join([*STREAMBED, "run", "experiment.yaml", "--no-report"])
 
@@ -153,10 +165,16 @@ def test_a_full_disk_is_said_before_a_run_or_during_it(tmp_path, size, argv):
 
 
 def test_all_mistakes_of_a_file_are_told_at_once_with_their_places(tmp_path):
-    (tmp_path / "experiment.yaml").write_text(KAFKA.replace("delay: 2ms", "delya: 2").replace("reads: lines", "reads: lines, acks: all"))
+    (tmp_path / "experiment.yaml").write_text(
+        KAFKA.replace("delay: 2ms", "delya: 2").replace("reads: lines", "reads: lines, acks: all")
+    )
 
     done = subprocess.run(
-        [sys.executable, "-m", "streambed.cli", "plan", "experiment.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "streambed.cli", "plan", "experiment.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 64

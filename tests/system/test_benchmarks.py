@@ -27,7 +27,9 @@ def quick(name: str) -> Done:
 @pytest.fixture(scope="module")
 def started(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Done]]]:
     """The benchmarks whose tests were chosen, a few at once."""
-    chosen = [item.callspec.params["name"] for item in request.session.items if item.path == request.path]
+    chosen = [
+        item.callspec.params["name"] for item in request.session.items if item.path == request.path
+    ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         yield {name: pool.submit(quick, name) for name in chosen}
 

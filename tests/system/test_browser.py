@@ -10,13 +10,32 @@ from streambed.reports import page
 from tests.reports import synthetic
 
 pytestmark = pytest.mark.browser
-QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+QUIET = (
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 def document(browser: str, path: Path, profile: Path) -> str:
     """The page as the browser holds it once its scripts have run."""
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", *QUIET, f"--user-data-dir={profile}", "--virtual-time-budget=20000")
-    done = subprocess.run([browser, *flags, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=180, check=True)
+    flags = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        *QUIET,
+        f"--user-data-dir={profile}",
+        "--virtual-time-budget=20000",
+    )
+    done = subprocess.run(
+        [browser, *flags, "--dump-dom", path.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
     return done.stdout
 
 
@@ -24,7 +43,10 @@ def marks(document: str) -> dict[str, int]:
     """How many marks each figure drew, by its name."""
     parts = re.split(r'id="figure-(\w+)"', document)[1:]
     figures = zip(parts[::2], parts[1::2], strict=True)
-    return {name: len(re.findall(r'<path [^>]*\bd="M', text.split("<figcaption")[0])) for name, text in figures}
+    return {
+        name: len(re.findall(r'<path [^>]*\bd="M', text.split("<figcaption")[0]))
+        for name, text in figures
+    }
 
 
 def test_every_figure_is_drawn_and_no_script_fails(browser: str, tmp_path: Path):

@@ -1,4 +1,6 @@
-"""A capped host gets no more than its share of the machine, its children included, and nothing is left of its control group."""
+"""A capped host gets no more than its share of the machine, its children included, and nothing is
+left of its control group.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ def groups(cpu_groups: str) -> list[Path]:
 
 
 def cores_used(run: Run, process: str) -> float:
-    mine = run.samples().filter((pl.col("metric") == "process_cpu_s") & (pl.col("of") == process)).sort("time")
+    mine = (
+        run.samples()
+        .filter((pl.col("metric") == "process_cpu_s") & (pl.col("of") == process))
+        .sort("time")
+    )
     first, last = mine.row(0, named=True), mine.row(-1, named=True)
     assert last["time"] - first["time"] > 1e9, mine
     return (last["value"] - first["value"]) / (last["time"] - first["time"]) * 1e9

@@ -39,7 +39,11 @@ def victims(launcher: int) -> dict[str, int]:
     """The processes that hold a run together, as far as they are there yet."""
     chain, found = [launcher], {"launcher": launcher}
     for name in ("box", "process 1", "conductor"):
-        below = [child for child in children(chain[-1]) if name != "box" or "runner.box" in command_of(child)]
+        below = [
+            child
+            for child in children(chain[-1])
+            if name != "box" or "runner.box" in command_of(child)
+        ]
         if not below:
             return found
         chain.append(below[0])
@@ -62,7 +66,9 @@ def launched(tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:
     return launcher, wait_for(lambda: only_run(tmp_path / "runs"), 20, "the run's folder")
 
 
-def begun(tmp_path: Path, phase: str, victim: str) -> tuple[subprocess.Popen[str], Path, dict[str, int]]:
+def begun(
+    tmp_path: Path, phase: str, victim: str
+) -> tuple[subprocess.Popen[str], Path, dict[str, int]]:
     """A run that has just reached a phase and has the victim."""
     launcher, directory = launched(tmp_path)
     wait_for(lambda: phase in phases(directory), 20, phase)
@@ -83,17 +89,25 @@ def ctrl_c(launcher: subprocess.Popen[str], directory: Path) -> None:
     assert "Traceback" not in said
 
 
-CASES = random.Random(SEED).sample([(victim, phase) for victim in VICTIMS for phase in PHASES], DRAWN)
+CASES = random.Random(SEED).sample(
+    [(victim, phase) for victim in VICTIMS for phase in PHASES], DRAWN
+)
 
 
 @pytest.mark.parametrize(("victim", "phase"), CASES)
-def test_kill_9_of_any_part_in_any_phase_ends_everything_and_breaks_the_run(tmp_path, victim, phase):
+def test_kill_9_of_any_part_in_any_phase_ends_everything_and_breaks_the_run(
+    tmp_path, victim, phase
+):
     launcher, directory, found = begun(tmp_path, phase, victim)
     try:
         everybody = list(family(launcher.pid))
         os.kill(found[victim], signal.SIGKILL)
         killed = time.monotonic()
-        wait_for(lambda: not any(lives(pid) for pid in everybody if pid != launcher.pid), 1.0, f"all of {len(everybody)} processes to end")
+        wait_for(
+            lambda: not any(lives(pid) for pid in everybody if pid != launcher.pid),
+            1.0,
+            f"all of {len(everybody)} processes to end",
+        )
         assert time.monotonic() - killed <= 1.0
         launcher.wait(10)
     finally:
@@ -136,7 +150,9 @@ def test_two_runs_at_once_work_and_say_that_they_share_the_cpu(tmp_path):
 
 
 def test_a_process_that_dies_ends_the_run_with_its_last_lines(tmp_path):
-    (tmp_path / "experiment.yaml").write_text(EXPERIMENT.replace('[sleep, "1000"]', "[sh, -c, 'echo the dam broke; exit 7']"))
+    (tmp_path / "experiment.yaml").write_text(
+        EXPERIMENT.replace('[sleep, "1000"]', "[sh, -c, 'echo the dam broke; exit 7']")
+    )
     launcher = start(tmp_path / "experiment.yaml", tmp_path / "runs")
     said, _ = launcher.communicate(timeout=30)
 

@@ -25,7 +25,16 @@ LOAD_S = 10
 def example(tmp_path_factory):
     """One run of the example for all tests here."""
     folder = tmp_path_factory.mktemp("example")
-    done = streambed("run", EXAMPLE / "experiment.yaml", "--set", f"duration={LOAD_S}s", "--json", "--seed", "3", cwd=folder)
+    done = streambed(
+        "run",
+        EXAMPLE / "experiment.yaml",
+        "--set",
+        f"duration={LOAD_S}s",
+        "--json",
+        "--seed",
+        "3",
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder, json.loads(done.stdout)
 
@@ -47,13 +56,18 @@ def expectation():
 def acked_records(run: Run) -> list[tuple[str, str]]:
     lines = [line.partition("\t") for line in (EXAMPLE / "lines.txt").read_text().splitlines()]
     acked = run.ledger().sent.filter(pl.col("acked").is_not_null())
-    return [(lines[sequence % len(lines)][0], lines[sequence % len(lines)][2]) for sequence in acked["sequence"]]
+    return [
+        (lines[sequence % len(lines)][0], lines[sequence % len(lines)][2])
+        for sequence in acked["sequence"]
+    ]
 
 
 def newest(run: Run, topic: str) -> dict[str, dict]:
     """The last value of each key of a topic, as its readers see it."""
     rows = run.records().filter(pl.col("topic") == topic).sort("partition", "offset")
-    return {key.decode(): json.loads(value) for key, value in rows.select("key", "value").iter_rows()}
+    return {
+        key.decode(): json.loads(value) for key, value in rows.select("key", "value").iter_rows()
+    }
 
 
 def test_every_check_of_the_example_holds(example):
@@ -64,7 +78,10 @@ def test_every_check_of_the_example_holds(example):
 
 
 def test_the_frequencies_are_those_of_the_text_that_was_acked(run):
-    counted = {(found["document"], found["word"]): found["frequency"] for found in newest(run, "frequencies").values()}
+    counted = {
+        (found["document"], found["word"]): found["frequency"]
+        for found in newest(run, "frequencies").values()
+    }
 
     assert counted == expectation().expected_frequencies(acked_records(run))
 
@@ -88,12 +105,23 @@ def test_the_producer_kept_its_rate(run):
 def test_every_kind_of_sample_was_taken(run):
     samples = run.samples()
 
-    assert {"port_rx_bytes", "process_cpu_s", "process_rss_bytes", "lag_records", "sent_total", "delay_line_late_mean_ns"} <= set(
-        samples["metric"]
-    )
-    assert {"kafka/broker", "counter", "averager", "poet", "reader", "conductor", "delay line"} <= set(
-        samples.filter(pl.col("metric") == "process_cpu_s")["of"]
-    )
+    assert {
+        "port_rx_bytes",
+        "process_cpu_s",
+        "process_rss_bytes",
+        "lag_records",
+        "sent_total",
+        "delay_line_late_mean_ns",
+    } <= set(samples["metric"])
+    assert {
+        "kafka/broker",
+        "counter",
+        "averager",
+        "poet",
+        "reader",
+        "conductor",
+        "delay line",
+    } <= set(samples.filter(pl.col("metric") == "process_cpu_s")["of"])
 
 
 def test_batches_of_both_jobs_were_recorded(run):
@@ -129,9 +157,17 @@ def test_the_page_of_a_real_run_is_drawn_in_a_real_browser(run, browser, tmp_pat
 
 def test_the_python_of_the_results_page_works_on_it(example):
     folder, _ = example
-    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "results.md").read_text(), re.DOTALL)
+    (text,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "results.md").read_text(), re.DOTALL
+    )
 
-    done = subprocess.run([sys.executable, "-c", text + "assert len(latency_ns)"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", text + "assert len(latency_ns)"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stderr
 

@@ -1,4 +1,6 @@
-"""The word count example and the gateways' pipeline on a broker and a Spark cluster that exist already: plain processes of this machine."""
+"""The word count example and the gateways' pipeline on a broker and a Spark cluster that exist
+already: plain processes of this machine.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +59,22 @@ def spark_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             master,
         ],
     }
-    env = {**os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(java.path.parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
+    env = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "JAVA_HOME": str(java.path.parents[1]),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     with ExitStack() as stack, (folder / "log").open("wb") as log:
         for name, words in classes.items():
             command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *words]
-            process = subprocess.Popen(command, env=env, stdout=log, stderr=log, text=True, start_new_session=True)
+            process = subprocess.Popen(
+                command, env=env, stdout=log, stderr=log, text=True, start_new_session=True
+            )
             stack.callback(end_now, process)
-        wait_for(lambda: "ALIVE" in _said(f"http://127.0.0.1:{page}/json/workers"), START_S, "a worker")
+        wait_for(
+            lambda: "ALIVE" in _said(f"http://127.0.0.1:{page}/json/workers"), START_S, "a worker"
+        )
         yield master
 
 
@@ -79,10 +90,22 @@ def _said(url: str) -> str:
 def run(broker: LoneBroker, spark_master: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One run for all tests here."""
     folder = tmp_path_factory.mktemp("outside")
-    slow = ("duration=5s", "drain=3min", "components.poet.rate=100/s", "checks.1.p99=5min", "checks.2.p99=5min")
+    slow = (
+        "duration=5s",
+        "drain=3min",
+        "components.poet.rate=100/s",
+        "checks.1.p99=5min",
+        "checks.2.p99=5min",
+    )
     changes = (*slow, f"components.counter.{QUICK}", f"components.averager.{QUICK}")
     clusters = ("--bootstrap", broker.bootstrap, "--spark-master", spark_master)
-    done = streambed("run", EXAMPLE, *clusters, *(word for change in changes for word in ("--set", change)), cwd=folder)
+    done = streambed(
+        "run",
+        EXAMPLE,
+        *clusters,
+        *(word for change in changes for word in ("--set", change)),
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return Run(folder / "runs" / "word-count" / "latest")
 
@@ -108,23 +131,56 @@ def test_no_broker_was_started_and_a_note_tells_what_was_left_out(run: Run) -> N
     assert run.fidelity().says.endswith("no link was emulated")
 
 
-def test_topics_that_have_held_records_are_refused(run: Run, broker: LoneBroker, tmp_path: Path) -> None:
+def test_topics_that_have_held_records_are_refused(
+    run: Run, broker: LoneBroker, tmp_path: Path
+) -> None:
     done = streambed("run", EXAMPLE, "--bootstrap", broker.bootstrap, "--no-report", cwd=tmp_path)
 
     assert done.returncode == 3
     assert "the topic 'lines' has held 500 records already" in done.stderr
 
 
-def test_the_pipeline_of_the_gateways_runs_on_the_given_clusters(broker: LoneBroker, spark_master: str, tmp_path: Path) -> None:
+def test_the_pipeline_of_the_gateways_runs_on_the_given_clusters(
+    broker: LoneBroker, spark_master: str, tmp_path: Path
+) -> None:
     clusters = ("--bootstrap", broker.bootstrap, "--spark-master", spark_master)
-    load = ("--gateways", "20", "--days", "0.05", "--rate", "300", "--folder", str(tmp_path / "run"))
+    load = (
+        "--gateways",
+        "20",
+        "--days",
+        "0.05",
+        "--rate",
+        "300",
+        "--folder",
+        str(tmp_path / "run"),
+    )
     quick = "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     jars = f"spark.jars={','.join(map(str, artifacts.jars('spark_job')))}"
-    settings = [word for setting in (jars, quick, "spark.ui.enabled=false") for word in ("--setting", setting)]
-    command = [sys.executable, "-m", "gateway_traffic", "run", "--target", "cluster", *clusters, *load, *settings]
+    settings = [
+        word
+        for setting in (jars, quick, "spark.ui.enabled=false")
+        for word in ("--setting", setting)
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "gateway_traffic",
+        "run",
+        "--target",
+        "cluster",
+        *clusters,
+        *load,
+        *settings,
+    ]
 
-    env = {**os.environ, "JAVA_HOME": str(artifacts.find_java().path.parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=280, check=False)
+    env = {
+        **os.environ,
+        "JAVA_HOME": str(artifacts.find_java().path.parents[1]),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=280, check=False
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"job on {spark_master}" in done.stdout

@@ -1,4 +1,6 @@
-"""Checks that must fail do: a planted loss is named, a planted delay is found; the same without them holds."""
+"""Checks that must fail do: a planted loss is named, a planted delay is found; the same without
+them holds.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ TRIES = 3
 
 
 def judged(folder, text: str) -> tuple[int, dict]:
-    """Exit status and summary. A busy machine makes an answer about times unknown, rightly: then it is run again."""
+    """Exit status and summary. A busy machine makes an answer about times unknown, rightly: then it
+    is run again.
+    """
     (folder / "experiment.yaml").write_text(text)
     for _ in range(TRIES):
         done = streambed("run", "experiment.yaml", "--json", "--no-report", cwd=folder)
@@ -75,7 +79,10 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futu
     (stolen / "thief.py").write_text(THIEF)
     loss = LOSS.format(python=sys.executable, thief=stolen / "thief.py")
     with ThreadPoolExecutor() as pool:
-        texts = {folder: EXPERIMENT.format(delay="5ms", limit="20s", more=more) for folder, more in ((stolen, loss), (killed, KILL))}
+        texts = {
+            folder: EXPERIMENT.format(delay="5ms", limit="20s", more=more)
+            for folder, more in ((stolen, loss), (killed, KILL))
+        }
         yield {folder.name[:6]: pool.submit(judged, folder, text) for folder, text in texts.items()}
 
 
@@ -96,7 +103,10 @@ def test_records_deleted_behind_the_readers_back_are_named_as_lost_in_the_log(pl
 def test_a_killed_broker_comes_back_and_nothing_acked_is_lost(planted):
     status, summary = planted["killed"].result()
 
-    assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (0, ["holds", "holds"]), summary
+    assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (
+        0,
+        ["holds", "holds"],
+    ), summary
 
 
 def test_a_link_slower_than_the_limit_fails_the_latency_check(tmp_path):

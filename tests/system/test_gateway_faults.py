@@ -1,6 +1,8 @@
-"""Gateways, ingest server, broker, Spark job and Cassandra, real processes that die or stand still under load.
+"""Gateways, ingest server, broker, Spark job and Cassandra, real processes that die or stand still
+under load.
 
-Whatever happens to them, the store equals the exact answer for what was acknowledged: nothing is lost and nothing counts twice.
+Whatever happens to them, the store equals the exact answer for what was acknowledged: nothing is
+lost and nothing counts twice.
 """
 
 from __future__ import annotations
@@ -30,7 +32,12 @@ from streambed.record import wait_until
 from streambed.record.codec import write_message
 from streambed.record.orders import SparkDriverOrder
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("store_servers")]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("store_servers"),
+]
 MAIN = Path(__file__).parents[2] / "src" / "gateway_traffic" / "__main__.py"
 TOPIC = "traffic-counter"
 RECORDS = 3000
@@ -54,12 +61,36 @@ def driver(folder: Path, bootstrap: str, store: str) -> tuple[list[str], dict[st
     """The job, as streambed's spark_job starts a script: command and environment."""
     (folder / "run" / "gates").mkdir(parents=True, exist_ok=True)
     (folder / "run" / "gates" / "servers").touch()
-    where = ["--bootstrap", bootstrap, "--version", "counter", "--checkpoint", f"{folder}/checkpoint", "--store", store]
+    where = [
+        "--bootstrap",
+        bootstrap,
+        "--version",
+        "counter",
+        "--checkpoint",
+        f"{folder}/checkpoint",
+        "--store",
+        store,
+    ]
     order = SparkDriverOrder(
-        java=tuple(artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark())),
-        settings={"spark.master": "local[2]", "spark.eventLog.dir": f"{folder}/events", "spark.ui.enabled": "false"},
+        java=tuple(
+            artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark())
+        ),
+        settings={
+            "spark.master": "local[2]",
+            "spark.eventLog.dir": f"{folder}/events",
+            "spark.ui.enabled": "false",
+        },
         job=str(MAIN),
-        args=("job", *where, "--trigger", "200 milliseconds", "--offsets-per-batch", "500", "--archive", f"{folder}/archive"),
+        args=(
+            "job",
+            *where,
+            "--trigger",
+            "200 milliseconds",
+            "--offsets-per-batch",
+            "500",
+            "--archive",
+            f"{folder}/archive",
+        ),
     )
     write_message(folder / "order.json", order)
     agent = Path(artifacts.__file__).parent / "agents" / "spark_driver.py"
@@ -71,7 +102,16 @@ def driver(folder: Path, bootstrap: str, store: str) -> tuple[list[str], dict[st
 
 
 def serve(bootstrap: str, port: int) -> list[str]:
-    return [sys.executable, "-m", "gateway_traffic", "serve", "--bootstrap", bootstrap, "--port", str(port)]
+    return [
+        sys.executable,
+        "-m",
+        "gateway_traffic",
+        "serve",
+        "--bootstrap",
+        bootstrap,
+        "--port",
+        str(port),
+    ]
 
 
 def counted(store: str) -> int:
@@ -93,13 +133,22 @@ def reaches(store: str, wanted: int, *, log: Path, alive: Callable[[], bool]) ->
 
 def client(folder: Path, port: int) -> list[str]:
     """All of the trace by WebSocket; what is not acknowledged is sent again."""
-    words = ["send", f"{folder}/trace.parquet", "--url", f"http://127.0.0.1:{port}", "--ledger", f"{folder}/ledger.parquet"]
+    words = [
+        "send",
+        f"{folder}/trace.parquet",
+        "--url",
+        f"http://127.0.0.1:{port}",
+        "--ledger",
+        f"{folder}/ledger.parquet",
+    ]
     kind = ["--version", "counter", "--serialisation", "avro", "--protocol", "websocket"]
     pace = ["--records", str(RECORDS), "--rate", str(RATE), "--patience", str(LIMIT_S)]
     return [sys.executable, "-m", "gateway_traffic", *words, *kind, *pace]
 
 
-def restart_all_under_load(folder: Path, broker: LoneBroker, ring: LoneCassandra, store: str, port: int) -> None:
+def restart_all_under_load(
+    folder: Path, broker: LoneBroker, ring: LoneCassandra, store: str, port: int
+) -> None:
     """Each once while records come, the next when the store has gone on since the last."""
     log, bootstrap = folder / "driver.log", broker.bootstrap
     command, environment = driver(folder, bootstrap, store)
@@ -107,7 +156,9 @@ def restart_all_under_load(folder: Path, broker: LoneBroker, ring: LoneCassandra
         first = servers.enter_context(running(serve(bootstrap, port), folder / "ingest.log"))
         with running(command, log, env=environment, cwd=folder) as job:
             assert wait_until(lambda: b"http" in (folder / "ingest.log").read_bytes(), limit_s=120)
-            assert wait_until(lambda: letters_in(bootstrap) > 0, limit_s=LIMIT_S, step_s=0.5), log.read_text()[-3000:]
+            assert wait_until(lambda: letters_in(bootstrap) > 0, limit_s=LIMIT_S, step_s=0.5), (
+                log.read_text()[-3000:]
+            )
             sending = servers.enter_context(running(client(folder, port), folder / "client.log"))
             reaches(store, 1, log=log, alive=lambda: job.poll() is None)
             ring.kill()
@@ -125,7 +176,9 @@ def restart_all_under_load(folder: Path, broker: LoneBroker, ring: LoneCassandra
 
 
 def unique(folder: Path) -> int:
-    return len(pl.read_parquet(folder / "trace.parquet").head(RECORDS).unique(["gateway_id", "date"]))
+    return len(
+        pl.read_parquet(folder / "trace.parquet").head(RECORDS).unique(["gateway_id", "date"])
+    )
 
 
 def test_whatever_dies_the_store_equals_the_exact_answer_for_what_was_acked(tmp_path):
@@ -133,7 +186,13 @@ def test_whatever_dies_the_store_equals_the_exact_answer_for_what_was_acked(tmp_
     traces.write(traces.generate(homes), tmp_path / "trace.parquet", homes)
     (port,) = free_ports(1)
     with lone_broker(tmp_path / "kafka") as broker, lone_cassandra(tmp_path / "cassandra") as ring:
-        make_topics(broker.bootstrap, [topic_of(version) for version in Version], partitions=2, replicas=1, within_s=30.0)
+        make_topics(
+            broker.bootstrap,
+            [topic_of(version) for version in Version],
+            partitions=2,
+            replicas=1,
+            within_s=30.0,
+        )
         stranger = Producer({"bootstrap.servers": broker.bootstrap})
         stranger.produce(TOPIC, b"nonsense", "stranger", headers={"schema": b"avro.2"})
         assert stranger.flush(30) == 0
@@ -141,10 +200,16 @@ def test_whatever_dies_the_store_equals_the_exact_answer_for_what_was_acked(tmp_
         restart_all_under_load(tmp_path, broker, ring, store, port)
         found = totals_in(store)
         assert letters_in(broker.bootstrap) >= 1
-    records = acked(traces.read(tmp_path / "trace.parquet"), pl.read_parquet(tmp_path / "ledger.parquet"), Version.COUNTER)
+    records = acked(
+        traces.read(tmp_path / "trace.parquet"),
+        pl.read_parquet(tmp_path / "ledger.parquet"),
+        Version.COUNTER,
+    )
     assert found == list(answer(reported_traffic(Version.COUNTER, records)).totals.iter_rows())
     archived = pl.read_parquet(f"{tmp_path}/archive/landing/*/*/*.parquet", hive_partitioning=False)
-    assert set(archived.select("gateway_id", "date").iter_rows()) <= set(records.select("gateway_id", "date").iter_rows())
+    assert set(archived.select("gateway_id", "date").iter_rows()) <= set(
+        records.select("gateway_id", "date").iter_rows()
+    )
 
 
 def totals_in(store: str) -> list[tuple[str, int, float, float]]:

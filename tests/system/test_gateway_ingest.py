@@ -1,4 +1,6 @@
-"""Gateways, ingest server and a real broker: the topic holds what was acknowledged, whatever happens on the way."""
+"""Gateways, ingest server and a real broker: the topic holds what was acknowledged, whatever
+happens on the way.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,15 @@ from gateway_traffic.client.office import ClientProtocol, Patience
 from gateway_traffic.client.send import Sent, send
 from gateway_traffic.codecs import decode
 from gateway_traffic.ingest.forwarder import make_topics
-from gateway_traffic.records import ENCODINGS, SCHEMA_HEADER, Encoding, Record, Serialisation, Version, topic_of
+from gateway_traffic.records import (
+    ENCODINGS,
+    SCHEMA_HEADER,
+    Encoding,
+    Record,
+    Serialisation,
+    Version,
+    topic_of,
+)
 from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.artifacts.one_shot import free_ports
 from streambed.record import wait_until
@@ -50,10 +60,29 @@ def trace(tmp_path_factory) -> Path:
 
 
 @contextmanager
-def ingest(broker: LoneBroker, prefix: str, *, port: int = 0, options: tuple[str, ...] = ()) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def ingest(
+    broker: LoneBroker, prefix: str, *, port: int = 0, options: tuple[str, ...] = ()
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server of its own topics; its process and address."""
-    make_topics(broker.bootstrap, [topic_of(version, prefix) for version in Version], partitions=2, replicas=1, within_s=30)
-    command = [sys.executable, "-m", "gateway_traffic", "serve", "--bootstrap", broker.bootstrap, "--prefix", prefix, "--port", str(port)]
+    make_topics(
+        broker.bootstrap,
+        [topic_of(version, prefix) for version in Version],
+        partitions=2,
+        replicas=1,
+        within_s=30,
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "gateway_traffic",
+        "serve",
+        "--bootstrap",
+        broker.bootstrap,
+        "--prefix",
+        prefix,
+        "--port",
+        str(port),
+    ]
     server = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout
@@ -76,12 +105,29 @@ def sent(
 ) -> Summary:
     quick = Patience(backoff_max_s=0.5, answer_s=10.0, record_s=60.0)
     wanted = {"records": ROWS, "speed_up": 0.0, "patience": quick} | asked
-    return asyncio.run(send(Sent(trace=trace, url=url, version=version, encoding=encoding, protocol=protocol, ledger=ledger, **wanted)))
+    return asyncio.run(
+        send(
+            Sent(
+                trace=trace,
+                url=url,
+                version=version,
+                encoding=encoding,
+                protocol=protocol,
+                ledger=ledger,
+                **wanted,
+            )
+        )
+    )
 
 
 def records_in(broker: LoneBroker, topic: str) -> Counter[tuple[str, Record]]:
     """Every record of a topic with its encoding, and how often it is there."""
-    settings = {"bootstrap.servers": broker.bootstrap, "group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": False}
+    settings = {
+        "bootstrap.servers": broker.bootstrap,
+        "group.id": "reader",
+        "enable.auto.commit": False,
+        "enable.partition.eof": False,
+    }
     found: Counter[tuple[str, Record]] = Counter()
     reader = Consumer(settings)
     try:
@@ -115,9 +161,20 @@ def test_every_combination_leaves_in_the_topic_exactly_what_was_acked(broker, tr
     with ingest(broker, "combinations") as (_, url):
         told: dict[Version, Counter[tuple[str, int]]] = {version: Counter() for version in Version}
         for version in Version:
-            for encoding in (Encoding(Serialisation.JSON), Encoding(Serialisation.AVRO), Encoding(Serialisation.AVRO, 1)):
+            for encoding in (
+                Encoding(Serialisation.JSON),
+                Encoding(Serialisation.AVRO),
+                Encoding(Serialisation.AVRO, 1),
+            ):
                 for protocol in ClientProtocol:
-                    summary = sent(trace, url, tmp_path / "ledger", protocol=protocol, version=version, encoding=encoding)
+                    summary = sent(
+                        trace,
+                        url,
+                        tmp_path / "ledger",
+                        protocol=protocol,
+                        version=version,
+                        encoding=encoding,
+                    )
                     assert (summary.acked, summary.attempts) == (ROWS, ROWS)
                     told[version] += acked(tmp_path / "ledger")
     for version in Version:
@@ -131,14 +188,20 @@ def test_every_combination_leaves_in_the_topic_exactly_what_was_acked(broker, tr
 
 
 @pytest.mark.parametrize("protocol", [ClientProtocol.KEEP_ALIVE, ClientProtocol.WEBSOCKET])
-def test_while_kafka_stands_still_clients_wait_and_nothing_acked_is_lost(broker, trace, tmp_path, protocol):
-    with ingest(broker, f"paused-{protocol}", options=("--outstanding", "40", "--hold-s", "0.5")) as (_, url):
+def test_while_kafka_stands_still_clients_wait_and_nothing_acked_is_lost(
+    broker, trace, tmp_path, protocol
+):
+    with ingest(
+        broker, f"paused-{protocol}", options=("--outstanding", "40", "--hold-s", "0.5")
+    ) as (_, url):
         broker.pause()
         resuming = threading.Timer(7.0, broker.resume)
         resuming.start()
         try:
             unwell: list[bool] = []
-            watching = threading.Thread(target=lambda: unwell.append(wait_until(lambda: health(url) == 503, limit_s=20)))
+            watching = threading.Thread(
+                target=lambda: unwell.append(wait_until(lambda: health(url) == 503, limit_s=20))
+            )
             watching.start()
             summary = sent(trace, url, tmp_path / "ledger", protocol=protocol, records=600)
             watching.join()
@@ -185,7 +248,9 @@ def test_hostile_clients_do_not_disturb_the_others(broker, trace, tmp_path):
         crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
         for number, hostile in enumerate(crowd):
             hostile.sendall((b"", b"POST /v1/counter HTTP/1.1\r\nX: ", b"\x00" * 5000)[number % 3])
-        summary = sent(trace, url, tmp_path / "ledger", protocol=ClientProtocol.WEBSOCKET, records=2000)
+        summary = sent(
+            trace, url, tmp_path / "ledger", protocol=ClientProtocol.WEBSOCKET, records=2000
+        )
         assert (summary.acked, summary.attempts) == (2000, 2000)
         open_files = Path(f"/proc/{server.pid}/fd")
         assert wait_until(lambda: len(os.listdir(open_files)) < 100, limit_s=10), "they are cut off"

@@ -14,7 +14,9 @@ STUDIES = ROOT / "studies" / "gateways"
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(STUDIES / "run.py"), *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+    )
 
 
 def test_an_experiment_measures_and_judges_its_claim():

@@ -15,9 +15,19 @@ from streambed.artifacts.lone_broker import lone_broker
 pytestmark = pytest.mark.system
 
 
-def run(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *words: str | Path, cwd: Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gateway_traffic", "run", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
 
 
 def test_it_runs_against_a_kafka_that_is_there_with_spark_in_a_process_here(tmp_path: Path) -> None:
@@ -26,9 +36,30 @@ def test_it_runs_against_a_kafka_that_is_there_with_spark_in_a_process_here(tmp_
         pytest.skip("Spark's own launcher needs a Java with all modules")
     home = {"JAVA_HOME": str(java.path.resolve().parents[1])}
     jars = ",".join(map(str, artifacts.jars("spark_job")))
-    load = ("--gateways", "20", "--days", "0.05", "--rate", "300", "--setting", f"spark.jars={jars}", "--setting", "spark.ui.enabled=false")
+    load = (
+        "--gateways",
+        "20",
+        "--days",
+        "0.05",
+        "--rate",
+        "300",
+        "--setting",
+        f"spark.jars={jars}",
+        "--setting",
+        "spark.ui.enabled=false",
+    )
     with lone_broker(tmp_path / "kafka") as broker:
-        done = run("--target", "local", "--bootstrap", broker.bootstrap, "--folder", tmp_path / "run", *load, cwd=tmp_path, env=home)
+        done = run(
+            "--target",
+            "local",
+            "--bootstrap",
+            broker.bootstrap,
+            "--folder",
+            tmp_path / "run",
+            *load,
+            cwd=tmp_path,
+            env=home,
+        )
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the store equals the exact answer for " in done.stdout
@@ -40,9 +71,18 @@ def test_it_runs_against_a_kafka_that_is_there_with_spark_in_a_process_here(tmp_
     [
         (["local"], "--target local needs --bootstrap"),
         (["cluster", "--bootstrap", "localhost:1"], "--target cluster needs --spark-master"),
-        (["box", "--bootstrap", "localhost:1"], "--target box takes no --bootstrap: the declaration of a box says that"),
-        (["box", "--rate", "500"], "--target box takes no --rate: the declaration of a box says that"),
-        (["local", "--bootstrap", "localhost:1", "--set", "duration=1s"], "--target local takes no --set: that is for a box"),
+        (
+            ["box", "--bootstrap", "localhost:1"],
+            "--target box takes no --bootstrap: the declaration of a box says that",
+        ),
+        (
+            ["box", "--rate", "500"],
+            "--target box takes no --rate: the declaration of a box says that",
+        ),
+        (
+            ["local", "--bootstrap", "localhost:1", "--set", "duration=1s"],
+            "--target local takes no --set: that is for a box",
+        ),
         (["box"], "there is no declaration examples/gateways/demo.yaml"),
     ],
 )

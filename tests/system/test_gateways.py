@@ -1,4 +1,6 @@
-"""The pipeline of home gateways on an emulated network: what `make demo` runs, here by `gateway-traffic run --target box`."""
+"""The pipeline of home gateways on an emulated network: what `make demo` runs, here by
+`gateway-traffic run --target box`.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,17 @@ pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "gateways"
 BOX = [sys.executable, "-m", "gateway_traffic", "run", "--target", "box", "--experiment"]
 UNHURRIED = ("--set", "components.delay.argv.7='600'", "--set", "drain=4min", "--set", "ready=4min")
-"""Other tests' leftovers may keep the machine busy: here it is about what the store holds, not about how soon."""
-SHORT = ("--set", "duration=12s", "--set", "components.trace.argv.6='60'", "--set", "faults.0.at=5s")
+"""Other tests' leftovers may keep the machine busy: here it is about what the store holds, not
+about how soon.
+"""
+SHORT = (
+    "--set",
+    "duration=12s",
+    "--set",
+    "components.trace.argv.6='60'",
+    "--set",
+    "faults.0.at=5s",
+)
 """A third of the gateways have sent their day in so many seconds."""
 
 
@@ -25,7 +36,9 @@ SHORT = ("--set", "duration=12s", "--set", "components.trace.argv.6='60'", "--se
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gateways")
     command = [*BOX, str(EXAMPLE / "demo.yaml"), *UNHURRIED, *SHORT]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=550, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=550, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return Run(folder / "runs" / "gateways" / "latest"), done.stdout
 
@@ -54,7 +67,11 @@ def test_the_store_can_be_asked_afterwards(demo):
     top = run.query("cassandra", "select day, direction, place from top_by_day")
 
     (day,) = top["day"].unique()
-    assert sorted(top.filter(direction="sent")["place"]) == sorted(top.filter(direction="received")["place"]) == list(range(1, 11)), day
+    assert (
+        sorted(top.filter(direction="sent")["place"])
+        == sorted(top.filter(direction="received")["place"])
+        == list(range(1, 11))
+    ), day
 
 
 def test_the_form_of_the_thesis_is_declared_soundly(tmp_path: Path):

@@ -1,4 +1,6 @@
-"""HDFS on the emulated network: a job keeps its checkpoint and its event log there, and goes on from it after its driver was killed."""
+"""HDFS on the emulated network: a job keeps its checkpoint and its event log there, and goes on
+from it after its driver was killed.
+"""
 
 from __future__ import annotations
 
@@ -84,4 +86,7 @@ def test_event_logs_of_all_its_lives_are_read_out_of_hdfs(run: Run) -> None:
 
 
 def test_the_report_says_where_it_was_kept(run: Run) -> None:
-    assert page.facts(page.read(run.directory))["Spark keeps"] == "checkpoint and event log of shout in hdfs"
+    assert (
+        page.facts(page.read(run.directory))["Spark keeps"]
+        == "checkpoint and event log of shout in hdfs"
+    )

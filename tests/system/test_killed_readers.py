@@ -1,4 +1,6 @@
-"""A consumer or sink that is killed again and again reads what it had not noted once more: nothing acknowledged looks lost."""
+"""A consumer or sink that is killed again and again reads what it had not noted once more: nothing
+acknowledged looks lost.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def kills(target: str, seed: int) -> str:
     draw = random.Random(seed)
     step_ms = (DURATION_S - 2) * 1000 // KILLS
     times_ms = [1500 + number * step_ms + draw.randrange(step_ms // 2) for number in range(KILLS)]
-    return "\n".join(f"  - {{kind: kill, at: {at}ms, lasts: 300ms, target: {target}}}" for at in times_ms)
+    return "\n".join(
+        f"  - {{kind: kill, at: {at}ms, lasts: 300ms, target: {target}}}" for at in times_ms
+    )
 
 
 def judged(file: Path) -> tuple[Run, dict[str, Any]]:
@@ -72,13 +76,17 @@ def lives(run: Run, process: str) -> int:
     """How often a process was started."""
     lines = (run.directory / "history" / "events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
-    return sum(event["event"] == "process_started" and event["process"] == process for event in events)
+    return sum(
+        event["event"] == "process_started" and event["process"] == process for event in events
+    )
 
 
 @pytest.mark.timeout(400)
 def test_readers_that_are_killed_twenty_times_lose_nothing(tmp_path: Path) -> None:
     faults = "\n".join([kills("reader", seed=1), kills("to-file", seed=2)])
-    (tmp_path / "experiment.yaml").write_text(EXPERIMENT.format(duration_s=DURATION_S, rate=RATE, faults=faults))
+    (tmp_path / "experiment.yaml").write_text(
+        EXPERIMENT.format(duration_s=DURATION_S, rate=RATE, faults=faults)
+    )
 
     run, summary = judged(tmp_path / "experiment.yaml")
 

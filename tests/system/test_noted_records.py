@@ -1,4 +1,6 @@
-"""The ledger against a real broker: what a sender notes is what a consumer finds, and failures are noted for what they are."""
+"""The ledger against a real broker: what a sender notes is what a consumer finds, and failures are
+noted for what they are.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ SETTINGS = {"acks": "all", "linger.ms": "5"}
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneBroker]:
     with lone_broker(tmp_path_factory.mktemp("broker") / "kafka", flags=["-Xmx256m"]) as started:
         admin = AdminClient({"bootstrap.servers": started.bootstrap})
-        for made in admin.create_topics([NewTopic(name, count, 1) for name, count in PARTITIONS.items()]).values():
+        for made in admin.create_topics(
+            [NewTopic(name, count, 1) for name, count in PARTITIONS.items()]
+        ).values():
             made.result()
         yield started
 
@@ -40,8 +44,20 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneBroker]:
 class Noting:
     """A sender with a ledger of its own."""
 
-    def __init__(self, folder: Path, broker: LoneBroker, topics: list[str], record_of: Callable[[int], Record], **settings: Any) -> None:
-        source = Source(topics=topics, topic_of=lambda sequence: topics[sequence % len(topics)], record_of=record_of, held=0)
+    def __init__(
+        self,
+        folder: Path,
+        broker: LoneBroker,
+        topics: list[str],
+        record_of: Callable[[int], Record],
+        **settings: Any,
+    ) -> None:
+        source = Source(
+            topics=topics,
+            topic_of=lambda sequence: topics[sequence % len(topics)],
+            record_of=record_of,
+            held=0,
+        )
         self._path = folder / "sent.arrow"
         self._rows = SentRows(Table(self._path, SENT))
         client = {"bootstrap.servers": broker.bootstrap, **SETTINGS, **settings}
@@ -52,7 +68,9 @@ class Noting:
     def send(self, numbers: range) -> int:
         """How many the client took before it was full."""
         taken = 0
-        while taken < len(numbers) and (done := self.sender.send_all(Due(numbers[taken], list(numbers[taken:])))):
+        while taken < len(numbers) and (
+            done := self.sender.send_all(Due(numbers[taken], list(numbers[taken:])))
+        ):
             taken += done
         return taken
 
@@ -67,10 +85,14 @@ class Noting:
 
 def read(broker: LoneBroker, topic: str, count: int) -> dict[str, Any]:
     """Messages of a topic by the name that their header gives."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "reader", "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap, "group.id": "reader", "enable.auto.commit": False}
+    )
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS[topic])])
     found: list[Any] = []
-    assert wait_until(lambda: found.extend(consumer.consume(1000, 0.2)) or len(found) >= count, limit_s=30)
+    assert wait_until(
+        lambda: found.extend(consumer.consume(1000, 0.2)) or len(found) >= count, limit_s=30
+    )
     consumer.close()
     assert not any(message.error() for message in found)
     return {dict(message.headers())[IDENTITY].decode(): message for message in found}
@@ -80,13 +102,21 @@ def varied(number: int) -> Record:
     """Keys or none, empty and other values, the same one again, headers or none."""
     key = (None, b"", b"k%d" % number)[number % 3]
     value = (b"", b"same", b"\x00value %d" % number, b"x" * (number % 700))[number % 4]
-    return key, value, [("unit", b"\x00c"), ("none", None), ("word", "wort")] if number % 5 == 0 else []
+    return (
+        key,
+        value,
+        [("unit", b"\x00c"), ("none", None), ("word", "wort")] if number % 5 == 0 else [],
+    )
 
 
-def test_every_record_is_noted_where_a_consumer_finds_it(tmp_path: Path, broker: LoneBroker) -> None:
+def test_every_record_is_noted_where_a_consumer_finds_it(
+    tmp_path: Path, broker: LoneBroker
+) -> None:
     count, first = 20_000, 98_765
     began = now_ns()
-    noting = Noting(tmp_path, broker, ["narrow", "wide"], varied, **{"queue.buffering.max.messages": "100000"})
+    noting = Noting(
+        tmp_path, broker, ["narrow", "wide"], varied, **{"queue.buffering.max.messages": "100000"}
+    )
 
     assert all(noting.send(range(number, number + 1)) for number in range(10))
     assert noting.send(range(first, first + count)) == count
@@ -100,19 +130,38 @@ def test_every_record_is_noted_where_a_consumer_finds_it(tmp_path: Path, broker:
         key, value, headers = varied(row["sequence"])
         assert (row["partition"], row["offset"]) == (message.partition(), message.offset())
         assert (message.key(), message.value()) == (key, value)
-        own = [(name, found.encode() if isinstance(found, str) else found) for name, found in headers]
+        own = [
+            (name, found.encode() if isinstance(found, str) else found) for name, found in headers
+        ]
         assert message.headers() == [*own, (IDENTITY, f"poet/h1/{row['sequence']}".encode())]
-        assert row["producer"] == "poet/h1" and row["due"] == row["sequence"] and row["error"] is None
+        assert (
+            row["producer"] == "poet/h1" and row["due"] == row["sequence"] and row["error"] is None
+        )
         assert began < row["sent"] < row["acked"] < now_ns()
     assert {row["partition"] for row in rows if row["topic"] == "wide"} == {0, 1, 2}
-    assert (noting.sender.sent, noting.sender.acked, noting.sender.failed, noting.sender.open) == (len(rows), len(rows), 0, 0)
+    assert (noting.sender.sent, noting.sender.acked, noting.sender.failed, noting.sender.open) == (
+        len(rows),
+        len(rows),
+        0,
+        0,
+    )
 
 
 def test_a_full_client_takes_no_more_until_answers_come(tmp_path: Path, broker: LoneBroker) -> None:
-    noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, b"held", []), **{"queue.buffering.max.messages": "50"})
+    noting = Noting(
+        tmp_path,
+        broker,
+        ["stuck"],
+        lambda number: (None, b"held", []),
+        **{"queue.buffering.max.messages": "50"},
+    )
     broker.pause()
     try:
-        assert (noting.send(range(70)), noting.send(range(50, 51)), noting.send(range(50, 70))) == (50, 0, 0)
+        assert (noting.send(range(70)), noting.send(range(50, 51)), noting.send(range(50, 70))) == (
+            50,
+            0,
+            0,
+        )
     finally:
         broker.resume()
     assert wait_until(lambda: noting.sender.poll(0.05) or not noting.sender.open, limit_s=30)
@@ -120,12 +169,22 @@ def test_a_full_client_takes_no_more_until_answers_come(tmp_path: Path, broker: 
 
     rows = noting.settled()
 
-    assert [(row["sequence"], row["error"]) for row in rows] == [(number, None) for number in range(60)]
+    assert [(row["sequence"], row["error"]) for row in rows] == [
+        (number, None) for number in range(60)
+    ]
     assert len({row["offset"] for row in rows}) == 60
 
 
-def test_a_record_that_is_not_answered_in_time_is_noted_with_the_reason(tmp_path: Path, broker: LoneBroker) -> None:
-    noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, b"late", []), **{"message.timeout.ms": "600"})
+def test_a_record_that_is_not_answered_in_time_is_noted_with_the_reason(
+    tmp_path: Path, broker: LoneBroker
+) -> None:
+    noting = Noting(
+        tmp_path,
+        broker,
+        ["stuck"],
+        lambda number: (None, b"late", []),
+        **{"message.timeout.ms": "600"},
+    )
     noting.send(range(3))
     assert wait_until(lambda: noting.sender.poll(0.05) or not noting.sender.open, limit_s=30)
     broker.pause()
@@ -135,12 +194,18 @@ def test_a_record_that_is_not_answered_in_time_is_noted_with_the_reason(tmp_path
     finally:
         broker.resume()
 
-    assert [row["error"] and "_MSG_TIMED_OUT" in row["error"] for row in rows] == [None] * 3 + [True] * 3
-    assert [(row["acked"], row["offset"], row["topic"]) for row in rows[3:]] == [(None, None, "stuck")] * 3
+    assert [row["error"] and "_MSG_TIMED_OUT" in row["error"] for row in rows] == [None] * 3 + [
+        True
+    ] * 3
+    assert [(row["acked"], row["offset"], row["topic"]) for row in rows[3:]] == [
+        (None, None, "stuck")
+    ] * 3
     assert (noting.sender.acked, noting.sender.failed) == (3, 3)
 
 
-def test_what_is_under_way_when_it_gives_up_is_undecided(tmp_path: Path, broker: LoneBroker) -> None:
+def test_what_is_under_way_when_it_gives_up_is_undecided(
+    tmp_path: Path, broker: LoneBroker
+) -> None:
     noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, b"lost", []))
     broker.pause()
     try:
@@ -154,7 +219,9 @@ def test_what_is_under_way_when_it_gives_up_is_undecided(tmp_path: Path, broker:
 
 
 def test_records_that_linger_are_sent_when_it_gives_up(tmp_path: Path, broker: LoneBroker) -> None:
-    noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, b"soon", []), **{"linger.ms": "60000"})
+    noting = Noting(
+        tmp_path, broker, ["stuck"], lambda number: (None, b"soon", []), **{"linger.ms": "60000"}
+    )
     noting.send(range(4))
     noting.sender.give_up()
 
@@ -162,22 +229,40 @@ def test_records_that_linger_are_sent_when_it_gives_up(tmp_path: Path, broker: L
 
 
 @pytest.mark.parametrize("count", [15, 100])
-def test_a_record_that_is_too_large_is_refused_in_words(tmp_path: Path, broker: LoneBroker, count: int) -> None:
-    noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, bytes(2_000_000 if number == 14 else 1), []))
+def test_a_record_that_is_too_large_is_refused_in_words(
+    tmp_path: Path, broker: LoneBroker, count: int
+) -> None:
+    noting = Noting(
+        tmp_path,
+        broker,
+        ["stuck"],
+        lambda number: (None, bytes(2_000_000 if number == 14 else 1), []),
+    )
 
-    with pytest.raises(SystemExit, match=r"does not take record 14 of poet/h1: .*[Mm]essage size too large"):
+    with pytest.raises(
+        SystemExit, match=r"does not take record 14 of poet/h1: .*[Mm]essage size too large"
+    ):
         noting.send(range(count))
     noting.sender.give_up()
     assert [row["error"] for row in noting.rows()] == [None] * 14
 
 
-def test_records_that_are_all_alike_have_names_and_rows_of_their_own(tmp_path: Path, broker: LoneBroker) -> None:
-    noting = Noting(tmp_path, broker, ["alike"], lambda number: pytest.fail(f"record {number} was made by itself"))
+def test_records_that_are_all_alike_have_names_and_rows_of_their_own(
+    tmp_path: Path, broker: LoneBroker
+) -> None:
+    noting = Noting(
+        tmp_path,
+        broker,
+        ["alike"],
+        lambda number: pytest.fail(f"record {number} was made by itself"),
+    )
     noting.sender.source = replace(noting.sender.source, same=(None, b"alike", []))
 
     assert noting.send(range(1500)) == 1500
     rows = noting.settled()
 
     read_back = read(broker, "alike", 1500)
-    assert [row["offset"] for row in rows] == [read_back[f"poet/h1/{number}"].offset() for number in range(1500)]
+    assert [row["offset"] for row in rows] == [
+        read_back[f"poet/h1/{number}"].offset() for number in range(1500)
+    ]
     assert {message.value() for message in read_back.values()} == {b"alike"}

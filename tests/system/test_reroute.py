@@ -1,4 +1,6 @@
-"""The example of a cut cable: packets go round the other way from two seconds after the cut on, and back."""
+"""The example of a cut cable: packets go round the other way from two seconds after the cut on, and
+back.
+"""
 
 from __future__ import annotations
 

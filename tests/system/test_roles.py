@@ -1,4 +1,6 @@
-"""Faults hit whoever holds a role, by the cluster's own word; with acks from two of three replicas nothing acknowledged is lost."""
+"""Faults hit whoever holds a role, by the cluster's own word; with acks from two of three replicas
+nothing acknowledged is lost.
+"""
 
 from __future__ import annotations
 
@@ -72,27 +74,56 @@ def leader_before(log: Path, time_ns: int) -> str:
     return [leader for when, leader in said if int(when) < time_ns][-1]
 
 
-def test_the_leader_is_killed_and_isolated_wherever_it_is_and_nothing_acked_is_lost(tmp_path: Path) -> None:
+def test_the_leader_is_killed_and_isolated_wherever_it_is_and_nothing_acked_is_lost(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "asker.py").write_text(ASKER)
-    (tmp_path / "experiment.yaml").write_text(EXPERIMENT.format(python=sys.executable, asker=tmp_path / "asker.py"))
+    (tmp_path / "experiment.yaml").write_text(
+        EXPERIMENT.format(python=sys.executable, asker=tmp_path / "asker.py")
+    )
 
     done = streambed("run", "experiment.yaml", "--json", "--no-report", cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
     run = only_run(tmp_path / "runs")
     assert run
-    events = [json.loads(line) for line in (run / "history" / "events.jsonl").read_text().splitlines()]
+    events = [
+        json.loads(line) for line in (run / "history" / "events.jsonl").read_text().splitlines()
+    ]
     killed, isolated, paused, controller = (event for event in events if event["event"] == "inject")
     assert killed["target"] == "kafka/b2 (leader of lines/0)"
-    assert isolated["target"] == f"{leader_before(run / 'logs' / 'asker.log', isolated['time'])} (leader of lines)"
-    assert paused["target"] == f"kafka/{leader_before(run / 'logs' / 'asker.log', paused['time'])} (leader of lines/0)"
-    assert paused["target"].split()[0] != f"kafka/{isolated['target'].split()[0]}", "a broker that was cut off is believed"
+    assert (
+        isolated["target"]
+        == f"{leader_before(run / 'logs' / 'asker.log', isolated['time'])} (leader of lines)"
+    )
+    assert (
+        paused["target"]
+        == f"kafka/{leader_before(run / 'logs' / 'asker.log', paused['time'])} (leader of lines/0)"
+    )
+    assert paused["target"].split()[0] != f"kafka/{isolated['target'].split()[0]}", (
+        "a broker that was cut off is believed"
+    )
     assert controller["target"].split()[0] in ("kafka/b1", "kafka/b3", "kafka/c1")
     changed = [event for event in events if event["event"] == "leader_changed"]
     assert (changed[0]["now"], changed[1]["was"]) == ("b2", "b2"), "the first leader was killed"
-    assert [event for event in events if event["event"] == "in_sync_changed" and "b2" in event["was"] and "b2" not in event["now"]]
-    led = Run(run).samples().filter(pl.col("metric") == "leads_partitions").group_by("time").agg(pl.col("value").sum())["value"]
+    assert [
+        event
+        for event in events
+        if event["event"] == "in_sync_changed" and "b2" in event["was"] and "b2" not in event["now"]
+    ]
+    led = (
+        Run(run)
+        .samples()
+        .filter(pl.col("metric") == "leads_partitions")
+        .group_by("time")
+        .agg(pl.col("value").sum())["value"]
+    )
     assert led.max() == 1
     assert len([event for event in events if event["event"] == "heal"]) == 4
     (timers,) = [event["timers"] for event in events if event["event"] == "timers"]
-    assert {"of": "kafka", "name": "broker.session.timeout.ms", "value": 2000, "declared": True} in timers
+    assert {
+        "of": "kafka",
+        "name": "broker.session.timeout.ms",
+        "value": 2000,
+        "declared": True,
+    } in timers

@@ -1,4 +1,6 @@
-"""A Spark cluster on the emulated network: two jobs share it, a worker and an executor are killed, and nothing is lost."""
+"""A Spark cluster on the emulated network: two jobs share it, a worker and an executor are killed,
+and nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -134,14 +136,18 @@ def test_the_killed_worker_came_back(run: Run) -> None:
 
 
 def test_a_lost_executor_is_replaced(run: Run) -> None:
-    executors = [path.name for path in run.directory.glob("data/spark/*/*/app-*/*") if path.is_dir()]
+    executors = [
+        path.name for path in run.directory.glob("data/spark/*/*/app-*/*") if path.is_dir()
+    ]
 
     assert (run.directory / "lost-executor").exists()
     assert len(executors) > 4  # Two jobs have one on each of two workers.
 
 
 def test_settings_of_a_job_reach_spark(run: Run) -> None:
-    logs = {path.parents[1].name: path.read_text() for path in run.directory.glob("data/*/events/*")}
+    logs = {
+        path.parents[1].name: path.read_text() for path in run.directory.glob("data/*/events/*")
+    }
 
     assert '"spark.speculation":"true"' in logs["whisper"]
     assert '"spark.speculation":"true"' not in logs["shout"]
@@ -151,7 +157,9 @@ def test_a_cluster_runs_on_the_java_of_the_wheel(tmp_path: Path) -> None:
     (tmp_path / "counting.yaml").write_text(COUNTING)
     (tmp_path / "count.py").write_text(COUNT)
 
-    done = streambed("run", "counting.yaml", "--no-report", cwd=tmp_path, env={"STREAMBED_JAVA": "wheel"})
+    done = streambed(
+        "run", "counting.yaml", "--no-report", cwd=tmp_path, env={"STREAMBED_JAVA": "wheel"}
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
     run = Run(tmp_path / "runs" / "counting" / "latest")
@@ -162,7 +170,13 @@ def test_a_cluster_runs_on_the_java_of_the_wheel(tmp_path: Path) -> None:
 @pytest.fixture
 def server(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """The history server, as a user starts it."""
-    process = subprocess.Popen([*STREAMBED, "history"], cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        [*STREAMBED, "history"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     yield process
     end_now(process)
 

@@ -1,4 +1,6 @@
-"""Stores inside the network: each starts by name, is filled by a sink, answers while the run lasts, and answers the same afterwards."""
+"""Stores inside the network: each starts by name, is filled by a sink, answers while the run lasts,
+and answers the same afterwards.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ components:
 
 
 def count(run: Run, store: str) -> int:
-    """How many records a store says it has. On a busy machine DuckDB's sink may hold the file for long: then it is asked again."""
+    """How many records a store says it has. On a busy machine DuckDB's sink may hold the file for
+    long: then it is asked again.
+    """
     for _ in range(TRIES - 1):
         with suppress(WorldError):
             return int(run.query(store, COUNTS[store]).item())
@@ -97,12 +101,18 @@ def counts(run: Run) -> dict[str, int]:
 def mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What stands in for MongoDB's server is on PATH."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", str(stand_in_mongod.install(tmp_path_factory.mktemp("programs"))), prepend=os.pathsep)
+        patch.setenv(
+            "PATH",
+            str(stand_in_mongod.install(tmp_path_factory.mktemp("programs"))),
+            prepend=os.pathsep,
+        )
         yield
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, store_servers: None, mongod: None) -> Iterator[tuple[Run, dict[str, int], str]]:
+def filled(
+    tmp_path_factory: pytest.TempPathFactory, store_servers: None, mongod: None
+) -> Iterator[tuple[Run, dict[str, int], str]]:
     """A run that is over, what its stores said while it lasted, and what it printed."""
     folder = tmp_path_factory.mktemp("stores")
     (folder / "experiment.yaml").write_text(EXPERIMENT)
@@ -119,7 +129,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory, store_servers: None, mongod
 
 def fingerprint(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return hashlib.sha256(b"".join(str(path).encode() + path.read_bytes() for path in files)).hexdigest()
+    return hashlib.sha256(
+        b"".join(str(path).encode() + path.read_bytes() for path in files)
+    ).hexdigest()
 
 
 @pytest.mark.timeout(400)
@@ -127,7 +139,9 @@ def test_every_store_has_every_record_once_and_answers_during_and_after_the_run(
     run, during, printed = filled
     assert "no_loss    HOLDS" in printed, printed
     assert set(during) == set(COUNTS)
-    assert all(0 < count <= RECORDS for count in during.values()), during  # Slow questions are answered when all is there.
+    assert all(0 < count <= RECORDS for count in during.values()), (
+        during
+    )  # Slow questions are answered when all is there.
 
     assert counts(run) == dict.fromkeys(COUNTS, RECORDS)
 
@@ -138,7 +152,10 @@ def test_a_query_gives_a_frame_with_types_and_leaves_the_data_as_they_are(filled
 
     found = run.query("pg", "select n, who, value from records order by n limit 2")
 
-    assert found.rows() == [(1, "poet", '{"n": 1, "who": "poet"}'), (2, "poet", '{"n": 2, "who": "poet"}')]
+    assert found.rows() == [
+        (1, "poet", '{"n": 1, "who": "poet"}'),
+        (2, "poet", '{"n": 2, "who": "poet"}'),
+    ]
     assert found.schema == {"n": pl.Int64, "who": pl.String, "value": pl.String}
     assert fingerprint(run.directory / "data" / "pg") == before
     assert not list(run.directory.glob("question-*"))
@@ -150,8 +167,14 @@ def test_query_prints_a_table_or_csv_or_json_and_passes_on_what_the_store_says(f
 
     table = streambed("query", "latest", "file", "select 7 as a, 'x' as b", *where, cwd=ROOT).stdout
     assert [line.split() for line in table.splitlines()] == [["a", "b"], ["─────"], ["7", "x"]]
-    assert streambed("query", "latest", "file", "select 7 as a", "--csv", *where, cwd=ROOT).stdout == "a\n7\n"
-    assert streambed("query", "latest", "rocks", "count", "--json", *where, cwd=ROOT).stdout == f'[{{"count":{RECORDS}}}]\n'
+    assert (
+        streambed("query", "latest", "file", "select 7 as a", "--csv", *where, cwd=ROOT).stdout
+        == "a\n7\n"
+    )
+    assert (
+        streambed("query", "latest", "rocks", "count", "--json", *where, cwd=ROOT).stdout
+        == f'[{{"count":{RECORDS}}}]\n'
+    )
     refused = streambed("query", "latest", "file", "select missing", *where, cwd=ROOT)
     assert (refused.returncode, refused.stderr) == (64, "file: no such column: missing\n")
     with pytest.raises(QueryError, match=r"there is no store .fil.* Did you mean 'file'"):
@@ -170,18 +193,39 @@ def test_an_ordinary_user_starts_and_asks_postgresql_and_redis(tmp_path_factory)
         for path in (home.parent, home, home / "cache", home / "small.yaml"):
             os.chmod(path, 0o755)
             os.chown(path, NOBODY, NOBODY)
-        needed = [str(ROOT), sys.prefix, sys.base_prefix, str(artifacts.cache() / "servers"), str(home)]
-        prefix = [sys.executable, str(ROOT / "tests" / "system" / "ordinary.py"), str(NOBODY), *needed, "--"]
+        needed = [
+            str(ROOT),
+            sys.prefix,
+            sys.base_prefix,
+            str(artifacts.cache() / "servers"),
+            str(home),
+        ]
+        prefix = [
+            sys.executable,
+            str(ROOT / "tests" / "system" / "ordinary.py"),
+            str(NOBODY),
+            *needed,
+            "--",
+        ]
     environment = {**os.environ, "HOME": str(home), "STREAMBED_CACHE": str(home / "cache")}
 
     def ordinary(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*prefix, *STREAMBED, *words], cwd=home, env=environment, capture_output=True, text=True, timeout=60, check=False
+            [*prefix, *STREAMBED, *words],
+            cwd=home,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
 
     done = ordinary("run", "small.yaml", "--no-report")
     assert done.returncode == 0, done.stdout + done.stderr
-    for store, text, answer in [("store", "select a from t", "a\n7\n"), ("cache", "GET a", "value\n7\n")]:
+    for store, text, answer in [
+        ("store", "select a from t", "a\n7\n"),
+        ("cache", "GET a", "value\n7\n"),
+    ]:
         asked = ordinary("query", "latest", store, text, "--csv")
         assert asked.stdout == answer, asked.stderr
     assert not list(Path("/dev/shm").glob("PostgreSQL*"))
@@ -190,7 +234,9 @@ def test_an_ordinary_user_starts_and_asks_postgresql_and_redis(tmp_path_factory)
 def test_a_server_that_was_not_fetched_is_said_with_the_command_that_gets_it(tmp_path):
     (tmp_path / "small.yaml").write_text(SMALL % ("mariadb", ""))
 
-    done = streambed("run", "small.yaml", cwd=tmp_path, env={"STREAMBED_CACHE": str(tmp_path / "cache")})
+    done = streambed(
+        "run", "small.yaml", cwd=tmp_path, env={"STREAMBED_CACHE": str(tmp_path / "cache")}
+    )
 
     assert done.returncode == 3
     assert "Run: streambed fetch mariadb" in done.stderr
@@ -200,17 +246,38 @@ def test_a_server_that_was_not_fetched_is_said_with_the_command_that_gets_it(tmp
 @pytest.mark.parametrize(
     ("kind", "rest", "evidence"),
     [
-        ("redis", "}\n  end: {kind: command, node: one, argv: [redis-cli, -h, one, DEBUG, SEGFAULT], on_exit: record", "REDIS BUG REPORT"),
+        (
+            "redis",
+            "}\n  end: {kind: command, node: one, argv: [redis-cli, -h, one, DEBUG, SEGFAULT], "
+            "on_exit: record",
+            "REDIS BUG REPORT",
+        ),
         ("cassandra", ", heap: 16MiB", "OutOfMemoryError"),
-        ("postgresql", ", settings: {shared_buffers: much}", 'invalid value for parameter "shared_buffers": "much"'),
+        (
+            "postgresql",
+            ", settings: {shared_buffers: much}",
+            'invalid value for parameter "shared_buffers": "much"',
+        ),
         ("postgresql", ', setup: ["create nonsense"]', "store refused its setup: syntax error"),
     ],
 )
-def test_a_store_that_dies_or_refuses_ends_the_run_with_its_last_words(tmp_path, kind, rest, evidence):
+def test_a_store_that_dies_or_refuses_ends_the_run_with_its_last_words(
+    tmp_path, kind, rest, evidence
+):
     text = SMALL % (kind, rest)
-    (tmp_path / "small.yaml").write_text(text.replace("node: one, heap", "nodes: [one], heap").replace("duration: 1s", "duration: 20s"))
+    (tmp_path / "small.yaml").write_text(
+        text.replace("node: one, heap", "nodes: [one], heap").replace(
+            "duration: 1s", "duration: 20s"
+        )
+    )
 
-    done = streambed("run", "small.yaml", "--no-report", cwd=tmp_path, env={"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"})
+    done = streambed(
+        "run",
+        "small.yaml",
+        "--no-report",
+        cwd=tmp_path,
+        env={"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )
 
     assert done.returncode == 3, done.stdout + done.stderr
     assert evidence in done.stderr
@@ -229,7 +296,11 @@ def test_mongodb_is_refused_where_there_is_no_mongod(tmp_path, monkeypatch):
 def test_mongodb_is_asked_with_its_own_commands_and_has_what_its_sink_took_out_of_json(filled):
     run, _, _ = filled
 
-    found = run.query("mongo", '{"find": "records", "filter": {"n": {"$lte": 2}}, "sort": {"n": 1}, "projection": {"n": 1, "who": 1}}')
+    found = run.query(
+        "mongo",
+        '{"find": "records", "filter": {"n": {"$lte": 2}}, "sort": {"n": 1}, "projection": {"n": '
+        '1, "who": 1}}',
+    )
 
     assert found.select("n", "who").rows() == [(1, "poet"), (2, "poet")]
     assert all(name.startswith("lines/") for name in found["_id"])

@@ -1,4 +1,6 @@
-"""A stream2gym experiment runs unchanged: built-in types, a Spark job, scripts for kafka-python, hard-coded addresses, named ports."""
+"""A stream2gym experiment runs unchanged: built-in types, a Spark job, scripts for kafka-python,
+hard-coded addresses, named ports.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def run(summary) -> Run:
 
 
 def test_nothing_is_lost_and_what_changed_is_noted(summary, run):
-    assert [(verdict["check"], verdict["answer"]) for verdict in summary["verdicts"]] == [("no_loss", "holds")]
+    assert [(verdict["check"], verdict["answer"]) for verdict in summary["verdicts"]] == [
+        ("no_loss", "holds")
+    ]
     notes = [event.says for event in run.history().of(Note)]
     assert "ZooKeeper is gone from Kafka 4: h2 is a KRaft controller instead (h2)" in notes
 
@@ -52,7 +56,10 @@ def test_the_job_found_its_broker_and_the_consumer_what_the_job_made(run):
 
 def test_scripts_found_kafka_python_and_their_arguments(run):
     assert (run.directory / "logs" / "h7-producer-1.log").read_text() == "sent 30 readings\n"
-    assert "frost at h7-1: -6.6 degrees, reading 29" in (run.directory / "logs" / "h7-consumer-1.log").read_text()
+    assert (
+        "frost at h7-1: -6.6 degrees, reading 29"
+        in (run.directory / "logs" / "h7-consumer-1.log").read_text()
+    )
 
 
 def test_ports_name_the_interfaces(run):

@@ -18,14 +18,20 @@ SHORT = STUDY.replace("repetitions: 2", "repetitions: 1") + "  used: {cpu: talke
 
 def loading(folder: Path) -> list[Path]:
     """The trials whose load has begun."""
-    return [path for path in folder.glob("trials/small/*") if not path.is_symlink() and "load" in phases(path)]
+    return [
+        path
+        for path in folder.glob("trials/small/*")
+        if not path.is_symlink() and "load" in phases(path)
+    ]
 
 
 def test_a_study_that_is_interrupted_cleans_up_and_goes_on_where_it_was(tmp_path):
     path = write_study(tmp_path, SHORT)
     command = [*STREAMBED, "study", str(path), "--into", str(tmp_path / "runs")]
     folder = tmp_path / "runs" / "delays"
-    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    first = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
     try:
         wait_for(lambda: len(loading(folder)) == 2, 60, "the second trial")
         first.send_signal(signal.SIGINT)
@@ -36,7 +42,9 @@ def test_a_study_that_is_interrupted_cleans_up_and_goes_on_where_it_was(tmp_path
     assert first.returncode == 3, said
     assert "interrupted after 1 of 2 trials" in said
     assert "Traceback" not in said
-    (kept,) = [path for path in loading(folder) if '"finished"' in (path / "status.json").read_text()]
+    (kept,) = [
+        path for path in loading(folder) if '"finished"' in (path / "status.json").read_text()
+    ]
 
     second = streambed("study", path, "--into", tmp_path / "runs", cwd=tmp_path)
 
@@ -47,16 +55,31 @@ def test_a_study_that_is_interrupted_cleans_up_and_goes_on_where_it_was(tmp_path
     trials = pl.read_parquet(folder / "trials.parquet")
     assert trials["state"].to_list() == ["finished"] * 4
     assert (trials["value"] > 0).all()
-    assert {path.name for path in folder.iterdir()} >= {"study.html", "figures", "summary.csv", "trials.csv"}
+    assert {path.name for path in folder.iterdir()} >= {
+        "study.html",
+        "figures",
+        "summary.csv",
+        "trials.csv",
+    }
 
 
 def test_a_test_of_a_user_runs_an_experiment(tmp_path):
     (tmp_path / "small.yaml").write_text(SMALL)
     (tmp_path / "test_it.py").write_text(
-        'def test_it(streambed):\n    assert not streambed("small.yaml", set={"duration": "1s"}).verdicts()\n'
+        'def test_it(streambed):\n    assert not streambed("small.yaml", set={"duration": '
+        '"1s"}).verdicts()\n'
     )
 
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stdout
-    assert len(list(tmp_path.glob(".streambed/runs/small/*/status.json"))) == 2  # The run, and the link `latest`.
+    assert (
+        len(list(tmp_path.glob(".streambed/runs/small/*/status.json"))) == 2
+    )  # The run, and the link `latest`.

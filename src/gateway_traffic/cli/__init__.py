@@ -6,7 +6,17 @@ import sys
 
 import typer
 
-from gateway_traffic.cli import archives, auditing, clients, jobs, looking, paging, running, servers, tracing
+from gateway_traffic.cli import (
+    archives,
+    auditing,
+    clients,
+    jobs,
+    looking,
+    paging,
+    running,
+    servers,
+    tracing,
+)
 from gateway_traffic.errors import GatewayTrafficError, UsageError
 
 WRONG_USAGE = 64
@@ -17,7 +27,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Traffic of home gateways: make a trace, take it in through a server in front of Kafka, send it, and know the exact answer.\n\n"
-    "A first round: `trace day.parquet`, `topics --bootstrap HOST:PORT`, `serve --bootstrap HOST:PORT`, "
+    "A first round: `trace day.parquet`, `topics --bootstrap HOST:PORT`, `serve --bootstrap "
+    "HOST:PORT`, "
     "`send day.parquet --ledger ledger.parquet`, `answer day.parquet --ledger ledger.parquet`.",
 )
 app.command()(tracing.trace)
@@ -41,7 +52,9 @@ app.command()(running.run)
 
 
 def main() -> None:
-    """Exit status: 0 done; 1 some records were not acknowledged; 3 a server or the machine failed; 64 wrong usage."""
+    """Exit status: 0 done; 1 some records were not acknowledged; 3 a server or the machine failed;
+    64 wrong usage.
+    """
     try:
         app()
     except GatewayTrafficError as error:

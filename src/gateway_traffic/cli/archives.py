@@ -1,4 +1,6 @@
-"""Jobs over an archive: its totals, their agreement with the stream's, and what anomalies are told by."""
+"""Jobs over an archive: its totals, their agreement with the stream's, and what anomalies are told
+by.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from gateway_traffic.stores.store import Agreement, agreement
 
 Archive = Annotated[Path, Option(help="The folder that a job was given as --archive.")]
 Master = Annotated[str, Option(help="local[2], spark://HOST:PORT …; default: as Spark is set up.")]
-Settings = Annotated[list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")]
+Settings = Annotated[
+    list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")
+]
 WhichVersion = Annotated[Version, Option(help="Which records the archive has.")]
 DISAGREE = 1
 
@@ -29,11 +33,15 @@ def batch(
     archive: Archive,
     version: WhichVersion,
     store: Annotated[str, Option(help="Where the results go: a store of their own.")] = "batch.db",
-    compact: Annotated[bool, Option(help="First bring each day of the archive into one file.")] = False,
+    compact: Annotated[
+        bool, Option(help="First bring each day of the archive into one file.")
+    ] = False,
     spark_master: Master = "",
     setting: Settings = None,
 ) -> None:
-    """Compute each gateway's traffic per day from an archive, by the same transforms as the stream."""
+    """Compute each gateway's traffic per day from an archive, by the same transforms as the
+    stream.
+    """
     from gateway_traffic.jobs import archive as archives
 
     spark = _spark(archive, spark_master, setting)
@@ -47,16 +55,25 @@ def batch(
     finally:
         spark.stop()
         opened.close()
-    Console().print(f"{store}: {len(days)} days, {sum(day.records for day in days):,} records", highlight=False)
+    Console().print(
+        f"{store}: {len(days)} days, {sum(day.records for day in days):,} records", highlight=False
+    )
 
 
 def agree(
     batch: Annotated[str, Option(help="The store with the archive's totals.")] = "batch.db",
     store: StoreAddress = "traffic.db",
-    lateness_days: Annotated[int, Option(help="The stream's --lateness, in days: what is older is closed.", min=0)] = 1,
-    bound: Annotated[float, Option(help="By how much a gateway's total of a closed day may differ, relatively.", min=0)] = 1e-9,
+    lateness_days: Annotated[
+        int, Option(help="The stream's --lateness, in days: what is older is closed.", min=0)
+    ] = 1,
+    bound: Annotated[
+        float,
+        Option(help="By how much a gateway's total of a closed day may differ, relatively.", min=0),
+    ] = 1e-9,
 ) -> None:
-    """Compare the archive's totals with the stream's, day by day. Exit status 1: a closed day differs by more than the bound."""
+    """Compare the archive's totals with the stream's, day by day. Exit status 1: a closed day
+    differs by more than the bound.
+    """
     archived, streamed = open_store(batch, read_only=True), open_store(store, read_only=True)
     try:
         found = agreement(archived, streamed, lateness_days=lateness_days)
@@ -85,7 +102,10 @@ def train(
     finally:
         spark.stop()
     anomalies.write_model(learnt, model)
-    Console().print(f"{model}: the deviation is a factor of {2.718281828**learnt.deviation:.2f}", highlight=False)
+    Console().print(
+        f"{model}: the deviation is a factor of {2.718281828**learnt.deviation:.2f}",
+        highlight=False,
+    )
 
 
 def _spark(archive: Path, master: str, setting: list[str] | None) -> Any:
@@ -95,18 +115,33 @@ def _spark(archive: Path, master: str, setting: list[str] | None) -> Any:
     from gateway_traffic.jobs.job import session
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = session(name="archive", master=master, partitions=2, state_store="hdfs", settings=settings_of(setting or []))
+    spark = session(
+        name="archive",
+        master=master,
+        partitions=2,
+        state_store="hdfs",
+        settings=settings_of(setting or []),
+    )
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
 def _table(found: list[Agreement], bound: float) -> Table:
     table = Table(title="archive and stream; the merged view takes closed days from the archive")
-    for name in ("day", "", "archive GB", "stream GB", "largest difference of a gateway", "verdict"):
+    for name in (
+        "day",
+        "",
+        "archive GB",
+        "stream GB",
+        "largest difference of a gateway",
+        "verdict",
+    ):
         table.add_column(name, justify="right" if "GB" in name or "difference" in name else "left")
     for day in found:
         date = str(datetime.fromtimestamp(day.day * DAY_MS / 1000, UTC).date())
         verdict = "" if not day.closed else "agree" if day.difference <= bound else "differ"
         amounts = (f"{amount / 1e9:,.3f}" for amount in (day.batch, day.stream))
-        table.add_row(date, "closed" if day.closed else "open", *amounts, f"{day.difference:.2g}", verdict)
+        table.add_row(
+            date, "closed" if day.closed else "open", *amounts, f"{day.difference:.2g}", verdict
+        )
     return table

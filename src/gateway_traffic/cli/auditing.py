@@ -28,9 +28,13 @@ Counts = Annotated[Path, Option(help="CSV file with how many records the store h
 
 def watch(
     store: StoreAddress = "traffic.db",
-    counts: Annotated[Path | None, Option(help="CSV file for how many records the store held, and when.")] = None,
+    counts: Annotated[
+        Path | None, Option(help="CSV file for how many records the store held, and when.")
+    ] = None,
     every: Annotated[float, Option(help="Seconds between two looks.", min=0.01)] = 0.2,
-    show_every: Annotated[float, Option(help="At least so many seconds between two tables.", min=0.0)] = 0.0,
+    show_every: Annotated[
+        float, Option(help="At least so many seconds between two tables.", min=0.0)
+    ] = 0.0,
     within: Annotated[float, Option(help="Seconds until the store must be there.")] = 120.0,
 ) -> None:
     """Show the ten busiest gateways whenever the store has changed, until stopped."""
@@ -56,18 +60,28 @@ def _opened(store: str, stopping: threading.Event, within: float) -> TrafficStor
             return opened
         except GatewayTrafficError as error:
             if time.monotonic() > end:
-                raise UsageError(f"the store {store} was not there within {within:g} s: {error}") from None
+                raise UsageError(
+                    f"the store {store} was not there within {within:g} s: {error}"
+                ) from None
     return None
 
 
-def _look_on(store: TrafficStore, file: TextIO | None, stopping: threading.Event, every: float, show_every: float) -> None:
+def _look_on(
+    store: TrafficStore,
+    file: TextIO | None,
+    stopping: threading.Event,
+    every: float,
+    show_every: float,
+) -> None:
     console, shown, shown_s = Console(), [DayTotal(0, 0.0, 0.0, 0)], 0.0
     print(",".join(auditing.COUNTS), file=file, flush=True) if file else None
     while True:
         ended = stopping.wait(every)
         days = store.days()
         if file:
-            print(f"{time.monotonic_ns()},{sum(day.records for day in days)}", file=file, flush=True)
+            print(
+                f"{time.monotonic_ns()},{sum(day.records for day in days)}", file=file, flush=True
+            )
         if days and days != shown and (ended or time.monotonic() - shown_s >= show_every):
             console.print(table_of(store, _busiest(days, shown)))
             shown, shown_s = days, time.monotonic()
@@ -87,7 +101,9 @@ def audit(
     store: StoreAddress = "traffic.db",
     version: Annotated[Version, Option(help="What was sent.")] = Version.COUNTER,
 ) -> None:
-    """Compare the store with the exact answer for what the clients' ledgers call acknowledged. Exit status 1 if they differ."""
+    """Compare the store with the exact answer for what the clients' ledgers call acknowledged. Exit
+    status 1 if they differ.
+    """
     opened = open_store(store, read_only=True)
     try:
         found = auditing.audit(traces.read(trace), auditing.read_ledgers(ledger), opened, version)
@@ -101,19 +117,28 @@ def audit(
 def latency(
     ledger: Ledgers,
     counts: Counts,
-    p99: Annotated[float | None, Option(help="Seconds within which 99 of 100 records must be in the store.")] = None,
+    p99: Annotated[
+        float | None, Option(help="Seconds within which 99 of 100 records must be in the store.")
+    ] = None,
 ) -> None:
-    """Show how long records took from when they were due until the store had them. Exit status 1 if that is too long."""
+    """Show how long records took from when they were due until the store had them. Exit status 1 if
+    that is too long.
+    """
     try:
         found = pl.read_csv(counts, schema=auditing.COUNTS)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise UsageError(f"{counts} is no file of `gateway-traffic watch --counts`: {error}") from None
+        raise UsageError(
+            f"{counts} is no file of `gateway-traffic watch --counts`: {error}"
+        ) from None
     seconds, missing = auditing.latencies_s(auditing.read_ledgers(ledger), found)
     if not len(seconds):
         raise UsageError("the watch saw none of the acknowledged records in the store")
     median, tail, longest = np.quantile(seconds, [0.5, 0.99, 1.0])
     limit = f"; limit p99 {p99:g} s" if p99 is not None else ""
     unseen = f"; {missing:,} were never seen there" if missing else ""
-    print(f"due to store p50 {median:.2f} s, p99 {tail:.2f} s, max {longest:.2f} s over {len(seconds):,} records{limit}{unseen}")
+    print(
+        f"due to store p50 {median:.2f} s, p99 {tail:.2f} s, max {longest:.2f} s over "
+        f"{len(seconds):,} records{limit}{unseen}"
+    )
     if missing or (p99 is not None and tail > p99):
         raise Exit(DIFFERS)

@@ -27,26 +27,56 @@ def send(
     trace: Annotated[Path, Argument(help="A trace, made by `gateway-traffic trace`.")],
     url: Annotated[str, Option(help="The ingest server.")] = "http://127.0.0.1:8080",
     version: Annotated[Version, Option(help="What the numbers mean.")] = Version.COUNTER,
-    serialisation: Annotated[Serialisation, Option(help="How records become bytes.")] = Serialisation.AVRO,
-    schema: Annotated[int, Option(help="Version of the schema to write with.", min=1, max=NEWEST_SCHEMA)] = NEWEST_SCHEMA,
+    serialisation: Annotated[
+        Serialisation, Option(help="How records become bytes.")
+    ] = Serialisation.AVRO,
+    schema: Annotated[
+        int, Option(help="Version of the schema to write with.", min=1, max=NEWEST_SCHEMA)
+    ] = NEWEST_SCHEMA,
     protocol: Annotated[
-        ClientProtocol, Option(help="A connection for each record, one that is kept, or a WebSocket for each gateway.")
+        ClientProtocol,
+        Option(
+            help="A connection for each record, one that is kept, or a WebSocket for each gateway."
+        ),
     ] = ClientProtocol.WEBSOCKET,
-    speed_up: Annotated[float, Option(help="Seconds of the trace in a second; 0: as fast as acknowledgements come.")] = 60.0,
-    rate: Annotated[float | None, Option(help="Records a second on average, instead of a speed-up.")] = None,
+    speed_up: Annotated[
+        float, Option(help="Seconds of the trace in a second; 0: as fast as acknowledgements come.")
+    ] = 60.0,
+    rate: Annotated[
+        float | None, Option(help="Records a second on average, instead of a speed-up.")
+    ] = None,
     records: Annotated[int | None, Option(help="Send only the first so many.", min=1)] = None,
-    share: Annotated[str, Option(help="2/4: be the second of four clients that share the gateways.")] = "1/1",
-    waiting: Annotated[int, Option(help="Records that may be due and unacknowledged before the client stops offering more.")] = 200_000,
-    patience: Annotated[float, Option(help="Seconds after which an unacknowledged record is given up.")] = USUAL.record_s,
-    ledger: Annotated[Path | None, Option(help="Parquet file for what became of each record.")] = None,
-    secret: Annotated[Path | None, Option(help="File with the secret that the gateways' tokens are made from.")] = None,
-    authority: Annotated[Path | None, Option(help="Certificate (PEM) that the server's certificate is checked with.")] = None,
-    as_json: Annotated[bool, Option("--json", help="Print the summary as one JSON object.")] = False,
+    share: Annotated[
+        str, Option(help="2/4: be the second of four clients that share the gateways.")
+    ] = "1/1",
+    waiting: Annotated[
+        int,
+        Option(
+            help="Records that may be due and unacknowledged before the client stops offering more."
+        ),
+    ] = 200_000,
+    patience: Annotated[
+        float, Option(help="Seconds after which an unacknowledged record is given up.")
+    ] = USUAL.record_s,
+    ledger: Annotated[
+        Path | None, Option(help="Parquet file for what became of each record.")
+    ] = None,
+    secret: Annotated[
+        Path | None, Option(help="File with the secret that the gateways' tokens are made from.")
+    ] = None,
+    authority: Annotated[
+        Path | None, Option(help="Certificate (PEM) that the server's certificate is checked with.")
+    ] = None,
+    as_json: Annotated[
+        bool, Option("--json", help="Print the summary as one JSON object.")
+    ] = False,
 ) -> None:
-    """Send a trace as its gateways would, on time: latency counts from when a record was due, not from when it was sent.
+    """Send a trace as its gateways would, on time: latency counts from when a record was due, not
+    from when it was sent.
 
-    A gateway sends its records in order. It comes again, after a pause that grows, if it is told to (503, Retry-After, a closed socket)
-    or loses its connection. At the end, or after Ctrl-C, the ledger holds when each record was due, sent and acknowledged.
+    A gateway sends its records in order. It comes again, after a pause that grows, if it is told to
+    (503, Retry-After, a closed socket) or loses its connection. At the end, or after Ctrl-C, the
+    ledger holds when each record was due, sent and acknowledged.
     """
     asked = Sent(
         trace=trace,
@@ -87,7 +117,13 @@ def _show(summary: Summary) -> None:
     table.add_row("rejected, given up", f"{summary.rejected:,}, {summary.given_up:,}")
     table.add_row("sent again", f"{summary.attempts - summary.records:,} times")
     table.add_row(
-        "due, sent, acknowledged", f"{summary.scheduled_per_s:,.0f}, {summary.sent_per_s:,.0f}, {summary.acked_per_s:,.0f} a second"
+        "due, sent, acknowledged",
+        f"{summary.scheduled_per_s:,.0f}, {summary.sent_per_s:,.0f}, {summary.acked_per_s:,.0f} a "
+        "second",
     )
-    table.add_row("latency from due", f"p50 {summary.p50_ms:.1f} ms, p99 {summary.p99_ms:.1f} ms, longest {summary.max_ms:.0f} ms")
+    table.add_row(
+        "latency from due",
+        f"p50 {summary.p50_ms:.1f} ms, p99 {summary.p99_ms:.1f} ms, longest {summary.max_ms:.0f} "
+        "ms",
+    )
     Console().print(table)

@@ -29,12 +29,19 @@ def means(day: Day = "", store: StoreAddress = "traffic.db") -> None:
     with _opened(store, day) as (opened, chosen):
         table = Table("hour", "MB sent", "MB received", "gateways")
         for mean in opened.means(chosen):
-            table.add_row(f"{mean.part:02d}", f"{mean.tx / 1e6:,.3f}", f"{mean.rx / 1e6:,.3f}", f"{mean.gateways:,}")
+            table.add_row(
+                f"{mean.part:02d}",
+                f"{mean.tx / 1e6:,.3f}",
+                f"{mean.rx / 1e6:,.3f}",
+                f"{mean.gateways:,}",
+            )
         Console().print(table)
 
 
 def anomalies(day: Day = "", store: StoreAddress = "traffic.db") -> None:
-    """Show the hours of a day in which gateways sent much more than expected, as a job with --model found them."""
+    """Show the hours of a day in which gateways sent much more than expected, as a job with --model
+    found them.
+    """
     with _opened(store, day) as (opened, chosen):
         table = Table("hour", "gateway", "standard deviations")
         for found in opened.anomalies(chosen):
@@ -50,7 +57,9 @@ def _opened(store: str, day: str) -> Iterator[tuple[TrafficStore, int]]:
         known = [total.day for total in opened.days()]
         chosen = day_of(day) if day else max(known, default=None)
         if chosen is None or chosen not in known:
-            raise UsageError(f"the store {store} has nothing of {day or 'any day'}; it has {len(known)} days")
+            raise UsageError(
+                f"the store {store} has nothing of {day or 'any day'}; it has {len(known)} days"
+            )
         yield opened, chosen
     finally:
         opened.close()

@@ -23,15 +23,27 @@ from gateway_traffic.stores.opening import open_store
 def page(
     store: StoreAddress = "traffic.db",
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="Port to listen on; 0: any free one, which is printed.")] = 8090,
+    port: Annotated[
+        int, Option(help="Port to listen on; 0: any free one, which is printed.")
+    ] = 8090,
     every: Annotated[float, Option(help="Seconds between two looks at the store.", min=0.1)] = 1.0,
-    bootstrap: Annotated[str, Option(help="Kafka's address, to show how much waits there for the job; needs --checkpoint too.")] = "",
+    bootstrap: Annotated[
+        str,
+        Option(
+            help="Kafka's address, to show how much waits there for the job; needs --checkpoint too."
+        ),
+    ] = "",
     checkpoint: Annotated[Path | None, Option(help="The job's checkpoint.")] = None,
     topic: Annotated[str, Option(help="The job's topic.")] = topic_of(Version.COUNTER),
 ) -> None:
-    """Serve a page that shows the busiest gateways, totals and rates as they change, until stopped."""
+    """Serve a page that shows the busiest gateways, totals and rates as they change, until
+    stopped.
+    """
     if bool(bootstrap) != bool(checkpoint):
-        raise UsageError("what waits for the job is known from both: give --bootstrap and --checkpoint, or neither")
+        raise UsageError(
+            "what waits for the job is known from both: give --bootstrap and --checkpoint, or "
+            "neither"
+        )
     lag = lag_of(bootstrap, topic, checkpoint) if checkpoint else lambda: None
     opened = open_store(store, read_only=True)
     try:
@@ -41,7 +53,15 @@ def page(
 
 
 async def _until_stopped(state: State, host: str, port: int, every: float) -> None:
-    serving = asyncio.ensure_future(serve(state, host, port, every, lambda opened: print(f"ready http://{host}:{opened}", flush=True)))
+    serving = asyncio.ensure_future(
+        serve(
+            state,
+            host,
+            port,
+            every,
+            lambda opened: print(f"ready http://{host}:{opened}", flush=True),
+        )
+    )
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     with contextlib.suppress(asyncio.CancelledError):

@@ -36,32 +36,58 @@ class Target(StrEnum):
 def run(
     context: Context,
     target: Annotated[
-        Target, Option(help="box: on a network emulated by streambed; local: your Kafka, Spark in a process here; cluster: both are yours.")
+        Target,
+        Option(
+            help="box: on a network emulated by streambed; local: your Kafka, Spark in a process here; cluster: both are yours."
+        ),
     ],
     bootstrap: Annotated[str, Option(help="local, cluster: Kafka's address.")] = "",
-    spark_master: Annotated[str, Option(help="cluster: Spark's address, spark://HOST:PORT; local: local[2] unless given.")] = "",
-    folder: Annotated[Path, Option(help="For what the run makes; must be empty.")] = Path("gateways-run"),
+    spark_master: Annotated[
+        str,
+        Option(help="cluster: Spark's address, spark://HOST:PORT; local: local[2] unless given."),
+    ] = "",
+    folder: Annotated[Path, Option(help="For what the run makes; must be empty.")] = Path(
+        "gateways-run"
+    ),
     store: Annotated[str, Option(help="The store. Default: traffic.db in the folder.")] = "",
-    checkpoint: Annotated[str, Option(help="A new one, where all of Spark's hosts can write. Default: in the folder, for one host.")] = "",
+    checkpoint: Annotated[
+        str,
+        Option(
+            help="A new one, where all of Spark's hosts can write. Default: in the folder, for one host."
+        ),
+    ] = "",
     version: Annotated[Version, Option(help="What is sent.")] = Version.COUNTER,
     gateways: Annotated[int, Option(help="How many homes.", min=1)] = 200,
     days: Annotated[float, Option(help="How many days of theirs.")] = 0.05,
     seed: Annotated[int, Option(help="Of the trace.")] = 1,
     rate: Annotated[float, Option(help="Records a second.", min=1)] = 500.0,
     partitions: Annotated[int, Option(help="Of the topics, if they are not there.", min=1)] = 2,
-    prefix: Annotated[str, Option(help="Of the topics: use a new one if records of other runs are there.")] = "traffic",
-    setting: Annotated[list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")] = None,
+    prefix: Annotated[
+        str, Option(help="Of the topics: use a new one if records of other runs are there.")
+    ] = "traffic",
+    setting: Annotated[
+        list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")
+    ] = None,
     drain: Annotated[float, Option(help="Seconds for the job to catch up.")] = 180.0,
-    experiment: Annotated[Path, Option(help="box: the declaration.")] = Path("examples/gateways/demo.yaml"),
-    change: Annotated[list[str] | None, Option("--set", help="box: a change of the declaration, KEY=VALUE; may be repeated.")] = None,
+    experiment: Annotated[Path, Option(help="box: the declaration.")] = Path(
+        "examples/gateways/demo.yaml"
+    ),
+    change: Annotated[
+        list[str] | None,
+        Option("--set", help="box: a change of the declaration, KEY=VALUE; may be repeated."),
+    ] = None,
 ) -> None:
-    """Run all of it: make a trace, serve, compute, send, and compare the store with the exact answer. Exit status 1 if they differ."""
+    """Run all of it: make a trace, serve, compute, send, and compare the store with the exact
+    answer. Exit status 1 if they differ.
+    """
     _refuse_what_is_not_for(target, context)
     if target is Target.BOX:
         _become_box(experiment, change or [])
     pipeline = Pipeline(
         bootstrap=_needed(bootstrap, "bootstrap", target),
-        spark_master=spark_master or LOCAL_SPARK if target is Target.LOCAL else _needed(spark_master, "spark-master", target),
+        spark_master=spark_master or LOCAL_SPARK
+        if target is Target.LOCAL
+        else _needed(spark_master, "spark-master", target),
         store=store or str(folder / "traffic.db"),
         folder=folder,
         checkpoint=checkpoint or str(folder.absolute() / "checkpoint"),
@@ -88,23 +114,37 @@ def _needed(address: str, option: str, target: Target) -> str:
 
 def _refuse_what_is_not_for(target: Target, context: Context) -> None:
     """An option that would change nothing is a misunderstanding."""
-    options = {str(each.name): each.opts[0] for each in context.command.params if each.name != "target"}
+    options = {
+        str(each.name): each.opts[0] for each in context.command.params if each.name != "target"
+    }
     sources = {option: context.get_parameter_source(name) for name, option in options.items()}
-    given = [option for option, source in sources.items() if source and source.name == "COMMANDLINE"]
+    given = [
+        option for option, source in sources.items() if source and source.name == "COMMANDLINE"
+    ]
     if wrong := [option for option in given if (option in DECLARED) is not (target is Target.BOX)]:
         what = "the declaration of a box says that" if target is Target.BOX else "that is for a box"
         raise UsageError(f"--target {target} takes no {wrong[0]}: {what}")
 
 
 def _become_box(experiment: Path, changes: list[str]) -> NoReturn:
-    """The command `streambed`, in place of this process, so that signals and the exit status are its own."""
+    """The command `streambed`, in place of this process, so that signals and the exit status are
+    its own.
+    """
     if not experiment.is_file():
         raise UsageError(f"there is no declaration {experiment}: name one with --experiment")
     beside = Path(sys.executable).with_name("streambed")
     program = str(beside) if beside.exists() else shutil.which("streambed")
     if program is None:
         raise UsageError("--target box needs the command streambed: pip install streambed")
-    os.execv(program, [program, "run", str(experiment), *(word for change in changes for word in ("--set", change))])
+    os.execv(
+        program,
+        [
+            program,
+            "run",
+            str(experiment),
+            *(word for change in changes for word in ("--set", change)),
+        ],
+    )
 
 
 def _show(store: str) -> None:

@@ -20,7 +20,9 @@ from gateway_traffic.tokens import read_tokens
 
 USUAL = Limits()
 Bootstrap = Annotated[str, Option(help="Kafka's address, HOST:PORT, or several with commas.")]
-Prefix = Annotated[str, Option(help="Topics are called PREFIX-cumulative, PREFIX-counter and PREFIX-rate.")]
+Prefix = Annotated[
+    str, Option(help="Topics are called PREFIX-cumulative, PREFIX-counter and PREFIX-rate.")
+]
 
 
 def topics(
@@ -32,31 +34,63 @@ def topics(
     """Make the three topics, one for each version, if they are not there."""
     names = [topic_of(version, prefix) for version in Version]
     made = make_topics(bootstrap, names, partitions=partitions, replicas=replicas, within_s=30.0)
-    Console().print(f"{', '.join(names)}: {len(made)} made, {len(names) - len(made)} there already", highlight=False)
+    Console().print(
+        f"{', '.join(names)}: {len(made)} made, {len(names) - len(made)} there already",
+        highlight=False,
+    )
 
 
 def serve(
-    bootstrap: Annotated[str, Option(help="Kafka's address. Empty: records are discarded, to measure the server alone.")],
+    bootstrap: Annotated[
+        str,
+        Option(help="Kafka's address. Empty: records are discarded, to measure the server alone."),
+    ],
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="Port to listen on; 0: any free one, which is printed.")] = 8080,
-    share_port: Annotated[bool, Option(help="Let several servers listen on one port; the kernel spreads the connections.")] = False,
+    port: Annotated[
+        int, Option(help="Port to listen on; 0: any free one, which is printed.")
+    ] = 8080,
+    share_port: Annotated[
+        bool,
+        Option(help="Let several servers listen on one port; the kernel spreads the connections."),
+    ] = False,
     prefix: Prefix = "traffic",
-    secret: Annotated[Path | None, Option(help="File with the secret that tokens are made from. Without it no token is asked for.")] = None,
-    certificate: Annotated[Path | None, Option(help="Certificate (PEM) for TLS. Without it the server speaks plain HTTP.")] = None,
-    key: Annotated[Path | None, Option(help="The certificate's key, if it is not in the same file.")] = None,
-    outstanding: Annotated[int, Option(help="Records that may wait for Kafka before clients are held back.")] = USUAL.outstanding_records,
+    secret: Annotated[
+        Path | None,
+        Option(
+            help="File with the secret that tokens are made from. Without it no token is asked for."
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        Option(help="Certificate (PEM) for TLS. Without it the server speaks plain HTTP."),
+    ] = None,
+    key: Annotated[
+        Path | None, Option(help="The certificate's key, if it is not in the same file.")
+    ] = None,
+    outstanding: Annotated[
+        int, Option(help="Records that may wait for Kafka before clients are held back.")
+    ] = USUAL.outstanding_records,
     record_bytes: Annotated[int, Option(help="The longest record.")] = USUAL.record_bytes,
     connections: Annotated[int, Option(help="The most connections.")] = USUAL.connections,
-    first_request_s: Annotated[float, Option(help="Time for the first request of a connection.")] = USUAL.first_request_s,
-    idle_s: Annotated[float, Option(help="Time without a record after which a connection is cut off.")] = USUAL.idle_s,
-    hold_s: Annotated[float, Option(help="Time after which a request that waits for Kafka is told to come again.")] = USUAL.hold_s,
-    stop_s: Annotated[float, Option(help="Time for Kafka to acknowledge the rest after a signal to stop.")] = USUAL.stop_s,
+    first_request_s: Annotated[
+        float, Option(help="Time for the first request of a connection.")
+    ] = USUAL.first_request_s,
+    idle_s: Annotated[
+        float, Option(help="Time without a record after which a connection is cut off.")
+    ] = USUAL.idle_s,
+    hold_s: Annotated[
+        float, Option(help="Time after which a request that waits for Kafka is told to come again.")
+    ] = USUAL.hold_s,
+    stop_s: Annotated[
+        float, Option(help="Time for Kafka to acknowledge the rest after a signal to stop.")
+    ] = USUAL.stop_s,
 ) -> None:
     """Take records in by HTTP and WebSocket, and acknowledge each once Kafka has.
 
-    POST /v1/VERSION takes one record; its Content-Type is application/json;schema=2 or application/avro;schema=2, or schema=1.
-    The WebSocket /v1/VERSION/socket takes one gateway's records; its subprotocol is json.2, avro.2, json.1 or avro.1.
-    GET /health and /metrics tell how it is. SIGTERM stops it without loss.
+    POST /v1/VERSION takes one record; its Content-Type is application/json;schema=2 or
+    application/avro;schema=2, or schema=1. The WebSocket /v1/VERSION/socket takes one gateway's
+    records; its subprotocol is json.2, avro.2, json.1 or avro.1. GET /health and /metrics tell how
+    it is. SIGTERM stops it without loss.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     limits = Limits(
@@ -80,7 +114,11 @@ def serve(
         key=key,
     )
     scheme = "https" if certificate else "http"
-    uvloop.run(serve_until_stopped(serving, lambda opened: print(f"ready {scheme}://{host}:{opened}", flush=True)))
+    uvloop.run(
+        serve_until_stopped(
+            serving, lambda opened: print(f"ready {scheme}://{host}:{opened}", flush=True)
+        )
+    )
 
 
 def token(

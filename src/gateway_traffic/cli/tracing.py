@@ -24,14 +24,22 @@ def trace(
     days: Annotated[float, Option(help="How many days of theirs.")] = USUAL.days,
     seed: Annotated[int, Option(help="The same seed gives the same trace.")] = USUAL.seed,
     start: Annotated[str, Option(help="First day, UTC.")] = USUAL.start,
-    interval: Annotated[float, Option(help="Usual seconds between two records of a gateway.")] = USUAL.interval_s,
-    gaps: Annotated[float, Option(help="Silences of up to an hour, for each gateway and day.")] = USUAL.gaps_per_day,
-    restarts: Annotated[float, Option(help="Restarts for each gateway and day.")] = USUAL.restarts_per_day,
+    interval: Annotated[
+        float, Option(help="Usual seconds between two records of a gateway.")
+    ] = USUAL.interval_s,
+    gaps: Annotated[
+        float, Option(help="Silences of up to an hour, for each gateway and day.")
+    ] = USUAL.gaps_per_day,
+    restarts: Annotated[
+        float, Option(help="Restarts for each gateway and day.")
+    ] = USUAL.restarts_per_day,
     late: Annotated[float, Option(help="Share of records sent minutes too late.")] = USUAL.late,
     duplicates: Annotated[float, Option(help="Share of records sent twice.")] = USUAL.duplicates,
     wraps: Annotated[float, Option(help="Share of gateways whose counter wraps.")] = USUAL.wraps,
 ) -> None:
-    """Make a trace: what many homes measured and sent, with evenings, weekends, downloads, gaps, restarts, late and double records."""
+    """Make a trace: what many homes measured and sent, with evenings, weekends, downloads, gaps,
+    restarts, late and double records.
+    """
     homes = traces.Homes(
         gateways=gateways,
         days=days,
@@ -49,28 +57,48 @@ def trace(
         traces.write(made, file, homes)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error}") from None
-    Console().print(f"{file}: {len(made):,} records of {gateways:,} gateways, seed {seed}", highlight=False)
+    Console().print(
+        f"{file}: {len(made):,} records of {gateways:,} gateways, seed {seed}", highlight=False
+    )
 
 
 def answer(
     file: Annotated[Path, Argument(help="A trace.")],
-    ledger: Annotated[Path | None, Option(help="Count only what this client's ledger calls acknowledged.")] = None,
-    version: Annotated[Version, Option(help="With a ledger: what the records say in this version.")] = Version.COUNTER,
+    ledger: Annotated[
+        Path | None, Option(help="Count only what this client's ledger calls acknowledged.")
+    ] = None,
+    version: Annotated[
+        Version, Option(help="With a ledger: what the records say in this version.")
+    ] = Version.COUNTER,
 ) -> None:
     """Show the exact answer: the busiest gateways of each day, and each day's total."""
     whole = traces.read(file)
     if ledger is None:
         found = answers.answer(answers.true_traffic(whole))
     else:
-        found = answers.answer(answers.reported_traffic(version, answers.acked(whole, pl.read_parquet(ledger), version)))
+        found = answers.answer(
+            answers.reported_traffic(
+                version, answers.acked(whole, pl.read_parquet(ledger), version)
+            )
+        )
     console = Console()
     for day, sent, received in found.days.iter_rows():
-        table = Table(title=f"{_date(day)}: {_gigabytes(sent)} sent, {_gigabytes(received)} received")
+        table = Table(
+            title=f"{_date(day)}: {_gigabytes(sent)} sent, {_gigabytes(received)} received"
+        )
         for column in ("place", "sent most", "", "received most", ""):
             table.add_column(column, justify="right" if column in ("place", "") else "left")
-        tops = zip(*(top.filter(pl.col("day") == day).iter_rows() for top in (found.top_sent, found.top_received)), strict=True)
+        tops = zip(
+            *(
+                top.filter(pl.col("day") == day).iter_rows()
+                for top in (found.top_sent, found.top_received)
+            ),
+            strict=True,
+        )
         for (_, place, sender, most_sent), (_, _, receiver, most_received) in tops:
-            table.add_row(str(place), sender, _gigabytes(most_sent), receiver, _gigabytes(most_received))
+            table.add_row(
+                str(place), sender, _gigabytes(most_sent), receiver, _gigabytes(most_received)
+            )
         console.print(table)
 
 

@@ -1,6 +1,8 @@
-"""A gateway that sends: over a connection for each record, over one that is kept, or over a WebSocket.
+"""A gateway that sends: over a connection for each record, over one that is kept, or over a
+WebSocket.
 
-Each keeps its records in order. What comes back as "later" (503, a closed socket, a lost connection) is sent again after a pause.
+Each keeps its records in order. What comes back as "later" (503, a closed socket, a lost
+connection) is sent again after a pause.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ def gateway_for(protocol: ClientProtocol, office: Office, gateway_id: str) -> Ga
     """A gateway that speaks this protocol."""
     if protocol is ClientProtocol.WEBSOCKET:
         return SocketGateway(office, office.head(gateway_id, protocol))
-    return PostGateway(office, office.head(gateway_id, protocol), keep=protocol is ClientProtocol.KEEP_ALIVE)
+    return PostGateway(
+        office, office.head(gateway_id, protocol), keep=protocol is ClientProtocol.KEEP_ALIVE
+    )
 
 
 class PostGateway:
@@ -179,7 +183,11 @@ class SocketGateway:
 
     def watch(self, now_ns: int) -> None:
         """A socket that acknowledges nothing for long is given up."""
-        if self._channel and self._unacked and now_ns - self._heard_ns > self._office.patience.answer_s * 1e9:
+        if (
+            self._channel
+            and self._unacked
+            and now_ns - self._heard_ns > self._office.patience.answer_s * 1e9
+        ):
             self._channel.close()
             self.closed(0, "no acknowledgement")
 
@@ -232,7 +240,9 @@ class SocketGateway:
             self._pause(retry_after_s)
 
     def _reject(self, status: int, *, all_of_them: bool) -> None:
-        """A closed socket rejects the first record that it had not acknowledged; a refused one rejects all that wait for it."""
+        """A closed socket rejects the first record that it had not acknowledged; a refused one
+        rejects all that wait for it.
+        """
         for _ in range(len(self._waiting) if all_of_them else 1):
             self._office.settle(self._waiting.popleft(), status)
 

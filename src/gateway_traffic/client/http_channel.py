@@ -1,6 +1,8 @@
-"""The least of HTTP/1.1 that posts a record and understands the answer, over a connection that is kept or not.
+"""The least of HTTP/1.1 that posts a record and understands the answer, over a connection that is
+kept or not.
 
-It understands answers with a Content-Length or without a body, which is what the ingest server gives. Anything else is a lost connection.
+It understands answers with a Content-Length or without a body, which is what the ingest server
+gives. Anything else is a lost connection.
 """
 
 from __future__ import annotations
@@ -100,7 +102,10 @@ def parse_head(head: bytes) -> tuple[int, dict[bytes, bytes]]:
     first, *lines = head.split(b"\r\n")
     words = first.split(b" ", 2)
     status = _whole(words[1]) if len(words) > 1 and words[0].startswith(b"HTTP/1.") else 0
-    return max(0, status), {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
+    return max(0, status), {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(b":") for line in lines)
+    }
 
 
 def _whole(digits: bytes) -> int:

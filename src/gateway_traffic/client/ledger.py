@@ -1,4 +1,6 @@
-"""The ledger of a client: when each record was due, sent and acknowledged, and what became of it."""
+"""The ledger of a client: when each record was due, sent and acknowledged, and what became of
+it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ class Sending:
 
 
 class Ledger:
-    """Every record that is done with: acknowledged (`acked` is not null), rejected (`status` is 400 to 499) or given up.
+    """Every record that is done with: acknowledged (`acked` is not null), rejected (`status` is
+    400 to 499) or given up.
 
     | column | |
     |---|---|
@@ -50,7 +53,10 @@ class Ledger:
     def __init__(self) -> None:
         self.epoch_ns = time.time_ns() - time.monotonic_ns()
         self._gateway_ids: list[str] = []
-        self._numbers = {name: array("q") for name in ("date", "due", "sent", "acked", "attempts", "status", "bytes")}
+        self._numbers = {
+            name: array("q")
+            for name in ("date", "due", "sent", "acked", "attempts", "status", "bytes")
+        }
         self._appends = [column.append for column in self._numbers.values()]
 
     def __len__(self) -> int:
@@ -59,19 +65,32 @@ class Ledger:
     def add(self, sending: Sending, *, status: int, acked_ns: int = 0) -> None:
         """A record is done with."""
         self._gateway_ids.append(sending.gateway_id)
-        row = (sending.date, sending.due_ns, sending.sent_ns, acked_ns, sending.attempts, status, len(sending.payload))
+        row = (
+            sending.date,
+            sending.due_ns,
+            sending.sent_ns,
+            acked_ns,
+            sending.attempts,
+            status,
+            len(sending.payload),
+        )
         for append, value in zip(self._appends, row, strict=True):
             append(value)
 
     def frame(self) -> pl.DataFrame:
         """As a table."""
         columns = {"gateway_id": pl.Series(self._gateway_ids, dtype=pl.String)}
-        frame = pl.DataFrame(columns | {name: pl.Series(values, dtype=pl.Int64) for name, values in self._numbers.items()})
+        frame = pl.DataFrame(
+            columns
+            | {name: pl.Series(values, dtype=pl.Int64) for name, values in self._numbers.items()}
+        )
         return frame.with_columns(pl.when(pl.col("acked") > 0).then("acked").alias("acked"))
 
     def write(self, path: Path, **asked: Any) -> None:
         """Keep it as Parquet, with what was asked of the client."""
-        self.frame().write_parquet(path, metadata={"epoch_ns": str(self.epoch_ns), "asked": json.dumps(asked, default=str)})
+        self.frame().write_parquet(
+            path, metadata={"epoch_ns": str(self.epoch_ns), "asked": json.dumps(asked, default=str)}
+        )
 
 
 @dataclass(frozen=True)

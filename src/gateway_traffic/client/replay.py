@@ -1,7 +1,8 @@
 """Replay: a trace is sent on time, whatever the server does.
 
-The load is open loop: a record is due by the trace and the speed-up, and its latency counts from there, even if the gateway has to wait
-for its turn. Nothing is skipped: a client that cannot keep up falls behind, and its ledger shows it.
+The load is open loop: a record is due by the trace and the speed-up, and its latency counts from
+there, even if the gateway has to wait for its turn. Nothing is skipped: a client that cannot keep
+up falls behind, and its ledger shows it.
 """
 
 from __future__ import annotations
@@ -36,9 +37,13 @@ class Pace:
     """How fast a trace is replayed."""
 
     speed_up: float = 60.0
-    """Seconds of the trace that pass in a second; 0: as fast as acknowledgements come, each record due when there is room for it."""
+    """Seconds of the trace that pass in a second; 0: as fast as acknowledgements come, each record
+    due when there is room for it.
+    """
     waiting_max: int = 200_000
-    """Records that are due and not settled. At this many the client stops offering more until some are."""
+    """Records that are due and not settled. At this many the client stops offering more until some
+    are.
+    """
 
     def __post_init__(self) -> None:
         if self.speed_up < 0 or self.waiting_max < 1:
@@ -56,7 +61,9 @@ def speed_up_for(records: pl.DataFrame, rate: float) -> float:
 class Replay:
     """Sends records (a frame from `traces.records_of`) by one gateway each."""
 
-    def __init__(self, office: Office, protocol: ClientProtocol, encoding: Encoding, pace: Pace) -> None:
+    def __init__(
+        self, office: Office, protocol: ClientProtocol, encoding: Encoding, pace: Pace
+    ) -> None:
         self._office = office
         self._protocol = protocol
         self._form = encoding
@@ -79,7 +86,9 @@ class Replay:
                 gateway.close()
 
     async def _open(self, gateway_ids: pl.Series) -> None:
-        """Sockets are open before the load begins, as far as the server lets them; bounded by the time that connecting may take."""
+        """Sockets are open before the load begins, as far as the server lets them; bounded by the
+        time that connecting may take.
+        """
         for gateway_id in gateway_ids:
             self._gateway(gateway_id).open()
         while any(gateway.opening for gateway in self._gateways.values()) and not self.stopping:
@@ -109,14 +118,18 @@ class Replay:
                 due_ns = time.monotonic_ns()
             self._office.unsettled += 1
             self.offered += 1
-            self._gateway(record.gateway_id).offer(Sending(record.gateway_id, record.date, encode(record, self._form), due_ns))
+            self._gateway(record.gateway_id).offer(
+                Sending(record.gateway_id, record.date, encode(record, self._form), due_ns)
+            )
             if self.offered % TURN == 0:
                 await asyncio.sleep(0)
 
     def _gateway(self, gateway_id: str) -> Gateway:
         gateway = self._gateways.get(gateway_id)
         if gateway is None:
-            gateway = self._gateways[gateway_id] = gateway_for(self._protocol, self._office, gateway_id)
+            gateway = self._gateways[gateway_id] = gateway_for(
+                self._protocol, self._office, gateway_id
+            )
         return gateway
 
     async def _watch(self) -> None:
@@ -131,4 +144,6 @@ def _rows(records: pl.DataFrame) -> Iterator[tuple[int, Record]]:
     """Due times and records, a chunk at a time."""
     fields = [*Record._fields]
     for chunk in records.iter_slices(CHUNK):
-        yield from zip(chunk["due"].to_list(), map(Record._make, chunk.select(fields).iter_rows()), strict=True)
+        yield from zip(
+            chunk["due"].to_list(), map(Record._make, chunk.select(fields).iter_rows()), strict=True
+        )

@@ -49,7 +49,12 @@ async def send(asked: Sent) -> Summary:
     speed_up = speed_up_for(records, asked.rate) if asked.rate is not None else asked.speed_up
     pace = Pace(speed_up=speed_up, waiting_max=asked.waiting_max)
     office = Office(
-        asked.url, version=asked.version, encoding=asked.encoding, patience=asked.patience, tokens=asked.tokens, authority=asked.authority
+        asked.url,
+        version=asked.version,
+        encoding=asked.encoding,
+        patience=asked.patience,
+        tokens=asked.tokens,
+        authority=asked.authority,
     )
     replay = Replay(office, asked.protocol, asked.encoding, pace)
     for number in (signal.SIGINT, signal.SIGTERM):

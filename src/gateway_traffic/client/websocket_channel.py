@@ -1,4 +1,6 @@
-"""The least of WebSocket (RFC 6455) that sends records and reads what the ingest server says: numbers, pings and a close frame."""
+"""The least of WebSocket (RFC 6455) that sends records and reads what the ingest server says:
+numbers, pings and a close frame.
+"""
 
 from __future__ import annotations
 
@@ -109,8 +111,14 @@ class WebSocketChannel(asyncio.Protocol):
         status, headers = parse_head(head)
         if status != 101:
             again = headers.get(b"retry-after", b"0")
-            self._end(status or ABNORMAL, "the server refused the socket", float(again) if again.isdigit() else 0.0)
-        elif headers.get(b"sec-websocket-accept") != base64.b64encode(hashlib.sha1(self._key + GUID).digest()):
+            self._end(
+                status or ABNORMAL,
+                "the server refused the socket",
+                float(again) if again.isdigit() else 0.0,
+            )
+        elif headers.get(b"sec-websocket-accept") != base64.b64encode(
+            hashlib.sha1(self._key + GUID).digest()
+        ):
             self._end(ABNORMAL, "the server's handshake is wrong")
         else:
             self._received, self._open = rest, True
@@ -124,7 +132,9 @@ class WebSocketChannel(asyncio.Protocol):
         elif kind == CLOSE:
             if self._transport and not self._transport.is_closing():
                 self.send(payload[:2], CLOSE)
-            self._end(int.from_bytes(payload[:2], "big") or 1005, payload[2:].decode(errors="replace"))
+            self._end(
+                int.from_bytes(payload[:2], "big") or 1005, payload[2:].decode(errors="replace")
+            )
         elif kind != PONG:
             self._end(ABNORMAL, "the server says what is not understood")
 

@@ -1,1 +1,3 @@
-"""The ingest server: records of gateways come in by HTTP or WebSocket, and are acknowledged once Kafka has acknowledged them."""
+"""The ingest server: records of gateways come in by HTTP or WebSocket, and are acknowledged once
+Kafka has acknowledged them.
+"""

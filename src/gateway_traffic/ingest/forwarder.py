@@ -1,7 +1,9 @@
-"""The way to Kafka: records go in, and each is settled once, when Kafka has acknowledged it or given it up.
+"""The way to Kafka: records go in, and each is settled once, when Kafka has acknowledged it or
+given it up.
 
-librdkafka does the work in threads of its own. Its reports are fetched by the event loop every millisecond while any are awaited,
-so that callbacks run in the loop and no thread of Python's is needed.
+librdkafka does the work in threads of its own. Its reports are fetched by the event loop every
+millisecond while any are awaited, so that callbacks run in the loop and no thread of Python's is
+needed.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from gateway_traffic.errors import ServiceError
 from gateway_traffic.ingest.limits import Limits
 
 Settled = Callable[[str], None]
-"""Called once for a record: with nothing when Kafka has acknowledged it, else with why it has not."""
+"""Called once for a record: with nothing when Kafka has acknowledged it, else with why it has not.
+"""
 Headers = list[tuple[str, str | bytes | None]]
 """As confluent-kafka takes them."""
 POLL_S = 0.001
@@ -32,7 +35,9 @@ class Forwarder(Protocol):
 
     outstanding: int
 
-    def forward(self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled) -> None:
+    def forward(
+        self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled
+    ) -> None:
         """Take a record. It may be settled before this returns only if it failed."""
 
     @property
@@ -53,7 +58,9 @@ class Forwarder(Protocol):
 class KafkaForwarder:
     """To a Kafka cluster, by an idempotent producer that asks for all in-sync replicas."""
 
-    def __init__(self, bootstrap: str, limits: Limits, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, bootstrap: str, limits: Limits, settings: dict[str, str] | None = None
+    ) -> None:
         self.outstanding = 0
         self._limits = limits
         self._bytes = 0
@@ -63,13 +70,23 @@ class KafkaForwarder:
         self._room.set()
         self._loop = asyncio.get_running_loop()
         self._error = ""
-        self._producer = Producer(_producer_settings(bootstrap, limits) | {"error_cb": self._failed} | (settings or {}))
+        self._producer = Producer(
+            _producer_settings(bootstrap, limits) | {"error_cb": self._failed} | (settings or {})
+        )
 
-    def forward(self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled) -> None:
+    def forward(
+        self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled
+    ) -> None:
         """Hand a record to librdkafka."""
         size = len(value)
         try:
-            self._producer.produce(topic, value, key, headers=headers, on_delivery=partial(self._delivered, settled, size))
+            self._producer.produce(
+                topic,
+                value,
+                key,
+                headers=headers,
+                on_delivery=partial(self._delivered, settled, size),
+            )
         except (BufferError, KafkaException) as error:
             settled(str(error))
             return
@@ -86,7 +103,10 @@ class KafkaForwarder:
     @property
     def full(self) -> bool:
         """Whether the bound on memory is reached."""
-        return self.outstanding >= self._limits.outstanding_records or self._bytes >= self._limits.outstanding_bytes
+        return (
+            self.outstanding >= self._limits.outstanding_records
+            or self._bytes >= self._limits.outstanding_bytes
+        )
 
     async def room(self) -> None:
         """Wait until a quarter of the bound is free."""
@@ -133,18 +153,25 @@ class KafkaForwarder:
     @property
     def _mostly_free(self) -> bool:
         limits = self._limits
-        return self.outstanding <= limits.outstanding_records * 3 // 4 and self._bytes <= limits.outstanding_bytes * 3 // 4
+        return (
+            self.outstanding <= limits.outstanding_records * 3 // 4
+            and self._bytes <= limits.outstanding_bytes * 3 // 4
+        )
 
 
 class Discard:
-    """To nowhere: every record is settled in the loop's next round. It shows what the server costs without Kafka."""
+    """To nowhere: every record is settled in the loop's next round. It shows what the server costs
+    without Kafka.
+    """
 
     def __init__(self) -> None:
         self.outstanding = 0
         self._loop = asyncio.get_running_loop()
         self._waiting: list[Settled] = []
 
-    def forward(self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled) -> None:
+    def forward(
+        self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled
+    ) -> None:
         """Forget the record."""
         if not self._waiting:
             self._loop.call_later(POLL_S, self._settle)
@@ -186,18 +213,29 @@ def missing_topics(bootstrap: str, topics: Iterable[str], within_s: float) -> li
     return [topic for topic in topics if topic not in there]
 
 
-def make_topics(bootstrap: str, topics: Iterable[str], *, partitions: int, replicas: int, within_s: float) -> list[str]:
+def make_topics(
+    bootstrap: str, topics: Iterable[str], *, partitions: int, replicas: int, within_s: float
+) -> list[str]:
     """Make those of these topics that Kafka does not have; their names."""
     missing = missing_topics(bootstrap, topics, within_s)
     if missing is None:
-        raise ServiceError(f"Kafka at {bootstrap} did not answer within {within_s:.0f} s. Is it running, and is the address right?")
+        raise ServiceError(
+            f"Kafka at {bootstrap} did not answer within {within_s:.0f} s. Is it running, and is "
+            "the address right?"
+        )
     client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    made = client.create_topics([NewTopic(topic, partitions, replicas) for topic in missing]) if missing else {}
+    made = (
+        client.create_topics([NewTopic(topic, partitions, replicas) for topic in missing])
+        if missing
+        else {}
+    )
     for topic, future in made.items():
         try:
             future.result()
         except KafkaException as error:
-            raise ServiceError(f"Kafka at {bootstrap} did not make the topic {topic}: {error.args[0].str()}") from None
+            raise ServiceError(
+                f"Kafka at {bootstrap} did not make the topic {topic}: {error.args[0].str()}"
+            ) from None
     return missing
 
 
@@ -208,10 +246,12 @@ def _producer_settings(bootstrap: str, limits: Limits) -> dict[str, Any]:
         "acks": "all",
         "linger.ms": 2,
         "delivery.timeout.ms": int(limits.delivery_s * 1000),
-        "partitioner": "murmur2_random",  # As Java's clients: a gateway keeps its partition whoever writes.
+        # As Java's clients: a gateway keeps its partition whoever writes.
+        "partitioner": "murmur2_random",
         # Twice what we let in, so that our own bound is the one that is met.
         "queue.buffering.max.messages": limits.outstanding_records * 2,
         "queue.buffering.max.kbytes": max(1024, limits.outstanding_bytes * 2 // 1024),
         "reconnect.backoff.max.ms": 1000,
-        "log_level": 0,  # It would report each attempt to connect; `trouble` says what there is to know.
+        # It would report each attempt to connect; `trouble` says what there is to know.
+        "log_level": 0,
     }

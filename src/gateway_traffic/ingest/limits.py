@@ -14,7 +14,9 @@ class Limits:
     record_bytes: int = 4096
     """The longest record that is read."""
     outstanding_records: int = 50_000
-    """Records given to Kafka and not yet acknowledged by it. At this many, HTTP gets 503 and sockets are not read."""
+    """Records given to Kafka and not yet acknowledged by it. At this many, HTTP gets 503 and
+    sockets are not read.
+    """
     outstanding_bytes: int = 32 << 20
     in_flight: int = 256
     """Unacknowledged records of one WebSocket; at this many it is not read."""
@@ -25,7 +27,9 @@ class Limits:
     body_s: float = 10.0
     """A request whose body is not there by then is refused."""
     idle_s: float = 150.0
-    """A connection or socket that sends no whole record for so long is cut off. Gateways report each minute."""
+    """A connection or socket that sends no whole record for so long is cut off. Gateways report
+    each minute.
+    """
     hold_s: float = 10.0
     """A request that Kafka has not acknowledged by then is told to come again."""
     delivery_s: float = 120.0

@@ -43,11 +43,15 @@ class Serving:
 
 
 async def serve(serving: Serving, on_open: Callable[[int], None]) -> None:
-    """Serve until SIGTERM or SIGINT. Raises ServiceError if Kafka did not take everything that was accepted."""
+    """Serve until SIGTERM or SIGINT. Raises ServiceError if Kafka did not take everything that was
+    accepted.
+    """
     allow_many_sockets()
     tls = _tls(serving)
     await _see_to_topics(serving)
-    forwarder: Forwarder = KafkaForwarder(serving.bootstrap, serving.limits) if serving.bootstrap else Discard()
+    forwarder: Forwarder = (
+        KafkaForwarder(serving.bootstrap, serving.limits) if serving.bootstrap else Discard()
+    )
     server = Server(Entrance(forwarder, serving.limits, Tally(), serving.tokens, serving.prefix))
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -57,23 +61,29 @@ async def serve(serving: Serving, on_open: Callable[[int], None]) -> None:
     unsettled = await server.stop()
     if unsettled:
         raise ServiceError(
-            f"stopped, but Kafka had not acknowledged {unsettled} records within {serving.limits.stop_s:g} s. "
+            f"stopped, but Kafka had not acknowledged {unsettled} records within "
+            f"{serving.limits.stop_s:g} s. "
             "No client was told that they were taken."
         )
 
 
 async def _see_to_topics(serving: Serving) -> None:
-    """Missing topics are a mistake. A Kafka that is away is not: the server opens and holds its clients back until it comes."""
+    """Missing topics are a mistake. A Kafka that is away is not: the server opens and holds its
+    clients back until it comes.
+    """
     if not serving.bootstrap:
         return
     topics = [topic_of(version, serving.prefix) for version in Version]
     missing = await asyncio.to_thread(missing_topics, serving.bootstrap, topics, ASK_S)
     if missing is None:
-        log.warning("Kafka at %s does not answer yet; clients wait until it does", serving.bootstrap)
+        log.warning(
+            "Kafka at %s does not answer yet; clients wait until it does", serving.bootstrap
+        )
     elif missing:
         raise ServiceError(
             f"Kafka at {serving.bootstrap} has no topic {', '.join(missing)}. "
-            f"Make them: gateway-traffic topics --bootstrap {serving.bootstrap} --prefix {serving.prefix}"
+            f"Make them: gateway-traffic topics --bootstrap {serving.bootstrap} --prefix "
+            f"{serving.prefix}"
         )
 
 
@@ -84,5 +94,7 @@ def _tls(serving: Serving) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(serving.certificate, serving.key)
     except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"the certificate {serving.certificate} and its key cannot be used: {error}") from None
+        raise UsageError(
+            f"the certificate {serving.certificate} and its key cannot be used: {error}"
+        ) from None
     return context

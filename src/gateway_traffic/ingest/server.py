@@ -43,22 +43,37 @@ class Server:
         self._runner = web.ServerRunner(self._door)
         self._watching = asyncio.get_running_loop().create_task(self._watch())
         tally = entrance.tally
-        tally.gauges["outstanding"] = ("Records that wait for Kafka.", lambda: entrance.forwarder.outstanding)
-        tally.gauges["connections"] = ("Open connections, sockets included.", lambda: len(self._door.connections))
+        tally.gauges["outstanding"] = (
+            "Records that wait for Kafka.",
+            lambda: entrance.forwarder.outstanding,
+        )
+        tally.gauges["connections"] = (
+            "Open connections, sockets included.",
+            lambda: len(self._door.connections),
+        )
         tally.gauges["sockets"] = ("Open WebSockets.", lambda: len(self._sockets))
 
-    async def open(self, host: str, port: int, *, share_port: bool = False, tls: ssl.SSLContext | None = None) -> int:
+    async def open(
+        self, host: str, port: int, *, share_port: bool = False, tls: ssl.SSLContext | None = None
+    ) -> int:
         """Listen; the port that it is, if 0 was asked for."""
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, reuse_port=share_port, ssl_context=tls, backlog=BACKLOG)
+        site = web.TCPSite(
+            self._runner, host, port, reuse_port=share_port, ssl_context=tls, backlog=BACKLOG
+        )
         try:
             await site.start()
         except OSError as error:
-            raise ServiceError(f"cannot listen on {host}:{port}: {error.strerror or error}. Is another server there? Try --port") from None
+            raise ServiceError(
+                f"cannot listen on {host}:{port}: {error.strerror or error}. Is another server "
+                "there? Try --port"
+            ) from None
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> int:
-        """Take nothing more, acknowledge what Kafka acknowledges in time, close. Returns how many accepted records Kafka did not take."""
+        """Take nothing more, acknowledge what Kafka acknowledges in time, close. Returns how many
+        accepted records Kafka did not take.
+        """
         within_s = self._entrance.limits.stop_s
         self._stopping = True
         for site in list(self._runner.sites):
@@ -78,29 +93,53 @@ class Server:
         if version is not None and request.method == hdrs.METH_POST:
             return await self._post(request, version)
         if request.method != hdrs.METH_GET:
-            wrong = request.path in SOCKETS or version is not None or request.path in ("/health", "/metrics")
+            wrong = (
+                request.path in SOCKETS
+                or version is not None
+                or request.path in ("/health", "/metrics")
+            )
             return _said(405 if wrong else 404, f"there is no {request.method} {request.path[:80]}")
         if version := SOCKETS.get(request.path):
             return await self._socket(request, version)
         if request.path == "/health":
             return self._health()
         if request.path == "/metrics":
-            return web.Response(body=self._entrance.tally.text(), headers={hdrs.CONTENT_TYPE: "text/plain; version=0.0.4; charset=utf-8"})
-        there = ", ".join([*(f"POST {path}" for path in POSTS), *(f"WebSocket {path}" for path in SOCKETS), "GET /health", "GET /metrics"])
+            return web.Response(
+                body=self._entrance.tally.text(),
+                headers={hdrs.CONTENT_TYPE: "text/plain; version=0.0.4; charset=utf-8"},
+            )
+        there = ", ".join(
+            [
+                *(f"POST {path}" for path in POSTS),
+                *(f"WebSocket {path}" for path in SOCKETS),
+                "GET /health",
+                "GET /metrics",
+            ]
+        )
         return _said(404, f"there is no {request.path[:80]}; there is: {there}")
 
     async def _post(self, request: web.BaseRequest, version: Version) -> web.Response:
         if not self._stopping:
             return await self._posting.answer(request, version)
-        response = _said(503, "the server stops", headers={hdrs.RETRY_AFTER: str(self._entrance.limits.retry_after_s)})
+        response = _said(
+            503,
+            "the server stops",
+            headers={hdrs.RETRY_AFTER: str(self._entrance.limits.retry_after_s)},
+        )
         response.force_close()
         return response
 
     async def _socket(self, request: web.BaseRequest, version: Version) -> web.StreamResponse:
         if self._stopping:
-            return _said(503, "the server stops", headers={hdrs.RETRY_AFTER: str(self._entrance.limits.retry_after_s)})
+            return _said(
+                503,
+                "the server stops",
+                headers={hdrs.RETRY_AFTER: str(self._entrance.limits.retry_after_s)},
+            )
         try:
-            lane = self._entrance.lane(version, request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, ""))
+            lane = self._entrance.lane(
+                version, request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, "")
+            )
         except RecordError as error:
             self._entrance.tally.rejected[error.flaw] += 1
             return _said(STATUS[error.flaw], f"Sec-WebSocket-Protocol: {error}")
@@ -113,11 +152,21 @@ class Server:
 
     def _health(self) -> web.Response:
         trouble = "the server stops" if self._stopping else self._entrance.forwarder.trouble
-        state = {"state": "unwell" if trouble else "well", "says": trouble, "outstanding": self._entrance.forwarder.outstanding}
-        return web.Response(status=503 if trouble else 200, body=orjson.dumps(state), content_type="application/json")
+        state = {
+            "state": "unwell" if trouble else "well",
+            "says": trouble,
+            "outstanding": self._entrance.forwarder.outstanding,
+        }
+        return web.Response(
+            status=503 if trouble else 200,
+            body=orjson.dumps(state),
+            content_type="application/json",
+        )
 
     async def _watch(self) -> None:
-        """Cut off who keeps a connection without using it; log when trouble with Kafka begins and ends."""
+        """Cut off who keeps a connection without using it; log when trouble with Kafka begins and
+        ends.
+        """
         troubled = False
         while True:
             await asyncio.sleep(WATCH_S)
@@ -127,13 +176,17 @@ class Server:
                 log.warning("Kafka acknowledges again")
             troubled = bool(trouble)
             self._door.cut_off_silent()
-            for socket in [socket for socket in self._sockets if socket.silent_s > self._entrance.limits.idle_s]:
+            for socket in [
+                socket for socket in self._sockets if socket.silent_s > self._entrance.limits.idle_s
+            ]:
                 self._entrance.tally.cut_off["idle"] += 1
                 socket.stop(IDLE_CODE, f"no record for {self._entrance.limits.idle_s:g} s")
 
 
 class _Door(web.Server):
-    """aiohttp's server, with a bound on connections and on the time that a first request may take."""
+    """aiohttp's server, with a bound on connections and on the time that a first request may
+    take.
+    """
 
     def __init__(self, answer: Any, entrance: Entrance) -> None:
         limits = entrance.limits
@@ -169,7 +222,9 @@ class _Door(web.Server):
         self._silent.pop(protocol, None)
 
     def cut_off_silent(self) -> None:
-        """End connections whose first request is overdue: they connected and said nothing, or too slowly."""
+        """End connections whose first request is overdue: they connected and said nothing, or too
+        slowly.
+        """
         now = self._loop.time()
         overdue = [handler for handler, due in self._silent.items() if due <= now]
         for handler in overdue:
@@ -187,7 +242,9 @@ class _Door(web.Server):
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
         limit = self._entrance.limits.record_bytes
-        return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=limit)
+        return web.BaseRequest(
+            message, payload, protocol, writer, task, self._loop, client_max_size=limit
+        )
 
 
 def _said(status: int, says: str, headers: dict[str, str] | None = None) -> web.Response:

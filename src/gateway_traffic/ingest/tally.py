@@ -7,7 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 ACK_BOUNDS_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -43,7 +48,9 @@ class Tally(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """For prometheus_client."""
-        acked = CounterMetricFamily(f"{PREFIX}acked", "Records acknowledged by Kafka.", labels=["version", "encoding"])
+        acked = CounterMetricFamily(
+            f"{PREFIX}acked", "Records acknowledged by Kafka.", labels=["version", "encoding"]
+        )
         for (version, encoding), count in self.acked.items():
             acked.add_metric([version, encoding], count)
         yield acked
@@ -65,6 +72,8 @@ class Tally(Collector):
         for bound, count in zip([*map(str, ACK_BOUNDS_S), "+Inf"], self.ack_counts, strict=True):
             below += count
             buckets.append((bound, below))
-        times = HistogramMetricFamily(f"{PREFIX}ack_seconds", "From a record's acceptance to Kafka's acknowledgement.")
+        times = HistogramMetricFamily(
+            f"{PREFIX}ack_seconds", "From a record's acceptance to Kafka's acknowledgement."
+        )
         times.add_metric([], buckets, sum_value=self.ack_total_s)
         return times

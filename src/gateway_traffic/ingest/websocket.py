@@ -1,8 +1,9 @@
 """Records by WebSocket: one socket for a gateway, one message for a record.
 
-The subprotocol names the encoding, such as `avro.2`. The server answers with text messages that hold one number: how many records of this
-socket Kafka has acknowledged so far. What has not been acknowledged when a socket closes should be sent again on a new one. Records of a
-gateway keep their order all the way into one topic partition, so the number means the first so many records.
+The subprotocol names the encoding, such as `avro.2`. The server answers with text messages that
+hold one number: how many records of this socket Kafka has acknowledged so far. What has not been
+acknowledged when a socket closes should be sent again on a new one. Records of a gateway keep their
+order all the way into one topic partition, so the number means the first so many records.
 """
 
 from __future__ import annotations
@@ -44,13 +45,21 @@ class Socket:
         self._reading: asyncio.Task[End] | None = None
         self._stopped: End | None = None
         self._channel = web.WebSocketResponse(
-            protocols=(lane.encoding.name,), compress=False, max_msg_size=entrance.limits.record_bytes, timeout=CLOSE_S, decode_text=False
+            protocols=(lane.encoding.name,),
+            compress=False,
+            max_msg_size=entrance.limits.record_bytes,
+            timeout=CLOSE_S,
+            decode_text=False,
         )
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Read until there is nothing more to read; acknowledge everything that was accepted; close."""
+        """Read until there is nothing more to read; acknowledge everything that was accepted;
+        close.
+        """
         await self._channel.prepare(request)
-        self._reading = self._loop.create_task(self._read(request.headers.get(hdrs.AUTHORIZATION, "")))
+        self._reading = self._loop.create_task(
+            self._read(request.headers.get(hdrs.AUTHORIZATION, ""))
+        )
         self._reading.add_done_callback(lambda _: self._settled.set())
         acknowledging = self._loop.create_task(self._acknowledge(self._reading))
         try:
@@ -58,7 +67,9 @@ class Socket:
             end = self._stopped or self._reading.result()
             if not self._channel.closed:
                 await asyncio.wait({acknowledging}, timeout=self._entrance.limits.delivery_s)
-                await self._channel.close(code=end.code, message=end.says.encode()[:REASON_BYTES_MAX])
+                await self._channel.close(
+                    code=end.code, message=end.says.encode()[:REASON_BYTES_MAX]
+                )
         finally:
             self._reading.cancel()
             acknowledging.cancel()
@@ -72,11 +83,17 @@ class Socket:
 
     @property
     def silent_s(self) -> float:
-        """How long ago the last record came; 0 while any is unacknowledged, for then the socket may not be read."""
+        """How long ago the last record came; 0 while any is unacknowledged, for then the socket may
+        not be read.
+        """
         return self._loop.time() - self._heard if self._acked == self._accepted else 0.0
 
     async def _read(self, authorization: str) -> End:
-        receive, forwarder, in_flight = self._channel.receive, self._entrance.forwarder, self._entrance.limits.in_flight
+        receive, forwarder, in_flight = (
+            self._channel.receive,
+            self._entrance.forwarder,
+            self._entrance.limits.in_flight,
+        )
         while True:
             message = await receive()
             if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
@@ -89,14 +106,19 @@ class Socket:
             if forwarder.full:
                 await forwarder.room()
             while self._accepted - self._acked >= in_flight:
-                self._settled.clear()  # The acknowledger misses nothing by it: as many as `in_flight` are still to be settled.
+                # The acknowledger misses nothing by it: as many as `in_flight` are still to be
+                # settled.
+                self._settled.clear()
                 await self._settled.wait()
 
     def _accept(self, payload: bytes, authorization: str) -> None:
         record = self._entrance.admit(payload, self._lane, authorization)
         if record.gateway_id != self._gateway_id:
             if self._gateway_id:
-                raise RecordError("gateway", f"this socket is that of {self._gateway_id}, not of {record.gateway_id}")
+                raise RecordError(
+                    "gateway",
+                    f"this socket is that of {self._gateway_id}, not of {record.gateway_id}",
+                )
             self._gateway_id = record.gateway_id
         self._heard = self._loop.time()
         self._accepted += 1
@@ -130,5 +152,7 @@ class Socket:
     def _broken_off(self, why: object) -> End:
         """The client went away, or broke the rules of WebSocket and has been told so by aiohttp."""
         if isinstance(why, WebSocketError):
-            self._entrance.tally.rejected["too_large" if why.code == WSCloseCode.MESSAGE_TOO_BIG else "malformed"] += 1
+            self._entrance.tally.rejected[
+                "too_large" if why.code == WSCloseCode.MESSAGE_TOO_BIG else "malformed"
+            ] += 1
         return End(WSCloseCode.OK)

@@ -1,8 +1,10 @@
 """Anomalies: parts of a day in which a gateway sends much more than what it receives lets expect.
 
-A batch job learns from an archive how the logarithm of what a gateway sends for each record follows from the logarithm of what it receives
-and from the time of day: Spark ML's linear regression, fitted a second time without what lies far off. The model is a few numbers, so a
-stream scores with built-in functions: how many standard deviations more was sent than expected. More than LIMIT is an anomaly.
+A batch job learns from an archive how the logarithm of what a gateway sends for each record follows
+from the logarithm of what it receives and from the time of day: Spark ML's linear regression,
+fitted a second time without what lies far off. The model is a few numbers, so a stream scores with
+built-in functions: how many standard deviations more was sent than expected. More than LIMIT is an
+anomaly.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ FEATURES = ("received", "sine", "cosine")
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """What was learnt: the logarithm of what is sent is the intercept plus the weighted features, give or take the deviation."""
+    """What was learnt: the logarithm of what is sent is the intercept plus the weighted features,
+    give or take the deviation.
+    """
 
     intercept: float
     weights: dict[str, float]
@@ -61,15 +65,26 @@ def read_model(path: Path) -> Model:
         model = Model(**json.loads(path.read_text()))
         known = set(model.weights) == set(FEATURES)
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} cannot be read as a model: {error}. Make one: gateway-traffic train") from None
+        raise UsageError(
+            f"{path} cannot be read as a model: {error}. Make one: gateway-traffic train"
+        ) from None
     if not known:
-        raise UsageError(f"{path} is a model of {', '.join(model.weights)}; wanted is {', '.join(FEATURES)}: train it again")
+        raise UsageError(
+            f"{path} is a model of {', '.join(model.weights)}; wanted is {', '.join(FEATURES)}: "
+            "train it again"
+        )
     return model
 
 
 def _features() -> dict[str, Column]:
     turn = F.col("part") * (2 * math.pi * PART_MS / DAY_MS)
-    return dict(zip(FEATURES, (F.log1p(F.col("rx") / F.col("records")), F.sin(turn), F.cos(turn)), strict=True))
+    return dict(
+        zip(
+            FEATURES,
+            (F.log1p(F.col("rx") / F.col("records")), F.sin(turn), F.cos(turn)),
+            strict=True,
+        )
+    )
 
 
 def _sent() -> Column:
@@ -81,9 +96,19 @@ def _enough() -> Column:
 
 
 def _fitted(parts: DataFrame) -> Model:
-    examples = parts.where(_enough()).select(_sent().alias("label"), *[feature.alias(name) for name, feature in _features().items()])
+    examples = parts.where(_enough()).select(
+        _sent().alias("label"), *[feature.alias(name) for name, feature in _features().items()]
+    )
     if examples.isEmpty():
-        raise UsageError(f"there is nothing to learn from: no gateway has an hour with {LEAST_RECORDS} records")
-    learnt = LinearRegression().fit(VectorAssembler(inputCols=list(FEATURES), outputCol="features").transform(examples))
+        raise UsageError(
+            f"there is nothing to learn from: no gateway has an hour with {LEAST_RECORDS} records"
+        )
+    learnt = LinearRegression().fit(
+        VectorAssembler(inputCols=list(FEATURES), outputCol="features").transform(examples)
+    )
     weights = dict(zip(FEATURES, map(float, learnt.coefficients), strict=True))
-    return Model(intercept=float(learnt.intercept), weights=weights, deviation=float(learnt.summary.rootMeanSquaredError))
+    return Model(
+        intercept=float(learnt.intercept),
+        weights=weights,
+        deviation=float(learnt.summary.rootMeanSquaredError),
+    )

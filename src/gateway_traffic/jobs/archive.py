@@ -1,9 +1,11 @@
-"""The archive: every record that could be read, in Parquet by day; and the same totals from it, by the same transforms.
+"""The archive: every record that could be read, in Parquet by day; and the same totals from it,
+by the same transforms.
 
     FOLDER/landing/batch=12/day=19723/…   as a stream wrote it; a batch that is written again takes its own place
     FOLDER/days/day=19723/…               after compaction: one file, each record once
 
-A reader takes both and each record once, so a compaction that died half-way does no harm. The folder is on a file system.
+A reader takes both and each record once, so a compaction that died half-way does no harm. The
+folder is on a file system.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def batch_lander(folder: Path) -> Callable[[DataFrame, int], None]:
 
     def land(batch: DataFrame, number: int) -> None:
         dated = batch.select(*RECORD, F.floor(F.col("date") / DAY_MS).cast("int").alias("day"))
-        dated.write.mode("overwrite").partitionBy("day").parquet(str(folder / "landing" / f"batch={number}"))
+        dated.write.mode("overwrite").partitionBy("day").parquet(
+            str(folder / "landing" / f"batch={number}")
+        )
 
     return land
 
@@ -46,13 +50,20 @@ def archived(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def compact(spark: SparkSession, folder: Path, day: int) -> int:
-    """Bring all of a closed day into one file, each record once. Returns how many files it was before."""
+    """Bring all of a closed day into one file, each record once. Returns how many files it was
+    before.
+    """
     parts = [*folder.glob(f"landing/batch=*/day={day}"), *folder.glob(f"days/day={day}")]
     files = sum(len(list(part.glob("*.parquet"))) for part in parts)
     if not parts:
         return 0
     made, place = folder / "compacting" / f"day={day}", folder / "days" / f"day={day}"
-    once = spark.read.schema(RECORDS).parquet(*map(str, parts)).select(*RECORD).dropDuplicates(IDENTITY)
+    once = (
+        spark.read.schema(RECORDS)
+        .parquet(*map(str, parts))
+        .select(*RECORD)
+        .dropDuplicates(IDENTITY)
+    )
     once.coalesce(1).sortWithinPartitions(*IDENTITY).write.mode("overwrite").parquet(str(made))
     place.mkdir(parents=True, exist_ok=True)
     # The old goes last: a reader finds each record at least once at any time.
@@ -68,7 +79,13 @@ def compact(spark: SparkSession, folder: Path, day: int) -> int:
 
 def days_of(folder: Path) -> list[int]:
     """The days that an archive has something of."""
-    return sorted({int(path.name.removeprefix("day=")) for kind in ("landing/batch=*", "days") for path in folder.glob(f"{kind}/day=*")})
+    return sorted(
+        {
+            int(path.name.removeprefix("day="))
+            for kind in ("landing/batch=*", "days")
+            for path in folder.glob(f"{kind}/day=*")
+        }
+    )
 
 
 def archived_parts(spark: SparkSession, folder: Path, version: Version) -> DataFrame:
@@ -76,7 +93,14 @@ def archived_parts(spark: SparkSession, folder: Path, version: Version) -> DataF
     return parts_of(archived(spark, folder), version, lateness=FOREVER)
 
 
-def write_totals(spark: SparkSession, folder: Path, version: Version, store: TrafficStore, *, name: str = "archive") -> None:
+def write_totals(
+    spark: SparkSession,
+    folder: Path,
+    version: Version,
+    store: TrafficStore,
+    *,
+    name: str = "archive",
+) -> None:
     """The batch job: all totals of an archive into a store of their own."""
     parts = archived_parts(spark, folder, version)
     store.write(name, store.last_batch(name) + 1, [Part(*row) for row in parts.collect()])

@@ -1,4 +1,6 @@
-"""Kafka's records as gateways' records, and as letters for those that cannot be read: none is lost silently."""
+"""Kafka's records as gateways' records, and as letters for those that cannot be read: none is lost
+silently.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,25 @@ FLAWS = "flaws"
 RECORD = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
 
 
-def decoded(rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(ENCODINGS)) -> DataFrame:
-    """Each of Kafka's rows with its record's fields, and `flaw`: why it cannot be read, null if it can."""
+def decoded(
+    rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(ENCODINGS)
+) -> DataFrame:
+    """Each of Kafka's rows with its record's fields, and `flaw`: why it cannot be read, null if it
+    can.
+    """
     chosen = [ENCODINGS[name] for name in encodings]
     named = rows.select(*KAFKA, _said("headers", SCHEMA_HEADER).cast("string").alias("encoding"))
     # Selects of their own: Spark would otherwise cut and parse a row again for each of its fields.
-    cut = named.select("*", F.when(F.col("encoding") == USUAL, quick_json.pieces(_text())).alias("pieces"))
+    cut = named.select(
+        "*", F.when(F.col("encoding") == USUAL, quick_json.pieces(_text())).alias("pieces")
+    )
     parsed = cut.select("*", F.coalesce(*map(_parsed, chosen)).alias("record"))
     fields = [F.col("record")[name].alias(name) for name in RECORD[:-1]]
     usual = F.col("pieces").isNotNull().alias("usual")
     known = parsed.select(*KAFKA, "encoding", *fields, _restarts().alias("restarts"), usual)
-    return known.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen])).drop("usual")
+    return known.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen])).drop(
+        "usual"
+    )
 
 
 def counted(rows: DataFrame) -> DataFrame:
@@ -57,18 +67,26 @@ def readable(rows: DataFrame) -> DataFrame:
 
 
 def letters(rows: DataFrame) -> DataFrame:
-    """What goes to the topic of dead letters: key, value and headers as they came, then the reason and where the row stood."""
+    """What goes to the topic of dead letters: key, value and headers as they came, then the reason
+    and where the row stood.
+    """
     place = F.concat_ws("/", "topic", "partition", "offset")
     added = F.array(_header("reason", F.col("flaw")), _header("place", place))
-    headers = F.concat(F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>")), added)
+    headers = F.concat(
+        F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>")), added
+    )
     return rows.where(F.col("flaw").isNotNull()).select("key", "value", headers.alias("headers"))
 
 
 def _said(headers: str, name: str) -> Column:
-    """The value of the first header with a name, null if there is none. It is most often the first of all: a search takes longer."""
+    """The value of the first header with a name, null if there is none. It is most often the first
+    of all: a search takes longer.
+    """
     first = F.get(headers, F.lit(0))
     place = F.array_position(f"{headers}.key", name).cast("int")
-    return F.when(first["key"] == name, first["value"]).otherwise(F.get(headers, place - 1)["value"])
+    return F.when(first["key"] == name, first["value"]).otherwise(
+        F.get(headers, place - 1)["value"]
+    )
 
 
 def _text() -> Column:
@@ -80,18 +98,25 @@ def _parsed(encoding: Encoding) -> Column:
     if encoding.serialisation is Serialisation.JSON:
         record = F.coalesce(quick_json.record("pieces"), F.from_json(_text(), JSON_SCHEMA))
     else:
-        record = from_avro("value", schema_text(encoding.schema), {"mode": "PERMISSIVE", "avroSchema": schema_text(NEWEST_SCHEMA)})
+        record = from_avro(
+            "value",
+            schema_text(encoding.schema),
+            {"mode": "PERMISSIVE", "avroSchema": schema_text(NEWEST_SCHEMA)},
+        )
     return F.when(F.col("encoding") == encoding.name, record)
 
 
 def _restarts() -> Column:
     """A writer of the first schema does not know of them."""
     record, old = F.col("record"), Encoding(Serialisation.JSON, 1).name
-    return F.when(record.isNotNull() & (F.col("encoding") == old), RESTARTS_UNKNOWN).otherwise(record["restarts"])
+    return F.when(record.isNotNull() & (F.col("encoding") == old), RESTARTS_UNKNOWN).otherwise(
+        record["restarts"]
+    )
 
 
 def _flaw(version: Version, encodings: list[str]) -> Column:
-    """The first thing that is wrong. A date far ahead would close days for everybody, so it is compared with Kafka's own clock.
+    """The first thing that is wrong. A date far ahead would close days for everybody, so it is
+    compared with Kafka's own clock.
 
     Whoever found the form usual has looked at the gateway's name already.
     """
@@ -101,11 +126,20 @@ def _flaw(version: Version, encodings: list[str]) -> Column:
     ahead = F.col("date") > F.unix_millis("timestamp") + DAY_MS
     return (
         F.when(F.col("encoding").isNull(), "no header tells the encoding")
-        .when(~F.col("encoding").isin(encodings), F.concat(F.lit("unknown encoding "), F.substring("encoding", 1, 40)))
+        .when(
+            ~F.col("encoding").isin(encodings),
+            F.concat(F.lit("unknown encoding "), F.substring("encoding", 1, 40)),
+        )
         .when(missing, F.concat(F.lit("this is not "), "encoding"))
         .when(~identity, "gateway_id is not 1 to 64 letters, digits or . _ : -")
-        .when(~(possible[0] & possible[1]), f"ipTx and ipRx are not both between 0 and {HIGHEST[version]:.0f}")
-        .when((F.col("restarts") < RESTARTS_UNKNOWN) | (F.col("date") < 0) | ahead, "an impossible date or number of restarts")
+        .when(
+            ~(possible[0] & possible[1]),
+            f"ipTx and ipRx are not both between 0 and {HIGHEST[version]:.0f}",
+        )
+        .when(
+            (F.col("restarts") < RESTARTS_UNKNOWN) | (F.col("date") < 0) | ahead,
+            "an impossible date or number of restarts",
+        )
     )
 
 

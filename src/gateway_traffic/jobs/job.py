@@ -4,8 +4,9 @@
             │      └── a batch with flaws, read again ── topic of dead letters   (letters.py)
             └── decoded ── readable ── archive, if one is wanted      (checkpoint/archive)
 
-What fails, because a server is away or the driver dies, goes on where its checkpoint stands. The batch in hand is computed again from
-the same offsets and the same state, and the store takes it once. Letters are written at least once.
+What fails, because a server is away or the driver dies, goes on where its checkpoint stands. The
+batch in hand is computed again from the same offsets and the same state, and the store takes it
+once. Letters are written at least once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ Troubled = Callable[[str], None]
 NEW_LINE = "\n"
 
 
-def session(*, name: str, master: str = "", partitions: int, state_store: str, settings: dict[str, str]) -> SparkSession:
+def session(
+    *, name: str, master: str = "", partitions: int, state_store: str, settings: dict[str, str]
+) -> SparkSession:
     """Spark, as the job needs it; one that runs already is used."""
     builder = SparkSession.builder.appName(name)
     builder = builder.master(master) if master else builder
@@ -63,16 +66,28 @@ def session(*, name: str, master: str = "", partitions: int, state_store: str, s
     return builder.getOrCreate()
 
 
-def start(spark: SparkSession, job: Job, store: TrafficStore, written: Written, model: Model | None = None) -> list[StreamingQuery]:
+def start(
+    spark: SparkSession, job: Job, store: TrafficStore, written: Written, model: Model | None = None
+) -> list[StreamingQuery]:
     """Begin to read, compute and write; returns the queries, the traffic's first."""
-    rows = decoding.decoded(spark.readStream.format("kafka").options(**stream_options(job)).load(), job.version, job.encodings)
+    rows = decoding.decoded(
+        spark.readStream.format("kafka").options(**stream_options(job)).load(),
+        job.version,
+        job.encodings,
+    )
     records = decoding.readable(decoding.counted(rows))
     parts = parts_of(records, job.version, lateness=job.lateness, once=job.once)
     parts = parts.withColumn("score", model.score()) if model else parts
-    into_store = parts.writeStream.outputMode("update").foreachBatch(batch_writer(store, written)).queryName(_name(job))
+    into_store = (
+        parts.writeStream.outputMode("update")
+        .foreachBatch(batch_writer(store, written))
+        .queryName(_name(job))
+    )
     queries = [_triggered(into_store, job, "traffic").start()]
     if job.archive:
-        landing = records.writeStream.foreachBatch(batch_lander(Path(job.archive))).queryName(f"{job.version}-archive")
+        landing = records.writeStream.foreachBatch(batch_lander(Path(job.archive))).queryName(
+            f"{job.version}-archive"
+        )
         queries.append(_triggered(landing, job, "archive").start())
     return queries
 
@@ -89,7 +104,8 @@ def run(
 ) -> None:
     """Until all is done, if the trigger is `once`; otherwise for ever.
 
-    What fails is told and started again at its checkpoint, until it has failed for `patience_s` without one more batch in the store.
+    What fails is told and started again at its checkpoint, until it has failed for `patience_s`
+    without one more batch in the store.
     """
     letters = Letters(spark, job, query=_name(job))
     spark.streams.addListener(letters)
@@ -100,7 +116,9 @@ def run(
         written(number, days)
 
     try:
-        while not _ended(start(spark, job, store, progressed, model), letters, patience, done=job.trigger == ONCE):
+        while not _ended(
+            start(spark, job, store, progressed, model), letters, patience, done=job.trigger == ONCE
+        ):
             pass
         letters.keep()
     finally:
@@ -122,38 +140,55 @@ class Patience:
     def bear(self, error: Exception) -> None:
         """Wait a moment, or raise if it has been too long. The first failure is always borne.
 
-        Spark 4.1's Kafka source fails once after the first batch of a new start, if that batch had been begun before.
+        Spark 4.1's Kafka source fails once after the first batch of a new start, if that batch had
+        been begun before.
         """
         now = time.monotonic()
         if self._failing_since and now > self._failing_since + self._limit_s:
             says = f"the job has failed for {self._limit_s:.0f} s; a new start goes on at its checkpoint. The last error: "
             raise ServiceError(says + str(error)[:2000]) from error
         self._failing_since = self._failing_since or now
-        self._troubled(f"started again at its checkpoint, because it failed: {str(error).strip().partition(NEW_LINE)[0]}")
+        self._troubled(
+            "started again at its checkpoint, because it failed: "
+            f"{str(error).strip().partition(NEW_LINE)[0]}"
+        )
         threading.Event().wait(POLL_S)
 
 
 def batch_writer(store: TrafficStore, written: Written) -> Callable[[DataFrame, int], None]:
-    """What is done with each batch of PARTS, with a score if there is a model: the store takes it, once."""
+    """What is done with each batch of PARTS, with a score if there is a model: the store takes it,
+    once.
+    """
 
     def write(batch: DataFrame, number: int) -> None:
         query = str(batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID))
         rows = batch.collect()
         parts = [Part(*row[: len(Part._fields)]) for row in rows]
         odd = [row for row in rows if row["score"] > LIMIT] if "score" in batch.columns else []
-        store.write(query, number, parts, [Anomaly(row["gateway_id"], row["day"], row["part"], row["score"]) for row in odd])
+        store.write(
+            query,
+            number,
+            parts,
+            [Anomaly(row["gateway_id"], row["day"], row["part"], row["score"]) for row in odd],
+        )
         written(number, {part.day for part in parts})
 
     return write
 
 
-def _ended(queries: list[StreamingQuery], letters: Letters, patience: Patience, *, done: bool) -> bool:
-    """Whether all has been done, which an end may mean if `done`; false if something failed and is to be started again.
+def _ended(
+    queries: list[StreamingQuery], letters: Letters, patience: Patience, *, done: bool
+) -> bool:
+    """Whether all has been done, which an end may mean if `done`; false if something failed and is
+    to be started again.
 
-    Spark may end a query without an error: it looks through the text of a failure by a pattern whose stack grows with the text.
+    Spark may end a query without an error: it looks through the text of a failure by a pattern
+    whose stack grows with the text.
     """
     try:
-        while any(query.isActive for query in queries) and not any(query.exception() for query in queries):
+        while any(query.isActive for query in queries) and not any(
+            query.exception() for query in queries
+        ):
             next(query for query in queries if query.isActive).awaitTermination(POLL_S)
             letters.follow()
         if not queries[0].isActive:
@@ -177,4 +212,8 @@ def _name(job: Job) -> str:
 
 def _triggered(writer: DataStreamWriter, job: Job, name: str) -> DataStreamWriter:
     kept = writer.option("checkpointLocation", f"{job.checkpoint}/{name}")
-    return kept.trigger(availableNow=True) if job.trigger == ONCE else kept.trigger(processingTime=job.trigger)
+    return (
+        kept.trigger(availableNow=True)
+        if job.trigger == ONCE
+        else kept.trigger(processingTime=job.trigger)
+    )

@@ -1,8 +1,9 @@
 """Dead letters: what cannot be read goes to a topic of its own, at least once.
 
-Spark counts the flaws of each batch while it computes the traffic; only a batch that has some is read a second time. Everything before
-`settled`, a position in each partition, has its letters. The position is kept beside the checkpoint from time to time: what lies between it
-and where a new start goes on is read again.
+Spark counts the flaws of each batch while it computes the traffic; only a batch that has some is
+read a second time. Everything before `settled`, a position in each partition, has its letters. The
+position is kept beside the checkpoint from time to time: what lies between it and where a new start
+goes on is read again.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ Offsets = dict[str, dict[str, int]]
 
 
 class Letters(StreamingQueryListener):
-    """Listens to Spark, which tells of each batch in a thread of its own; what is to be done waits until `follow` is called."""
+    """Listens to Spark, which tells of each batch in a thread of its own; what is to be done waits
+    until `follow` is called.
+    """
 
     def __init__(self, spark: SparkSession, job: Job, *, query: str) -> None:
         self._spark = spark
@@ -72,15 +75,20 @@ class Letters(StreamingQueryListener):
             self._settle(self._heard.get())
 
     def finish(self, run: str) -> None:
-        """The same for all batches of a run that has ended. What is not heard of in time is left to the next start."""
+        """The same for all batches of a run that has ended. What is not heard of in time is left to
+        the next start.
+        """
         with contextlib.suppress(queue.Empty):
             while (heard := self._heard.get(timeout=END_S)) != run:
                 self._settle(heard)
 
     def keep(self) -> None:
         """Write down the position, for the next start."""
-        # Not from a list of Python's: Spark would start a worker of Python's for it, beside its batches.
-        written = self._spark.range(1).coalesce(1).select(F.lit(json.dumps(self._settled)).alias("value"))
+        # Not from a list of Python's: Spark would start a worker of Python's for it, beside its
+        # batches.
+        written = (
+            self._spark.range(1).coalesce(1).select(F.lit(json.dumps(self._settled)).alias("value"))
+        )
         written.write.mode("overwrite").text(self._folder)
         self._kept_at = time.monotonic()
 
@@ -95,11 +103,22 @@ class Letters(StreamingQueryListener):
             self.keep()
 
     def _send(self, begin: Offsets, end: Offsets) -> None:
-        starts = {topic: {part: begin.get(topic, {}).get(part, EARLIEST) for part in parts} for topic, parts in end.items()}
-        spans = {"startingOffsets": json.dumps(starts), "endingOffsets": json.dumps(end), "failOnDataLoss": "false"}
+        starts = {
+            topic: {part: begin.get(topic, {}).get(part, EARLIEST) for part in parts}
+            for topic, parts in end.items()
+        }
+        spans = {
+            "startingOffsets": json.dumps(starts),
+            "endingOffsets": json.dumps(end),
+            "failOnDataLoss": "false",
+        }
         rows = self._spark.read.format("kafka").options(**source_options(self._job) | spans).load()
-        written = decoding.letters(decoding.decoded(rows, self._job.version, self._job.encodings)).write.format("kafka")
-        written.option("kafka.bootstrap.servers", self._job.bootstrap).option("topic", self._job.buries).save()
+        written = decoding.letters(
+            decoding.decoded(rows, self._job.version, self._job.encodings)
+        ).write.format("kafka")
+        written.option("kafka.bootstrap.servers", self._job.bootstrap).option(
+            "topic", self._job.buries
+        ).save()
 
     def _kept(self) -> Offsets:
         try:

@@ -1,7 +1,9 @@
-"""JSON of the usual form, read without a parser: Spark's makes a reader with a buffer of 8 KiB for every record.
+"""JSON of the usual form, read without a parser: Spark's makes a reader with a buffer of 8 KiB for
+every record.
 
-The usual form is what `codecs.encode` writes: no spaces, the fields in their order, no exponents and no escapes. It has exactly one comma
-between two fields, so the record is cut at commas and every field lies at a known place. Whatever has another form is not for this.
+The usual form is what `codecs.encode` writes: no spaces, the fields in their order, no exponents
+and no escapes. It has exactly one comma between two fields, so the record is cut at commas and
+every field lies at a known place. Whatever has another form is not for this.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ _ENDS = ('"', "", "", "", "}")
 _FORMS = (f"{GATEWAY_ID.pattern}+", _WHOLE(17), _NUMBER, _NUMBER, f"-?+{_WHOLE(8)}")
 _TYPES = ("string", "long", "double", "double", "int")
 _NAMES = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
-USUAL = r"\A" + ",".join(rf"\Q{start}\E{form}\Q{end}\E" for start, form, end in zip(_STARTS, _FORMS, _ENDS, strict=True)) + r"\z"
+USUAL = (
+    r"\A"
+    + ",".join(
+        rf"\Q{start}\E{form}\Q{end}\E"
+        for start, form, end in zip(_STARTS, _FORMS, _ENDS, strict=True)
+    )
+    + r"\z"
+)
 """As Java's patterns have it."""
 
 
@@ -30,7 +39,10 @@ def pieces(text: Column) -> Column:
 def record(found: str) -> Column:
     """From a column of pieces, as `from_json` would give it; null if there are none."""
     fields = zip(_STARTS, _ENDS, _TYPES, _NAMES, strict=True)
-    made = [_between(F.col(found)[place], start, end).cast(kind).alias(name) for place, (start, end, kind, name) in enumerate(fields)]
+    made = [
+        _between(F.col(found)[place], start, end).cast(kind).alias(name)
+        for place, (start, end, kind, name) in enumerate(fields)
+    ]
     return F.when(F.col(found).isNotNull(), F.struct(*made))
 
 

@@ -50,10 +50,20 @@ class Job:
 
 def source_options(job: Job) -> dict[str, str]:
     """Of Spark's Kafka source, for a stream and for a batch."""
-    return {"kafka.bootstrap.servers": job.bootstrap, "subscribe": job.reads, "includeHeaders": "true", **FETCHES, **job.source}
+    return {
+        "kafka.bootstrap.servers": job.bootstrap,
+        "subscribe": job.reads,
+        "includeHeaders": "true",
+        **FETCHES,
+        **job.source,
+    }
 
 
 def stream_options(job: Job) -> dict[str, str]:
     """Where a stream begins, and how much it takes at once."""
     limits = {"maxOffsetsPerTrigger": job.offsets_per_batch, "minPartitions": job.least_partitions}
-    return {"startingOffsets": "earliest", **{name: str(limit) for name, limit in limits.items() if limit}, **source_options(job)}
+    return {
+        "startingOffsets": "earliest",
+        **{name: str(limit) for name, limit in limits.items() if limit},
+        **source_options(job),
+    }

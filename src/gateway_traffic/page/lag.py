@@ -1,4 +1,6 @@
-"""How far the job is behind: the ends of a topic less the offsets of the last batch that Spark's checkpoint calls done."""
+"""How far the job is behind: the ends of a topic less the offsets of the last batch that Spark's
+checkpoint calls done.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,23 @@ LIMIT_S = 2.0
 
 def lag_of(bootstrap: str, topic: str, checkpoint: Path) -> Callable[[], int | None]:
     """Asks anew at each call; None if Kafka does not answer or the job has done no batch yet."""
-    settings = {"bootstrap.servers": bootstrap, "group.id": "gateway-traffic-page", "enable.auto.commit": False}
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "gateway-traffic-page",
+        "enable.auto.commit": False,
+    }
     consumer = Consumer(settings)
 
     def lag() -> int | None:
         done = offsets_done(checkpoint, topic)
         try:
             known = consumer.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions
-            ends = {part: consumer.get_watermark_offsets(TopicPartition(topic, part), timeout=LIMIT_S)[1] for part in known}
+            ends = {
+                part: consumer.get_watermark_offsets(TopicPartition(topic, part), timeout=LIMIT_S)[
+                    1
+                ]
+                for part in known
+            }
         except KafkaException:
             return None
         return sum(max(0, end - done.get(part, 0)) for part, end in ends.items()) if done else None

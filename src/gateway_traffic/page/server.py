@@ -21,7 +21,9 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 """Nothing is loaded from elsewhere."""
 
 
-async def serve(state: State, host: str, port: int, every_s: float, opened: Callable[[int], None]) -> None:
+async def serve(
+    state: State, host: str, port: int, every_s: float, opened: Callable[[int], None]
+) -> None:
     """Serve until cancelled; `opened` is told the port."""
     runner = web.AppRunner(application(state, every_s), access_log=None)
     await runner.setup()
@@ -30,7 +32,9 @@ async def serve(state: State, host: str, port: int, every_s: float, opened: Call
         try:
             await site.start()
         except OSError as error:
-            raise ServiceError(f"the page cannot be served at {host}:{port}: {error.strerror}") from error
+            raise ServiceError(
+                f"the page cannot be served at {host}:{port}: {error.strerror}"
+            ) from error
         opened(runner.addresses[0][1])
         await asyncio.Event().wait()
     finally:
@@ -48,7 +52,11 @@ def application(state: State, every_s: float) -> web.Application:
 
 
 async def _document(request: web.Request) -> web.Response:
-    return web.Response(text=DOCUMENT.read_text(), content_type="text/html", headers={"Content-Security-Policy": POLICY})
+    return web.Response(
+        text=DOCUMENT.read_text(),
+        content_type="text/html",
+        headers={"Content-Security-Policy": POLICY},
+    )
 
 
 async def _state(request: web.Request) -> web.Response:
@@ -57,7 +65,9 @@ async def _state(request: web.Request) -> web.Response:
     except GatewayTrafficError as error:
         return web.json_response({"trouble": str(error)}, status=503)
     trouble = request.app[TROUBLE]
-    return web.json_response(shown | {"trouble": trouble[0] if trouble else ""}, headers={"Cache-Control": "no-store"})
+    return web.json_response(
+        shown | {"trouble": trouble[0] if trouble else ""}, headers={"Cache-Control": "no-store"}
+    )
 
 
 async def _looking(application: web.Application) -> AsyncIterator[None]:

@@ -38,16 +38,24 @@ class State:
     def look(self, time_s: float) -> None:
         """Take the newest state."""
         self._days = self._store.days()
-        records, volume = sum(day.records for day in self._days), sum(day.tx + day.rx for day in self._days)
+        records, volume = (
+            sum(day.records for day in self._days),
+            sum(day.tx + day.rx for day in self._days),
+        )
         self._looks.append(Look(time_s, records, volume, self._lag()))
 
     def shown(self, date: str = "") -> dict[str, Any]:
         """All that the page needs, as JSON has it; of the newest day unless another is named."""
-        day = next((day for day in self._days if date_of(day.day) == date), self._days[-1] if self._days else None)
+        day = next(
+            (day for day in self._days if date_of(day.day) == date),
+            self._days[-1] if self._days else None,
+        )
         records_per_s, bytes_per_s = rates(list(self._looks))
         return {
             "days": [date_of(day.day) for day in self._days],
-            "day": _day(day, self._store.top(day.day), len(self._store.totals_of_day(day.day))) if day else None,
+            "day": _day(day, self._store.top(day.day), len(self._store.totals_of_day(day.day)))
+            if day
+            else None,
             "records_per_s": records_per_s,
             "bytes_per_s": bytes_per_s,
             "lag": self._looks[-1].lag if self._looks else None,
@@ -58,7 +66,10 @@ class State:
     def _anomalies(self, day: int) -> list[dict[str, Any]]:
         """The oddest of a day."""
         found = sorted(self._store.anomalies(day), key=lambda each: -each.score)
-        return [{"gateway_id": each.gateway_id, "hour": each.part, "score": each.score} for each in found[:ANOMALIES_SHOWN]]
+        return [
+            {"gateway_id": each.gateway_id, "hour": each.part, "score": each.score}
+            for each in found[:ANOMALIES_SHOWN]
+        ]
 
 
 def rates(looks: Sequence[Look]) -> tuple[float, float]:
@@ -68,7 +79,11 @@ def rates(looks: Sequence[Look]) -> tuple[float, float]:
     last = looks[-1]
     first = next(look for look in looks if look.time_s >= last.time_s - RATE_S)
     seconds = last.time_s - first.time_s
-    return ((last.records - first.records) / seconds, (last.bytes - first.bytes) / seconds) if seconds > 0 else (0.0, 0.0)
+    return (
+        ((last.records - first.records) / seconds, (last.bytes - first.bytes) / seconds)
+        if seconds > 0
+        else (0.0, 0.0)
+    )
 
 
 def date_of(day: int) -> str:

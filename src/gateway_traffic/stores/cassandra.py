@@ -10,9 +10,10 @@
 | days | every day's total | one for all |
 | batches | how far a query has come | query |
 
-Rows are absolute sums, so that a batch that was half written when the driver died is simply written again; its number comes last.
-Rows of one partition go in one unlogged batch: one message, one mutation. The store remembers the parts of the days that it wrote last,
-from which it makes the days' rows: only one job writes.
+Rows are absolute sums, so that a batch that was half written when the driver died is simply written
+again; its number comes last. Rows of one partition go in one unlogged batch: one message, one
+mutation. The store remembers the parts of the days that it wrote last, from which it makes the
+days' rows: only one job writes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from itertools import groupby, islice
 from typing import Any
 
 from cassandra import DriverException, InvalidRequest, RequestExecutionException
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    Session,
+)
 from cassandra.concurrent import execute_concurrent
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from cassandra.query import BatchStatement, BatchType, tuple_factory
@@ -37,16 +44,29 @@ AT_ONCE = 32
 ROWS_AT_ONCE = 100
 SUMS = "tx double, rx double, records bigint"
 TABLES = (
-    f"create table if not exists traffic_by_day (day int, gateway_id text, part int, {SUMS}, primary key (day, gateway_id, part))",
-    f"create table if not exists traffic_by_gateway (gateway_id text, day int, part int, {SUMS}, primary key (gateway_id, day, part))",
-    "create table if not exists top_by_day (day int, direction text, place int, gateway_id text, bytes double, "
+    f"create table if not exists traffic_by_day (day int, gateway_id text, part int, {SUMS}, "
+    "primary key (day, gateway_id, part))",
+    f"create table if not exists traffic_by_gateway (gateway_id text, day int, part int, {SUMS}, "
+    "primary key (gateway_id, day, part))",
+    "create table if not exists top_by_day (day int, direction text, place int, gateway_id text, "
+    "bytes double, "
     "primary key (day, direction, place))",
-    "create table if not exists mean_by_day (day int, part int, tx double, rx double, gateways int, primary key (day, part))",
-    "create table if not exists anomalies_by_day (day int, part int, gateway_id text, score double, primary key (day, part, gateway_id))",
+    "create table if not exists mean_by_day (day int, part int, tx double, rx double, gateways "
+    "int, primary key (day, part))",
+    "create table if not exists anomalies_by_day (day int, part int, gateway_id text, score "
+    "double, primary key (day, part, gateway_id))",
     f"create table if not exists days (era int, day int, {SUMS}, primary key (era, day))",
     "create table if not exists batches (query text primary key, number int)",
 )
-TABLE_NAMES = ("traffic_by_day", "traffic_by_gateway", "top_by_day", "mean_by_day", "anomalies_by_day", "days", "batches")
+TABLE_NAMES = (
+    "traffic_by_day",
+    "traffic_by_gateway",
+    "top_by_day",
+    "mean_by_day",
+    "anomalies_by_day",
+    "days",
+    "batches",
+)
 ERA = 0
 """The days are few: they share one partition."""
 DAYS_REMEMBERED = 8
@@ -56,8 +76,20 @@ COLUMNS = "gateway_id, day, part, tx, rx, records"
 class CassandraStore:
     """An open session in a keyspace."""
 
-    def __init__(self, hosts: Sequence[str], port: int, keyspace: str, *, replicas: int = 1, read_only: bool = False) -> None:
-        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=REQUEST_S, row_factory=tuple_factory)
+    def __init__(
+        self,
+        hosts: Sequence[str],
+        port: int,
+        keyspace: str,
+        *,
+        replicas: int = 1,
+        read_only: bool = False,
+    ) -> None:
+        profile = ExecutionProfile(
+            load_balancing_policy=RoundRobinPolicy(),
+            request_timeout=REQUEST_S,
+            row_factory=tuple_factory,
+        )
         self._read_only = read_only
         self._place = f"cassandra://{','.join(hosts)}:{port}/{keyspace}"
         with self._said():  # A name that nobody knows is refused here already.
@@ -82,8 +114,12 @@ class CassandraStore:
         found = self._ask("select number from batches where query = ?", query)
         return int(found[0][0]) if found else NO_BATCH
 
-    def write(self, query: str, batch: int, parts: Sequence[Part], anomalies: Sequence[Anomaly] = ()) -> None:
-        """First the parts, by day and by gateway, then what is made of the days, at last the batch's number."""
+    def write(
+        self, query: str, batch: int, parts: Sequence[Part], anomalies: Sequence[Anomaly] = ()
+    ) -> None:
+        """First the parts, by day and by gateway, then what is made of the days, at last the
+        batch's number.
+        """
         if self.last_batch(query) >= batch:
             return
         try:
@@ -101,11 +137,16 @@ class CassandraStore:
 
     def days(self) -> list[DayTotal]:
         """Every day's total so far."""
-        return [DayTotal(*row) for row in self._ask("select day, tx, rx, records from days where era = ?", ERA)]
+        return [
+            DayTotal(*row)
+            for row in self._ask("select day, tx, rx, records from days where era = ?", ERA)
+        ]
 
     def totals_of_gateway(self, gateway_id: str) -> list[Total]:
         """A gateway's days in order."""
-        return _summed(self._ask(f"select {COLUMNS} from traffic_by_gateway where gateway_id = ?", gateway_id))
+        return _summed(
+            self._ask(f"select {COLUMNS} from traffic_by_gateway where gateway_id = ?", gateway_id)
+        )
 
     def totals_of_day(self, day: int) -> list[Total]:
         """A day's gateways, by name."""
@@ -114,16 +155,29 @@ class CassandraStore:
     def top(self, day: int) -> Top:
         """The ten busiest gateways of a day."""
         rows = self._ask("select direction, gateway_id, bytes from top_by_day where day = ?", day)
-        sent, received = (tuple((name, amount) for to, name, amount in rows if to == direction) for direction in ("sent", "received"))
+        sent, received = (
+            tuple((name, amount) for to, name, amount in rows if to == direction)
+            for direction in ("sent", "received")
+        )
         return Top(day, sent, received)
 
     def means(self, day: int) -> list[Mean]:
         """The mean over all gateways, for each part of a day."""
-        return [Mean(*row) for row in self._ask("select day, part, tx, rx, gateways from mean_by_day where day = ?", day)]
+        return [
+            Mean(*row)
+            for row in self._ask(
+                "select day, part, tx, rx, gateways from mean_by_day where day = ?", day
+            )
+        ]
 
     def anomalies(self, day: int) -> list[Anomaly]:
         """A day's anomalies."""
-        return [Anomaly(*row) for row in self._ask("select gateway_id, day, part, score from anomalies_by_day where day = ?", day)]
+        return [
+            Anomaly(*row)
+            for row in self._ask(
+                "select gateway_id, day, part, score from anomalies_by_day where day = ?", day
+            )
+        ]
 
     def close(self) -> None:
         """End the session and its threads."""
@@ -135,31 +189,43 @@ class CassandraStore:
             self._demand_tables(keyspace)
         else:
             strategy = f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
-            session.execute(f'create keyspace if not exists "{keyspace}" with replication = {strategy}')
+            session.execute(
+                f'create keyspace if not exists "{keyspace}" with replication = {strategy}'
+            )
         session.set_keyspace(keyspace)
         for text in () if read_only else TABLES:
             session.execute(text)
         return session
 
     def _demand_tables(self, keyspace: str) -> None:
-        """What the cluster told when we connected: who opens the store again hears what was made since."""
+        """What the cluster told when we connected: who opens the store again hears what was made
+        since.
+        """
         known = self._cluster.metadata.keyspaces.get(keyspace)
         if known is None:
-            raise NoStoreError(f"there is no keyspace {keyspace} in the store {self._place}: a job makes it")
+            raise NoStoreError(
+                f"there is no keyspace {keyspace} in the store {self._place}: a job makes it"
+            )
         if lacking := [table for table in TABLE_NAMES if table not in known.tables]:
-            raise NoStoreError(f"there is no table {lacking[0]} in the store {self._place}: a job makes it")
+            raise NoStoreError(
+                f"there is no table {lacking[0]} in the store {self._place}: a job makes it"
+            )
 
     def _write_partitions(self, text: str, rows: list[Any], key: Callable[[Any], Any]) -> None:
         with self._said():
             statement = self._statement(text)
-            batches = [(batch, ()) for _, some in groupby(rows, key) for batch in _batches(statement, some)]
+            batches = [
+                (batch, ()) for _, some in groupby(rows, key) for batch in _batches(statement, some)
+            ]
             execute_concurrent(self._session, batches, concurrency=AT_ONCE)
 
     def _day_with(self, day: int, parts: Iterable[Part]) -> list[Part]:
         """All parts of a day, these among them, by gateway."""
         if day not in self._remembered:
             rows = self._ask(f"select {COLUMNS} from traffic_by_day where day = ?", day)
-            self._remembered[day] = {(part.gateway_id, part.part): part for part in map(Part._make, rows)}
+            self._remembered[day] = {
+                (part.gateway_id, part.part): part for part in map(Part._make, rows)
+            }
         known = self._remembered[day]
         known.update({(part.gateway_id, part.part): part for part in parts})
         for oldest in sorted(self._remembered)[:-DAYS_REMEMBERED]:
@@ -176,14 +242,25 @@ class CassandraStore:
         ]
         batch = BatchStatement(BatchType.UNLOGGED)
         with self._said():
-            placed = self._statement("insert into top_by_day (day, direction, place, gateway_id, bytes) values (?, ?, ?, ?, ?)")
+            placed = self._statement(
+                "insert into top_by_day (day, direction, place, gateway_id, bytes) values (?, ?, "
+                "?, ?, ?)"
+            )
             batch.add_all([placed] * len(ranks), ranks)
-            averaged = self._statement("insert into mean_by_day (day, part, tx, rx, gateways) values (?, ?, ?, ?, ?)")
+            averaged = self._statement(
+                "insert into mean_by_day (day, part, tx, rx, gateways) values (?, ?, ?, ?, ?)"
+            )
             means = _means(day, parts)
             batch.add_all([averaged] * len(means), means)
             self._session.execute(batch)
-        sums = (sum(total.tx for total in totals), sum(total.rx for total in totals), sum(total.records for total in totals))
-        self._ask("insert into days (era, day, tx, rx, records) values (?, ?, ?, ?, ?)", ERA, day, *sums)
+        sums = (
+            sum(total.tx for total in totals),
+            sum(total.rx for total in totals),
+            sum(total.records for total in totals),
+        )
+        self._ask(
+            "insert into days (era, day, tx, rx, records) values (?, ?, ?, ?, ?)", ERA, day, *sums
+        )
 
     def _ask(self, text: str, *values: str | float) -> list[Any]:
         with self._said():
@@ -199,7 +276,8 @@ class CassandraStore:
         try:
             yield
         except InvalidRequest as error:
-            # Who reads made none of the tables: they are somebody else's, and no waiting heals that.
+            # Who reads made none of the tables: they are somebody else's, and no waiting heals
+            # that.
             kind = UsageError if self._read_only else ServiceError
             raise kind(f"the store {self._place} cannot be used: {error}") from error
         except (NoHostAvailable, RequestExecutionException, DriverException) as error:
@@ -231,10 +309,22 @@ def _means(day: int, parts: list[Part]) -> list[Mean]:
     """The mean of each part of a day."""
     windows = groupby(sorted(parts, key=lambda part: part.part), lambda part: part.part)
     return [
-        Mean(day, number, sum(part.tx for part in some) / len(some), sum(part.rx for part in some) / len(some), len(some))
+        Mean(
+            day,
+            number,
+            sum(part.tx for part in some) / len(some),
+            sum(part.rx for part in some) / len(some),
+            len(some),
+        )
         for number, some in ((number, list(group)) for number, group in windows)
     ]
 
 
 def _total(gateway_id: str, day: int, parts: list[Part]) -> Total:
-    return Total(gateway_id, day, sum(part.tx for part in parts), sum(part.rx for part in parts), sum(part.records for part in parts))
+    return Total(
+        gateway_id,
+        day,
+        sum(part.tx for part in parts),
+        sum(part.rx for part in parts),
+        sum(part.records for part in parts),
+    )

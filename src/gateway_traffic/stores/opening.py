@@ -18,7 +18,10 @@ def open_store(address: str, *, read_only: bool = False) -> TrafficStore:
     if parts.scheme == "cassandra" and parts.hostname and parts.path.strip("/").isidentifier():
         return _cassandra(parts, read_only)
     if parts.scheme:
-        raise UsageError(f"a store is a file such as traffic.db or cassandra://HOST:PORT/KEYSPACE; asked for: {address!r}")
+        raise UsageError(
+            "a store is a file such as traffic.db or cassandra://HOST:PORT/KEYSPACE; asked for: "
+            f"{address!r}"
+        )
     folder = Path(address).absolute().parent
     if not folder.is_dir():
         raise UsageError(f"the store {address} cannot be made: there is no folder {folder}")
@@ -26,6 +29,13 @@ def open_store(address: str, *, read_only: bool = False) -> TrafficStore:
 
 
 def _cassandra(parts: SplitResult, read_only: bool) -> TrafficStore:
-    from gateway_traffic.stores.cassandra import CassandraStore  # Its driver takes a while to import.
+    from gateway_traffic.stores.cassandra import (
+        CassandraStore,
+    )  # Its driver takes a while to import.
 
-    return CassandraStore([str(parts.hostname)], parts.port or CASSANDRA_PORT, parts.path.strip("/"), read_only=read_only)
+    return CassandraStore(
+        [str(parts.hostname)],
+        parts.port or CASSANDRA_PORT,
+        parts.path.strip("/"),
+        read_only=read_only,
+    )

@@ -1,7 +1,8 @@
 """The embedded store: one SQLite file.
 
-SQLite rather than DuckDB, because a page reads while the job writes: SQLite's write-ahead log lets other processes read a steady state
-meanwhile, whereas a DuckDB file that one process writes cannot be opened by another. A batch is one transaction.
+SQLite rather than DuckDB, because a page reads while the job writes: SQLite's write-ahead log lets
+other processes read a steady state meanwhile, whereas a DuckDB file that one process writes cannot
+be opened by another. A batch is one transaction.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ SUMS = "sum(tx) as tx, sum(rx) as rx, sum(records) as records"
 COLUMNS = {"day", "gateway_id", "part", "tx", "rx", "records"}
 UPSERT = "insert or replace into traffic (gateway_id, day, part, tx, rx, records) values (?, ?, ?, ?, ?, ?)"
 
-UPSERT_ANOMALY = "insert or replace into anomalies (gateway_id, day, part, score) values (?, ?, ?, ?)"
+UPSERT_ANOMALY = (
+    "insert or replace into anomalies (gateway_id, day, part, score) values (?, ?, ?, ?)"
+)
 
 
 class SqliteStore:
@@ -44,7 +47,9 @@ class SqliteStore:
         with self._said():
             address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
             # Spark calls from threads of its own, one after the other.
-            self._connection = sqlite3.connect(address, uri=True, timeout=WAIT_S, check_same_thread=False)
+            self._connection = sqlite3.connect(
+                address, uri=True, timeout=WAIT_S, check_same_thread=False
+            )
             self._connection.isolation_level = None  # Transactions begin where the code says so.
         try:
             with self._said():
@@ -59,10 +64,14 @@ class SqliteStore:
     def last_batch(self, query: str) -> int:
         """The number of the last batch that is there."""
         with self._said():
-            found = self._connection.execute("select batch from batches where query = ?", (query,)).fetchone()
+            found = self._connection.execute(
+                "select batch from batches where query = ?", (query,)
+            ).fetchone()
         return int(found[0]) if found else NO_BATCH
 
-    def write(self, query: str, batch: int, parts: Sequence[Part], anomalies: Sequence[Anomaly] = ()) -> None:
+    def write(
+        self, query: str, batch: int, parts: Sequence[Part], anomalies: Sequence[Anomaly] = ()
+    ) -> None:
         """In one transaction: the parts and the batch's number."""
         with self._said(), self._transaction():
             if self.last_batch(query) >= batch:
@@ -73,7 +82,10 @@ class SqliteStore:
 
     def days(self) -> list[DayTotal]:
         """Every day's total so far."""
-        return [DayTotal(*row) for row in self._ask(f"select day, {SUMS} from traffic group by day order by day")]
+        return [
+            DayTotal(*row)
+            for row in self._ask(f"select day, {SUMS} from traffic group by day order by day")
+        ]
 
     def totals_of_gateway(self, gateway_id: str) -> list[Total]:
         """A gateway's days in order."""
@@ -89,13 +101,18 @@ class SqliteStore:
         """The ten busiest gateways of a day."""
         sent, received = (
             self._ask(
-                f"select gateway_id, sum({name}) as bytes from traffic where day = ? group by gateway_id "
+                f"select gateway_id, sum({name}) as bytes from traffic where day = ? group by "
+                "gateway_id "
                 f"order by bytes desc, gateway_id limit {TOP}",
                 day,
             )
             for name in ("tx", "rx")
         )
-        return Top(day, tuple((row[0], row[1]) for row in sent), tuple((row[0], row[1]) for row in received))
+        return Top(
+            day,
+            tuple((row[0], row[1]) for row in sent),
+            tuple((row[0], row[1]) for row in received),
+        )
 
     def means(self, day: int) -> list[Mean]:
         """The mean over all gateways, for each part of a day."""
@@ -121,7 +138,10 @@ class SqliteStore:
         if not columns:
             raise NoStoreError(f"there are no tables in the store {self._path}: a job makes them")
         if lacking := COLUMNS - columns:
-            raise UsageError(f"the store {self._path} is not one of a job: its table traffic has no column {min(lacking)}")
+            raise UsageError(
+                f"the store {self._path} is not one of a job: its table traffic has no column "
+                f"{min(lacking)}"
+            )
 
     def _ask(self, text: str, *values: str | int) -> list[Any]:
         with self._said():

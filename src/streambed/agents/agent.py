@@ -53,14 +53,20 @@ class Agent:
         self.stopping = True
 
     def table(self, kind: str, schema: pa.Schema, *, of: str = "") -> Table:
-        """A file of the ledger, of this agent or of one that it holds; a restarted agent begins another."""
-        from streambed.record.tables import Table  # Arrow takes a while to load: an agent without a ledger does not wait for it.
+        """A file of the ledger, of this agent or of one that it holds; a restarted agent begins
+        another.
+        """
+        from streambed.record.tables import (
+            Table,
+        )  # Arrow takes a while to load: an agent without a ledger does not wait for it.
 
         owner = file_name(of) or self.name
         return Table(self.run / "history" / f"{kind}-{owner}-{self.incarnation}.arrow", schema)
 
     def wait_for(self, gate: type[OpenGate]) -> OpenGate | None:
-        """Wait until the conductor opens a gate, and what it says there; None if told to stop first."""
+        """Wait until the conductor opens a gate, and what it says there; None if told to stop
+        first.
+        """
         path = path_of(self.run, gate)
         while not path.exists():
             if self.stopping:

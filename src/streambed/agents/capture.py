@@ -1,7 +1,9 @@
-"""Capture agent: writes what passes the ports of one node into pcap files, both directions, with the kernel's own times.
+"""Capture agent: writes what passes the ports of one node into pcap files, both directions, with
+the kernel's own times.
 
-The kernel puts packets into a ring of blocks that it shares with us (AF_PACKET, TPACKET_V3) and hands over a block when it is
-full or old; one that finds no free block is lost for the file, counted, and goes its way all the same.
+The kernel puts packets into a ring of blocks that it shares with us (AF_PACKET, TPACKET_V3) and
+hands over a block when it is full or old; one that finds no free block is lost for the file,
+counted, and goes its way all the same.
 """
 
 from __future__ import annotations
@@ -44,9 +46,20 @@ class Port:
         self.full = False
         self._limit = limit
         self._block = 0
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # Nothing comes before it is bound.
+        self.socket = socket.socket(
+            socket.AF_PACKET, socket.SOCK_RAW, 0
+        )  # Nothing comes before it is bound.
         self.socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
-        ring = struct.pack("=7I", BLOCK_BYTES, BLOCKS, FRAME_BYTES, BLOCK_BYTES * BLOCKS // FRAME_BYTES, OLD_MS, 0, 0)
+        ring = struct.pack(
+            "=7I",
+            BLOCK_BYTES,
+            BLOCKS,
+            FRAME_BYTES,
+            BLOCK_BYTES * BLOCKS // FRAME_BYTES,
+            OLD_MS,
+            0,
+            0,
+        )
         self.socket.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
         self._ring = mmap.mmap(self.socket.fileno(), BLOCK_BYTES * BLOCKS)
         _keep(self.socket, snap)
@@ -62,7 +75,9 @@ class Port:
             struct.pack_into("=I", self._ring, self._block * BLOCK_BYTES + 8, 0)
             self._block = (self._block + 1) % BLOCKS
         self._file.flush()
-        self.lost += struct.unpack("=III", self.socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 12))[1]
+        self.lost += struct.unpack(
+            "=III", self.socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 12)
+        )[1]
 
     def _owner(self) -> int:
         owner: int = BLOCK.unpack_from(self._ring, self._block * BLOCK_BYTES)[0]
@@ -70,7 +85,9 @@ class Port:
 
     def _write(self, block: int) -> None:
         for seconds, nanoseconds, length, kept in packets_of(self._ring, block):
-            self.full = self.full or self._file.tell() + PACKET_HEADER.size + len(kept) > self._limit
+            self.full = (
+                self.full or self._file.tell() + PACKET_HEADER.size + len(kept) > self._limit
+            )
             if not self.full:
                 self._file.write(PACKET_HEADER.pack(seconds, nanoseconds, len(kept), length) + kept)
                 self.packets += 1
@@ -83,7 +100,9 @@ class Port:
 
 
 def packets_of(ring: mmap.mmap, block: int) -> Iterator[tuple[int, int, int, bytes]]:
-    """The packets of a block: seconds and nanoseconds of the wall clock, length, and what was kept of each."""
+    """The packets of a block: seconds and nanoseconds of the wall clock, length, and what was kept
+    of each.
+    """
     _, count, at = BLOCK.unpack_from(ring, block)
     at += block
     for _ in range(count):
@@ -93,9 +112,13 @@ def packets_of(ring: mmap.mmap, block: int) -> Iterator[tuple[int, int, int, byt
 
 
 def _keep(channel: socket.socket, snap: int) -> None:
-    """A filter of one instruction, "return snap", so that the kernel copies no more of a packet than is wanted."""
+    """A filter of one instruction, "return snap", so that the kernel copies no more of a packet
+    than is wanted.
+    """
     instruction = ctypes.create_string_buffer(struct.pack("=HBBI", 0x06, 0, 0, snap))
-    channel.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", 1, ctypes.addressof(instruction)))
+    channel.setsockopt(
+        socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", 1, ctypes.addressof(instruction))
+    )
 
 
 def main(order: CaptureOrder) -> None:
@@ -103,14 +126,18 @@ def main(order: CaptureOrder) -> None:
     agent = Agent()
     snap = order.snap or LONGEST
     ports = {
-        link: Port(interface=asked.interface, file=Path(asked.file), snap=snap, limit=order.limit) for link, asked in order.links.items()
+        link: Port(interface=asked.interface, file=Path(asked.file), snap=snap, limit=order.limit)
+        for link, asked in order.links.items()
     }
     poller = select.poll()
     for port in ports.values():
         poller.register(port.socket, select.POLLIN)
 
     def report(done: bool) -> None:
-        links = {link: CapturedLink(packets=port.packets, lost=port.lost, full=port.full) for link, port in ports.items()}
+        links = {
+            link: CapturedLink(packets=port.packets, lost=port.lost, full=port.full)
+            for link, port in ports.items()
+        }
         agent.report(CaptureGauge(ready=True, done=done, links=links))
 
     while not agent.stopping:

@@ -1,4 +1,5 @@
-"""Consumer agent: notes when it saw each record. Without a group it is the witness, which reads all there is once.
+"""Consumer agent: notes when it saw each record. Without a group it is the witness, which reads all
+there is once.
 
 One process may hold many consumers, each with a client of its own in the network of its own host.
 """
@@ -85,7 +86,9 @@ def finish(agent: Agent, readings: Sequence[Reading]) -> None:
 
 
 def readings_of(agent: Agent, order: ConsumerOrder) -> list[Reading]:
-    """Every consumer with its client, made in the network of its host: the client's own threads stay there."""
+    """Every consumer with its client, made in the network of its host: the client's own threads
+    stay there.
+    """
     make = import_factory(order.reader)
     readings = []
     for member in order.members:

@@ -10,7 +10,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(host: str) -> None:
-    """Move the calling thread into the network of a host. Threads that it starts, and their sockets, are there too."""
+    """Move the calling thread into the network of a host. Threads that it starts, and their
+    sockets, are there too.
+    """
     descriptors = dict(pair.split("=") for pair in os.environ["STREAMBED_NETWORKS"].split())
     if not descriptors:
         return  # Outside any box all hosts share one network.

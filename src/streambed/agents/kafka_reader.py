@@ -7,7 +7,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from streambed.agents.reader import Progress, Reader, ReaderSetup, ReadRecord
 from streambed.agents.record_identity import IDENTITY
@@ -56,7 +64,9 @@ class KafkaReader(Reader):
     def join(self) -> None:
         """Subscribe, or take all partitions without a group."""
         if self._setup.group:
-            self.client.subscribe(list(self._setup.topics), on_assign=self.assigned, on_revoke=self.revoked)
+            self.client.subscribe(
+                list(self._setup.topics), on_assign=self.assigned, on_revoke=self.revoked
+            )
         else:
             self._take_all_partitions()
 
@@ -79,7 +89,9 @@ class KafkaReader(Reader):
         return all(self._position(part) >= end for part, end in self._ends.items())
 
     def assigned(self, client: Consumer, parts: list[TopicPartition]) -> None:
-        """Ask until there is an answer where to start: just after a host was cut off, its old connections are dead for a while."""
+        """Ask until there is an answer where to start: just after a host was cut off, its old
+        connections are dead for a while.
+        """
         while not self._setup.agent.stopping:
             try:
                 client.assign(self._starts(client, parts))
@@ -89,18 +101,26 @@ class KafkaReader(Reader):
                 print(f"where to start: {error}", file=sys.stderr)
 
     def _starts(self, client: Consumer, parts: list[TopicPartition]) -> list[TopicPartition]:
-        """Where the group left off, or a stated offset: a position that is known is one that can be compared."""
+        """Where the group left off, or a stated offset: a position that is known is one that can be
+        compared.
+        """
         committed = _sound_parts(client.committed(parts, timeout=ASK_S))
         latest = self._setup.client.get("auto.offset.reset") == "latest"
         usual = OFFSET_END if latest else OFFSET_BEGINNING
-        fresh = [TopicPartition(part.topic, part.partition, usual) for part in committed if part.offset < 0]
+        fresh = [
+            TopicPartition(part.topic, part.partition, usual)
+            for part in committed
+            if part.offset < 0
+        ]
         starts = [part for part in committed if part.offset >= 0]
         starts += _sound_parts(client.offsets_for_times(fresh, timeout=ASK_S)) if fresh else []
         self.next.update({(part.topic, part.partition): part.offset for part in starts})
         return [TopicPartition(part.topic, part.partition, part.offset) for part in starts]
 
     def revoked(self, client: Consumer, parts: list[TopicPartition]) -> None:
-        """Partitions that go to another member are flushed and stored first: the client commits what is stored."""
+        """Partitions that go to another member are flushed and stored first: the client commits
+        what is stored.
+        """
         if self._unstored:
             self._setup.flush()
         for part in parts:
@@ -116,7 +136,9 @@ class KafkaReader(Reader):
         return KafkaRecords(messages)
 
     def _pass(self, messages: list[Message]) -> None:
-        """Stand behind the last of them in each partition, looked for from the end: that is found at once where there is one."""
+        """Stand behind the last of them in each partition, looked for from the end: that is found
+        at once where there is one.
+        """
         left = set(self.next)
         for message in reversed(messages):
             topic, partition, offset = where(message)
@@ -143,13 +165,17 @@ class KafkaReader(Reader):
 
     def progress(self) -> Progress:
         """Positions, and how much is left."""
-        if self._idle:  # It has read all: it stands behind what no reader is given, the ends of transactions and what was aborted.
+        # It has read all: it stands behind what no reader is given, the ends of transactions and
+        # what was aborted.
+        if self._idle:
             self.next = {part: self._position(part) for part in self.next}
         positions: Positions = {}
         lag, lag_s = 0, 0.0
         for (topic, partition), offset in self.next.items():
             positions.setdefault(topic, {})[partition] = offset
-            _, high = self.client.get_watermark_offsets(TopicPartition(topic, partition), cached=True)
+            _, high = self.client.get_watermark_offsets(
+                TopicPartition(topic, partition), cached=True
+            )
             if high > max(OFFSET_INVALID, offset):
                 lag += high - offset
                 lag_s = max(lag_s, self._age_s((topic, partition)))
@@ -161,7 +187,9 @@ class KafkaReader(Reader):
         return now_s - self._written_ms[part] / 1e3 if part in self._written_ms else 0.0
 
     def _position(self, part: Part) -> int:
-        """Where the client stands, which moves past transaction markers and compacted records as well."""
+        """Where the client stands, which moves past transaction markers and compacted records as
+        well.
+        """
         (position,) = self.client.position([TopicPartition(*part)])
         return max(position.offset, self.next.get(part, 0))
 
@@ -207,7 +235,9 @@ def _behind(message: Message) -> TopicPartition:
 
 
 def _sound(received: list[Message]) -> list[Message]:
-    """The records among what was received; errors are told, and librdkafka goes on by itself: what was missed shows as lag."""
+    """The records among what was received; errors are told, and librdkafka goes on by itself: what
+    was missed shows as lag.
+    """
     good = [message for message in received if message.error() is None]
     if len(good) < len(received):
         for error in filter(None, (message.error() for message in received)):
@@ -216,7 +246,9 @@ def _sound(received: list[Message]) -> list[Message]:
 
 
 def _sound_parts(parts: list[TopicPartition]) -> list[TopicPartition]:
-    """Partitions that were asked about; KafkaException if the answer for one of them is an error."""
+    """Partitions that were asked about; KafkaException if the answer for one of them is an
+    error.
+    """
     for part in parts:
         if part.error:
             raise KafkaException(part.error)
@@ -224,7 +256,9 @@ def _sound_parts(parts: list[TopicPartition]) -> list[TopicPartition]:
 
 
 def flush_ns_of(client: Mapping[str, str]) -> int:
-    """How often rows must be flushed, so that commits are not older than the client's settings ask for."""
+    """How often rows must be flushed, so that commits are not older than the client's settings ask
+    for.
+    """
     interval_ms = int(client.get("auto.commit.interval.ms", 0))
     commits = client.get("enable.auto.commit", "true") not in ("false", "f", "0")
     return min(FLUSH_NS, interval_ms * 1_000_000) if commits and interval_ms > 0 else FLUSH_NS

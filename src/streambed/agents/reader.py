@@ -1,7 +1,8 @@
 """Readers: what a broker's client must offer so that consumers and sinks can read with it.
 
-A factory `module:name` takes a ReaderSetup and gives a Reader; the order names it, and the agent imports it. Derive from
-Reader: a client without partitions and offsets needs no more than `join`, `take` and `leave`, and sets `ready`.
+A factory `module:name` takes a ReaderSetup and gives a Reader; the order names it, and the agent
+imports it. Derive from Reader: a client without partitions and offsets needs no more than `join`,
+`take` and `leave`, and sets `ready`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class ReadRecord(NamedTuple):
 
 
 class ReadRecords(Protocol):
-    """Records that were read together: a list of ReadRecord, or something that makes them only if somebody looks."""
+    """Records that were read together: a list of ReadRecord, or something that makes them only if
+    somebody looks.
+    """
 
     def __len__(self) -> int: ...
 
@@ -56,7 +59,9 @@ class ReaderSetup:
     """`agent.stopping` is true once the agent was told to stop: wait for nothing then."""
     name: str
     group: str
-    """Readers of one group share the records. Empty: read once what there is now, from the beginning to the end."""
+    """Readers of one group share the records. Empty: read once what there is now, from the
+    beginning to the end.
+    """
     topics: tuple[str, ...]
     client: dict[str, str]
     """Settings of the client."""
@@ -86,7 +91,8 @@ class Reader(Protocol):
         """The records that have come, at most so many; wait for the first, but not for more."""
 
     def flushed(self) -> None:
-        """All records that were taken so far are safe in the ledger: only now may they be acknowledged or committed.
+        """All records that were taken so far are safe in the ledger: only now may they be
+        acknowledged or committed.
 
         What is committed earlier, and not flushed when the process is killed, looks like a loss.
         """

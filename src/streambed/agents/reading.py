@@ -64,14 +64,26 @@ class Reading:
     def _note_seen(self, table: Table, records: ReadRecords) -> None:
         seen_ns, name, group = now_ns(), self.member.name, self.member.group
         rows = [
-            (name, group, topic, partition, offset, *parse_identity(identity), seen_ns, timestamp_ms)
+            (
+                name,
+                group,
+                topic,
+                partition,
+                offset,
+                *parse_identity(identity),
+                seen_ns,
+                timestamp_ms,
+            )
             for topic, partition, offset, identity, timestamp_ms, _, _ in records
         ]
         table.extend(rows)
 
     def _note_kept(self, table: Table, records: ReadRecords) -> None:
         name = self.member.name
-        table.extend((name, record.topic, record.partition, record.offset, record.key, record.value) for record in records)
+        table.extend(
+            (name, record.topic, record.partition, record.offset, record.key, record.value)
+            for record in records
+        )
 
     def tables(self) -> list[Table]:
         """Its files in the history."""

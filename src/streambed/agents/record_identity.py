@@ -1,4 +1,6 @@
-"""The identity of a record: who sent it, and which of its records it is. It travels in a header, `producer/sequence`."""
+"""The identity of a record: who sent it, and which of its records it is. It travels in a header,
+`producer/sequence`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Sink agent: reads topics, writes each record into a table of a store, and only then says that it was read.
+"""Sink agent: reads topics, writes each record into a table of a store, and only then says that it
+was read.
 
 What was written and not yet committed is written again after a failure, and takes its own place.
 """
@@ -22,7 +23,9 @@ from streambed.stores.store import Store, connect
 AGAIN_S = 0.2
 BATCH = 1000
 LINGER_S = 0.3
-"""So long records are gathered before they are written together; meanwhile others may open a store that is a file."""
+"""So long records are gathered before they are written together; meanwhile others may open a store
+that is a file.
+"""
 Row = tuple[Any, ...]
 
 
@@ -31,7 +34,9 @@ class Unfit(Exception):
 
 
 def row_of(record: ReadRecord, form: str, taken: dict[str, str]) -> Row:
-    """A record as a row: where it was, its time in milliseconds, key, value, and what is taken out of the value."""
+    """A record as a row: where it was, its time in milliseconds, key, value, and what is taken out
+    of the value.
+    """
     topic, partition, offset = record.topic, record.partition, record.offset
     key: bytes | str | None = record.key
     value: bytes | str | None = record.value
@@ -42,7 +47,9 @@ def row_of(record: ReadRecord, form: str, taken: dict[str, str]) -> Row:
         columns = [_typed(found.get(name), kind, name) for name, kind in taken.items()]
     except ValueError as error:
         hint = "" if form == "bytes" else f". If others are not {form} either, give `format: bytes`"
-        raise Unfit(f"record {topic}/{partition} at {offset} cannot be written: {error}{hint}") from None
+        raise Unfit(
+            f"record {topic}/{partition} at {offset} cannot be written: {error}{hint}"
+        ) from None
     return (topic, partition, offset, record.timestamp_ms, key, value, *columns)
 
 
@@ -50,7 +57,9 @@ def _text(found: bytes | str | None) -> str | None:
     try:
         return found.decode() if isinstance(found, bytes) else found
     except UnicodeDecodeError as error:
-        raise ValueError(f"it is not text in UTF-8 ({error.reason} at byte {error.start})") from None
+        raise ValueError(
+            f"it is not text in UTF-8 ({error.reason} at byte {error.start})"
+        ) from None
 
 
 def _object(text: Any) -> dict[str, Any]:
@@ -66,8 +75,14 @@ def _typed(found: Any, kind: str, name: str) -> Any:
         return None
     if kind == "text":
         return found if isinstance(found, str) else json.dumps(found)
-    fits: dict[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float), "boolean": (bool,)}
-    right = isinstance(found, fits[kind]) and isinstance(found, bool) == (kind == "boolean")  # Python counts a boolean as an integer.
+    fits: dict[str, tuple[type, ...]] = {
+        "integer": (int,),
+        "real": (int, float),
+        "boolean": (bool,),
+    }
+    right = isinstance(found, fits[kind]) and isinstance(found, bool) == (
+        kind == "boolean"
+    )  # Python counts a boolean as an integer.
     if not right:
         raise ValueError(f"its {name} is {json.dumps(found)}, which is no {kind}")
     return float(found) if kind == "real" else found
@@ -94,13 +109,19 @@ class Sinking(Reading):
         """The records that come in a while, or as many as are written at once."""
         records: list[ReadRecord] = []
         end = time.monotonic() + wait_s
-        while len(records) < BATCH and (left_s := end - time.monotonic()) > 0 and not self.agent.stopping:
+        while (
+            len(records) < BATCH
+            and (left_s := end - time.monotonic()) > 0
+            and not self.agent.stopping
+        ):
             records += self.reader.take(left_s, most=BATCH - len(records))
             self.unnoted = bool(records)
         return records
 
     def persist(self, rows: list[Row]) -> bool:
-        """Write, again and again if the store does not answer: False if told to stop before it did."""
+        """Write, again and again if the store does not answer: False if told to stop before it
+        did.
+        """
         while not self.agent.stopping:
             try:
                 self.opened().write(self.order.table, rows)

@@ -1,7 +1,9 @@
-"""Spark driver agent: starts Spark's Java, waits until the servers answer, then runs the user's script unchanged.
+"""Spark driver agent: starts Spark's Java, waits until the servers answer, then runs the user's
+script unchanged.
 
-Needs nothing but the standard library and pyspark, because it may run in the user's own interpreter. It starts Java itself
-rather than through spark-submit: no second Java, no shell, and a class archive can be used.
+Needs nothing but the standard library and pyspark, because it may run in the user's own
+interpreter. It starts Java itself rather than through spark-submit: no second Java, no shell, and a
+class archive can be used.
 """
 
 import glob
@@ -37,19 +39,31 @@ def wait_for(path: str, child: "subprocess.Popen[bytes]", limit_s: float) -> Non
 
 
 def own_class_path(command: list[str]) -> list[str]:
-    """Another interpreter brings another pyspark: its jars take the place of ours, and our class archive no longer fits."""
+    """Another interpreter brings another pyspark: its jars take the place of ours, and our class
+    archive no longer fits.
+    """
     at = command.index("-cp") + 1
     ours = [jar for jar in command[at].split(":") if f"{os.sep}pyspark{os.sep}jars{os.sep}" in jar]
-    if any(os.path.dirname(jar) == os.path.join(HOME, "jars") for jar in ours):  # Not all: of a signed jar, a copy is taken.
+    if any(
+        os.path.dirname(jar) == os.path.join(HOME, "jars") for jar in ours
+    ):  # Not all: of a signed jar, a copy is taken.
         return command
     others = [jar for jar in command[at].split(":") if jar not in ours]
     jars = ":".join([*sorted(glob.glob(os.path.join(HOME, "jars", "*.jar"))), *others])
-    return [word for word in [*command[:at], jars, *command[at + 1 :]] if not word.startswith("-XX:SharedArchiveFile")]
+    return [
+        word
+        for word in [*command[:at], jars, *command[at + 1 :]]
+        if not word.startswith("-XX:SharedArchiveFile")
+    ]
 
 
 def start_java(command: list[str], settings: dict[str, str]) -> None:
     """Start the gateway that PySpark talks to, and tell PySpark where it is."""
-    connection = os.path.join(os.environ["STREAMBED_RUN"], "gates", f"spark-{os.environ['STREAMBED_PROCESS']}-{os.getpid()}")
+    connection = os.path.join(
+        os.environ["STREAMBED_RUN"],
+        "gates",
+        f"spark-{os.environ['STREAMBED_PROCESS']}-{os.getpid()}",
+    )
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     if "://" not in settings["spark.eventLog.dir"]:
@@ -60,24 +74,34 @@ def start_java(command: list[str], settings: dict[str, str]) -> None:
     with open(connection, "rb") as file:
         port, length = struct.unpack(">ii", file.read(8))
         secret = file.read(length).decode()
-    os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret, PYSPARK_PYTHON=sys.executable, SPARK_HOME=HOME)
+    os.environ.update(
+        PYSPARK_GATEWAY_PORT=str(port),
+        PYSPARK_GATEWAY_SECRET=secret,
+        PYSPARK_PYTHON=sys.executable,
+        SPARK_HOME=HOME,
+    )
     wait_for(os.path.join(os.environ["STREAMBED_RUN"], "gates", "servers"), java, 10**9)
 
 
 def make_folder(url: str) -> None:
-    """Make a folder in HDFS, named by its address in WebHDFS: Spark wants the folder of its event log to be there."""
+    """Make a folder in HDFS, named by its address in WebHDFS: Spark wants the folder of its event
+    log to be there.
+    """
     request = urllib.request.Request(f"{url}?op=MKDIRS&user.name=streambed", method="PUT")
     with urllib.request.urlopen(request, timeout=FOLDER_S_MAX):
         pass
 
 
 def advice_on(error: str, job: str) -> str:
-    """What to do about a missing module, on this host or on an executor's, whose words Spark repeats; empty for other errors."""
+    """What to do about a missing module, on this host or on an executor's, whose words Spark
+    repeats; empty for other errors.
+    """
     missing = re.search(r"No module named '([^']+)'", error)
     if not missing:
         return ""
     return (
-        f"the job {job} needs the Python module '{missing[1]}', which {sys.executable} does not find: install it there, "
+        f"the job {job} needs the Python module '{missing[1]}', which {sys.executable} does not "
+        "find: install it there, "
         "name another interpreter with `python`, or the module's folder with `python_path`"
     )
 
@@ -87,7 +111,9 @@ def main() -> None:
     with open(sys.argv[1]) as file:
         order = json.load(file)
     with open(order["job"], "rb") as script:
-        compile(script.read(), order["job"], "exec")  # A syntax error shows at once, not after Java's start.
+        compile(
+            script.read(), order["job"], "exec"
+        )  # A syntax error shows at once, not after Java's start.
     start_java(own_class_path(order["java"]), order["settings"])
     for url in order["folders"]:
         make_folder(url)

@@ -1,6 +1,7 @@
 """Spark worker agent: waits until the master takes workers, then becomes the worker.
 
-A worker that comes too early is turned away, and asks again only after 5 to 15 s, which is not for anybody to choose.
+A worker that comes too early is turned away, and asks again only after 5 to 15 s, which is not for
+anybody to choose.
 
 python -m streambed.agents.spark_worker HOST PORT java …     (where the master has its page)
 """

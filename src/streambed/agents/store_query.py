@@ -23,12 +23,16 @@ DATED = ("datetime", "decimal")
 
 
 def frame_of(answer: Answer) -> pl.DataFrame:
-    """An answer as a data frame; columns of one name are told apart, values that a frame cannot keep become text."""
+    """An answer as a data frame; columns of one name are told apart, values that a frame cannot
+    keep become text.
+    """
     names: list[str] = []
     for column in answer.columns:
         names.append(f"{column}_{names.count(column) + 1}" if column in names else column)
     columns = {name: [_kept(row[at]) for row in answer.rows] for at, name in enumerate(names)}
-    return pl.DataFrame({name: pl.Series(name, values, strict=False) for name, values in columns.items()})
+    return pl.DataFrame(
+        {name: pl.Series(name, values, strict=False) for name, values in columns.items()}
+    )
 
 
 def _kept(value: Any) -> Any:
@@ -36,7 +40,9 @@ def _kept(value: Any) -> Any:
 
 
 def ask(order: StoreQueryOrder) -> Answer:
-    """Ask, again for a while if the store does not answer: another program may be writing its file just now."""
+    """Ask, again for a while if the store does not answer: another program may be writing its file
+    just now.
+    """
     end_ns = now_ns() + PATIENCE_NS
     while True:
         try:
@@ -57,7 +63,9 @@ def main(order: StoreQueryOrder) -> None:
     try:
         frame_of(ask(order)).write_ipc(kept)
     except StreambedError as error:
-        kept.with_suffix(".json").write_text(json.dumps({"status": error.exit_status, "says": str(error)}))
+        kept.with_suffix(".json").write_text(
+            json.dumps({"status": error.exit_status, "says": str(error)})
+        )
 
 
 if __name__ == "__main__":

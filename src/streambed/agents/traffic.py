@@ -1,6 +1,8 @@
-"""Traffic agent: sends packets or fills TCP connections, whatever becomes of them, and counts what comes from others.
+"""Traffic agent: sends packets or fills TCP connections, whatever becomes of them, and counts what
+comes from others.
 
-The main thread sends datagrams, each when it is due; another serves everything that may come or go at any time.
+The main thread sends datagrams, each when it is due; another serves everything that may come or go
+at any time.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from streambed.record.orders import TrafficOrder
 HEADERS_BYTES = 28
 """Of IP and UDP: a packet's size is what a link carries."""
 LATE_NS_MAX = 100_000_000
-"""A packet that is later than this is not sent any more: it would be a burst that nobody declared."""
+"""A packet that is later than this is not sent any more: it would be a burst that nobody declared.
+"""
 WAIT_S_MAX = 0.05
 CHUNK_BYTES = 1 << 16
 BUFFER_BYTES = 4 << 20
@@ -47,7 +50,9 @@ class Counts:
 
 
 def due_times(order: TrafficOrder, *, start_ns: int, end_ns: int, seed: str) -> Iterator[int]:
-    """When each packet of one flow is due: at equal steps, at random ones, or at equal steps within bursts."""
+    """When each packet of one flow is due: at equal steps, at random ones, or at equal steps within
+    bursts.
+    """
     step_ns, draw = order.step_ns, random.Random(seed)
     cycle_ns = order.bursts_ns + order.pauses_ns
     elapsed_ns = draw.expovariate(1 / step_ns) if order.pattern == "poisson" else 0.0
@@ -96,7 +101,9 @@ class Traffic:
                 self.report()
 
     def _patience_s(self) -> float:
-        return min([WAIT_S_MAX, *(max(0.0, (due_ns - now_ns()) / 1e9) for due_ns, _ in self._agenda)])
+        return min(
+            [WAIT_S_MAX, *(max(0.0, (due_ns - now_ns()) / 1e9) for due_ns, _ in self._agenda)]
+        )
 
     def report(self, done: bool = False) -> None:
         """The gauge."""
@@ -146,19 +153,29 @@ class Traffic:
     def _end_flows(self) -> None:
         """End the TCP flows that were begun here; what others send is still taken."""
         self._agenda.clear()
-        for key in [key for key in self._selector.get_map().values() if key.events == selectors.EVENT_WRITE]:
+        for key in [
+            key for key in self._selector.get_map().values() if key.events == selectors.EVENT_WRITE
+        ]:
             self._close(key.fileobj)  # type: ignore[arg-type]
 
     def send_packets(self, start_ns: int, end_ns: int) -> None:
         """Send each packet of every flow when it is due."""
-        flows = [(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), (address, self.order.port)) for address in self._flows()]
+        flows = [
+            (socket.socket(socket.AF_INET, socket.SOCK_DGRAM), (address, self.order.port))
+            for address in self._flows()
+        ]
         seed = f"{os.environ['STREAMBED_SEED']} {self.agent.name}"
-        dues = [due_times(self.order, start_ns=start_ns, end_ns=end_ns, seed=f"{seed} {number}") for number in range(len(flows))]
+        dues = [
+            due_times(self.order, start_ns=start_ns, end_ns=end_ns, seed=f"{seed} {number}")
+            for number in range(len(flows))
+        ]
         packet = bytes(self.order.size - HEADERS_BYTES)
         for channel, _ in flows:
             channel.setblocking(False)
             channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
-        ahead = [(due, number) for number, times in enumerate(dues) for due in [next(times, end_ns)]]
+        ahead = [
+            (due, number) for number, times in enumerate(dues) for due in [next(times, end_ns)]
+        ]
         heapq.heapify(ahead)
         while ahead and ahead[0][0] < end_ns and not self.agent.stopping:
             due, number = ahead[0]
@@ -169,7 +186,9 @@ class Traffic:
             self._send(*flows[number], packet, late_ns=-wait_ns)
             heapq.heapreplace(ahead, (next(dues[number], end_ns), number))
 
-    def _send(self, channel: socket.socket, address: tuple[str, int], packet: bytes, late_ns: int) -> None:
+    def _send(
+        self, channel: socket.socket, address: tuple[str, int], packet: bytes, late_ns: int
+    ) -> None:
         try:
             if late_ns <= LATE_NS_MAX:
                 channel.sendto(packet, address)
@@ -177,7 +196,8 @@ class Traffic:
                 self.counts.sent_bytes += self.order.size
                 return
         except OSError:
-            pass  # The host had no room for it, or no way: the link was slower than the load, or cut.
+            # The host had no room for it, or no way: the link was slower than the load, or cut.
+            pass
         self.counts.missed_packets += 1
 
     def _flows(self) -> list[str]:
@@ -193,7 +213,9 @@ class Traffic:
 
 
 def main(order: TrafficOrder) -> None:
-    """Listen, wait for the load to begin, send for as long as is wanted, and listen on until told to stop."""
+    """Listen, wait for the load to begin, send for as long as is wanted, and listen on until told
+    to stop.
+    """
     agent = Agent()
     traffic = Traffic(agent, order)
     traffic.listen()

@@ -1,4 +1,6 @@
-"""Downloads and what is made of them: jars by a lock with checksums, Java, class archives, servers. Nothing of it happens during a run."""
+"""Downloads and what is made of them: jars by a lock with checksums, Java, class archives, servers.
+Nothing of it happens during a run.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,25 @@ from streambed.artifacts.jvm_commands import (
     spark_command,
     spark_variables,
 )
-from streambed.artifacts.locked_jars import LOCKS, Download, Progress, Step, cache, fetch_jars, jars, locked
-from streambed.artifacts.servers import FOUND, UNPACKED, demand_unpacked, mongod, redis_server, server_home, unpack
+from streambed.artifacts.locked_jars import (
+    LOCKS,
+    Download,
+    Progress,
+    Step,
+    cache,
+    fetch_jars,
+    jars,
+    locked,
+)
+from streambed.artifacts.servers import (
+    FOUND,
+    UNPACKED,
+    demand_unpacked,
+    mongod,
+    redis_server,
+    server_home,
+    unpack,
+)
 from streambed.errors import UsageError, suggestion
 
 __all__ = [
@@ -83,7 +102,9 @@ def name_of(need: Need) -> str:
     return need if isinstance(need, str) else need.name
 
 
-def fetch(needs: Iterable[Need], on_progress: Progress, *, download: Download | None = None) -> list[str]:
+def fetch(
+    needs: Iterable[Need], on_progress: Progress, *, download: Download | None = None
+) -> list[str]:
     """Provide all these artifacts, each once. Returns notes: what is less good than it could be."""
     wanted = {name_of(need): need for need in needs}
     names = [need for need in wanted.values() if isinstance(need, str)]
@@ -125,7 +146,9 @@ def demand(need: Need) -> None:
     if need in FOUND:
         FOUND[need]()
     elif need in UNPACKED:
-        demand_unpacked(need)  # What was unpacked from a jar with the right checksum needs the jar no more.
+        demand_unpacked(
+            need
+        )  # What was unpacked from a jar with the right checksum needs the jar no more.
     else:
         jars(need)
 

@@ -1,4 +1,6 @@
-"""Making class archives: run a broker and a Spark job once, on this machine's loopback, and let their JVMs note what they loaded."""
+"""Making class archives: run a broker and a Spark job once, on this machine's loopback, and let
+their JVMs note what they loaded.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,18 @@ from streambed.artifacts.jvm_commands import (
     spark_variables,
 )
 from streambed.artifacts.locked_jars import Progress, Step
-from streambed.artifacts.one_shot import finish, free_ports, keep, last_line, listens, noting, passing_folder, running, tied, write
+from streambed.artifacts.one_shot import (
+    finish,
+    free_ports,
+    keep,
+    last_line,
+    listens,
+    noting,
+    passing_folder,
+    running,
+    tied,
+    write,
+)
 from streambed.artifacts.spark_archive import EXECUTOR
 from streambed.artifacts.unsigned_jars import make_unsigned
 from streambed.errors import ProcessError
@@ -66,7 +79,9 @@ log.cleaner.dedupe.buffer.size=2097152
 
 
 def make_archives(kinds: Iterable[str], java: Java, on_progress: Progress) -> list[str]:
-    """Make the archives that are lacking. One that cannot be made is a note: all works without it, only slower."""
+    """Make the archives that are lacking. One that cannot be made is a note: all works without it,
+    only slower.
+    """
     archive_folder().mkdir(parents=True, exist_ok=True)
     notes: list[str] = []
     for kind, make in MAKERS.items():
@@ -99,7 +114,11 @@ def _make_base(java: Java, on_progress: Progress) -> None:
     on_progress(Step(stage="make", what="making Java's class archive (about 3 s)…"))
     with passing_folder() as folder:
         made = folder / "java.jsa"
-        finish([str(java.path), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={made}"], folder / "java.log", TOOL_LIMIT_S)
+        finish(
+            [str(java.path), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={made}"],
+            folder / "java.log",
+            TOOL_LIMIT_S,
+        )
         keep(made, path)
 
 
@@ -110,7 +129,9 @@ def _make_kafka(java: Java, on_progress: Progress) -> None:
     on_progress(Step(stage="make", what="making Kafka's class archive (about 15 s)…"))
     with passing_folder() as folder:
         made = folder / "kafka.jsa"
-        with _broker(java, folder, noting(kafka_command(java, archive=False), java, made)) as bootstrap:
+        with _broker(
+            java, folder, noting(kafka_command(java, archive=False), java, made)
+        ) as bootstrap:
             _use(java, bootstrap, folder)
         keep(made, path)
 
@@ -125,11 +146,24 @@ def _make_spark(java: Java, on_progress: Progress) -> None:
     with passing_folder() as folder, ExitStack() as stack:
         made = folder / "spark.jsa"
         has_kafka = all(jar.exists() for jar in kafka_class_path())
-        bootstrap = stack.enter_context(_broker(java, folder, kafka_command(java))) if has_kafka else ""
+        bootstrap = (
+            stack.enter_context(_broker(java, folder, kafka_command(java))) if has_kafka else ""
+        )
         command = noting(spark_command(java, pyspark_home=home, archive=False), java, made)
-        script = [sys.executable, "-m", "streambed.artifacts.spark_archive", bootstrap, str(folder), *tied(), *command]
+        script = [
+            sys.executable,
+            "-m",
+            "streambed.artifacts.spark_archive",
+            bootstrap,
+            str(folder),
+            *tied(),
+            *command,
+        ]
         finish(
-            script, folder / "spark.log", SPARK_LIMIT_S, {**spark_variables(home), "JAVA_HOME": str(_executors_java(java, home, folder))}
+            script,
+            folder / "spark.log",
+            SPARK_LIMIT_S,
+            {**spark_variables(home), "JAVA_HOME": str(_executors_java(java, home, folder))},
         )
         keep(made, path)
 
@@ -139,7 +173,18 @@ def _executors_java(java: Java, home: Path, folder: Path) -> Path:
     noting_classes = f"-Xlog:class+load:file={folder / EXECUTOR}"
     program = folder / "java" / "bin" / "java"
     program.parent.mkdir(parents=True)
-    write(program, executor_java(spark_command(java, pyspark_home=home, flags=(*SPARK_FLAGS, noting_classes), archive=False, main=())))
+    write(
+        program,
+        executor_java(
+            spark_command(
+                java,
+                pyspark_home=home,
+                flags=(*SPARK_FLAGS, noting_classes),
+                archive=False,
+                main=(),
+            )
+        ),
+    )
     program.chmod(0o755)
     return folder / "java"
 
@@ -149,11 +194,17 @@ MAKERS = {"kafka": _make_kafka, "spark_job": _make_spark, "hdfs": make_hdfs}
 
 @contextmanager
 def _broker(java: Java, folder: Path, command: list[str]) -> Iterator[str]:
-    """A broker on loopback, stopped in an orderly way so that its JVM writes what it noted; gives its address."""
+    """A broker on loopback, stopped in an orderly way so that its JVM writes what it noted; gives
+    its address.
+    """
     port = _format(java, folder)
     logging = f"-Dlog4j2.configurationFile={write(folder / 'log4j2.properties', LOGGING.format(folder=folder))}"
-    with running([*command, logging, "kafka.Kafka", str(folder / "server.properties")], folder / "broker.out") as process:
-        answers = wait_until(lambda: process.poll() is not None or listens(port), limit_s=START_LIMIT_S, step_s=0.1)
+    with running(
+        [*command, logging, "kafka.Kafka", str(folder / "server.properties")], folder / "broker.out"
+    ) as process:
+        answers = wait_until(
+            lambda: process.poll() is not None or listens(port), limit_s=START_LIMIT_S, step_s=0.1
+        )
         if not answers or process.poll() is not None:
             raise ProcessError(f"the broker did not start: {last_line(folder / 'broker.out')}")
         yield f"127.0.0.1:{port}"
@@ -164,7 +215,10 @@ def _broker(java: Java, folder: Path, command: list[str]) -> Iterator[str]:
 def _format(java: Java, folder: Path) -> int:
     """Format a node's data directory in a folder; returns the port that its broker will have."""
     port, controller = free_ports(2)
-    properties = write(folder / "server.properties", PROPERTIES.format(folder=folder, broker=port, controller=controller))
+    properties = write(
+        folder / "server.properties",
+        PROPERTIES.format(folder=folder, broker=port, controller=controller),
+    )
     tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
     finish([*kafka_command(java), *tool], folder / "format.log", TOOL_LIMIT_S)
     return port
@@ -173,7 +227,26 @@ def _format(java: Java, folder: Path) -> int:
 def _use(java: Java, bootstrap: str, folder: Path) -> None:
     """Write and read a few records, so that the broker loads the classes for it."""
     common = ["--bootstrap-server", bootstrap, "--topic", "lines"]
-    write = ["org.apache.kafka.tools.ProducerPerformance", *common, "--num-records", "9", "--record-size", "9", "--throughput", "-1"]
-    read = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *common, "--group", "readers", "--from-beginning", "--max-messages", "9"]
+    write = [
+        "org.apache.kafka.tools.ProducerPerformance",
+        *common,
+        "--num-records",
+        "9",
+        "--record-size",
+        "9",
+        "--throughput",
+        "-1",
+    ]
+    read = [
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        *common,
+        "--group",
+        "readers",
+        "--from-beginning",
+        "--max-messages",
+        "9",
+    ]
     finish([*kafka_command(java), *write], folder / "write.log", TOOL_LIMIT_S)
-    finish([*kafka_command(java), *read, "--timeout-ms", "30000"], folder / "read.log", TOOL_LIMIT_S)
+    finish(
+        [*kafka_command(java), *read, "--timeout-ms", "30000"], folder / "read.log", TOOL_LIMIT_S
+    )

@@ -1,4 +1,6 @@
-"""Making what HDFS starts from: the folder of a formatted name node, and class archives of a name node and a data node."""
+"""Making what HDFS starts from: the folder of a formatted name node, and class archives of a name
+node and a data node.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,26 @@ import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
-from streambed.artifacts.hadoop import Role, configuration_text, empty_names_path, hdfs_class_path, hdfs_command
+from streambed.artifacts.hadoop import (
+    Role,
+    configuration_text,
+    empty_names_path,
+    hdfs_class_path,
+    hdfs_command,
+)
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import archive_path
 from streambed.artifacts.locked_jars import Progress, Step
-from streambed.artifacts.one_shot import finish, free_ports, keep, last_line, noting, passing_folder, running, write
+from streambed.artifacts.one_shot import (
+    finish,
+    free_ports,
+    keep,
+    last_line,
+    noting,
+    passing_folder,
+    running,
+    write,
+)
 from streambed.errors import ProcessError
 from streambed.record import wait_until
 
@@ -48,10 +65,14 @@ def make_hdfs(java: Java, on_progress: Progress) -> None:
         with ExitStack() as stack:
             servers = {}
             for role in ROLES:
-                command = noting(hdfs_command(java, role, configuration, archive=False), java, made[role])
+                command = noting(
+                    hdfs_command(java, role, configuration, archive=False), java, made[role]
+                )
                 servers[role] = stack.enter_context(running(command, folder / f"{role}.log"))
             if not wait_until(lambda: _used(port), limit_s=START_LIMIT_S, step_s=0.2):
-                raise ProcessError(f"HDFS did not take a file: {last_line(folder / 'namenode.log')}")
+                raise ProcessError(
+                    f"HDFS did not take a file: {last_line(folder / 'namenode.log')}"
+                )
             for server in servers.values():
                 server.terminate()
             for server in servers.values():
@@ -79,7 +100,12 @@ def _configured(folder: Path) -> tuple[Path, int]:
 
 
 def _format(java: Java, folder: Path, configuration: Path) -> None:
-    command = [*hdfs_command(java, "namenode", configuration), "-format", "-nonInteractive", "-force"]
+    command = [
+        *hdfs_command(java, "namenode", configuration),
+        "-format",
+        "-nonInteractive",
+        "-force",
+    ]
     finish(command, folder / "format.log", FORMAT_LIMIT_S)
 
 
@@ -90,7 +116,9 @@ def _used(port: int) -> bool:
         asked = urllib.request.Request(f"{url}CREATE&overwrite=true&noredirect=true", method="PUT")
         with urllib.request.urlopen(asked, timeout=ANSWER_LIMIT_S) as answer:
             place = answer.read().decode().split('"')[3]
-        urllib.request.urlopen(urllib.request.Request(place, data=b"words", method="PUT"), timeout=ANSWER_LIMIT_S).close()
+        urllib.request.urlopen(
+            urllib.request.Request(place, data=b"words", method="PUT"), timeout=ANSWER_LIMIT_S
+        ).close()
         with urllib.request.urlopen(f"{url}OPEN", timeout=ANSWER_LIMIT_S) as file:
             return bool(file.read() == b"words")
     except (OSError, IndexError):

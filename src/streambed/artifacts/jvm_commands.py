@@ -1,7 +1,8 @@
-"""Commands that start Kafka's and Spark's JVMs, and the class archives that make these start in half the time.
+"""Commands that start Kafka's and Spark's JVMs, and the class archives that make these start in
+half the time.
 
-An archive serves one build of Java and one list of jars, in one order. So there is one function for each command,
-used when an archive is made and when it is used. A run never makes one: `fetch` does.
+An archive serves one build of Java and one list of jars, in one order. So there is one function for
+each command, used when an archive is made and when it is used. A run never makes one: `fetch` does.
 """
 
 from __future__ import annotations
@@ -28,13 +29,38 @@ KAFKA_FLAGS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
 )
-"""Many brokers share one machine: a small heap that is given back, and the compiler that is quick to start."""
-SPARK_FLAGS = ("-Xmx1g", "-Xss4m", "-XX:-UsePerfData", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-_OPENED = (
-    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent"),
-    *("java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),
+"""Many brokers share one machine: a small heap that is given back, and the compiler that is quick
+to start.
+"""
+SPARK_FLAGS = (
+    "-Xmx1g",
+    "-Xss4m",
+    "-XX:-UsePerfData",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
 )
-# What bin/spark-submit would add, without jdk.incubator.vector: the wheel's Java lacks that module, and it is optional.
+_OPENED = (
+    *(
+        "java.lang",
+        "java.lang.invoke",
+        "java.lang.reflect",
+        "java.io",
+        "java.net",
+        "java.nio",
+        "java.util",
+        "java.util.concurrent",
+    ),
+    *(
+        "java.util.concurrent.atomic",
+        "jdk.internal.ref",
+        "sun.nio.ch",
+        "sun.nio.cs",
+        "sun.security.action",
+        "sun.util.calendar",
+    ),
+)
+# What bin/spark-submit would add, without jdk.incubator.vector: the wheel's Java lacks that module,
+# and it is optional.
 _SPARK_OPTIONS = (
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
     "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
@@ -59,27 +85,64 @@ done
 exec {command} "$@"
 """
 CASSANDRA_FLAGS = (
-    *("-Xmx192m", "-Xss512k", "-XX:-UsePerfData", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError"),
-    *(f"--add-exports=java.base/{package}=ALL-UNNAMED" for package in ("java.lang.ref", "jdk.internal.misc", "sun.nio.ch")),
+    *(
+        "-Xmx192m",
+        "-Xss512k",
+        "-XX:-UsePerfData",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+ExitOnOutOfMemoryError",
+    ),
+    *(
+        f"--add-exports=java.base/{package}=ALL-UNNAMED"
+        for package in ("java.lang.ref", "jdk.internal.misc", "sun.nio.ch")
+    ),
     "--add-exports=java.management.rmi/com.sun.jmx.remote.internal.rmi=ALL-UNNAMED",
-    *(f"--add-exports=java.rmi/sun.rmi.{package}=ALL-UNNAMED" for package in ("registry", "server", "transport.tcp")),
-    *("--add-exports=java.sql/java.sql=ALL-UNNAMED", "--add-exports=jdk.unsupported/sun.misc=ALL-UNNAMED"),
-    *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("io", "lang", "lang.module", "math", "net", "nio", "util")),
-    *(f"--add-opens=java.base/java.util.{package}=ALL-UNNAMED" for package in ("concurrent", "concurrent.atomic")),
+    *(
+        f"--add-exports=java.rmi/sun.rmi.{package}=ALL-UNNAMED"
+        for package in ("registry", "server", "transport.tcp")
+    ),
+    *(
+        "--add-exports=java.sql/java.sql=ALL-UNNAMED",
+        "--add-exports=jdk.unsupported/sun.misc=ALL-UNNAMED",
+    ),
+    *(
+        f"--add-opens=java.base/java.{package}=ALL-UNNAMED"
+        for package in ("io", "lang", "lang.module", "math", "net", "nio", "util")
+    ),
+    *(
+        f"--add-opens=java.base/java.util.{package}=ALL-UNNAMED"
+        for package in ("concurrent", "concurrent.atomic")
+    ),
     *(
         f"--add-opens=java.base/jdk.internal.{package}=ALL-UNNAMED"
         for package in ("loader", "math", "module", "ref", "reflect", "util.jar")
     ),
-    *("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED", "--add-opens=jdk.management/com.sun.management.internal=ALL-UNNAMED"),
-    *("-Djdk.attach.allowAttachSelf=true", "-Djava.security.manager=allow", "-Dcassandra-foreground=yes"),
+    *(
+        "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+        "--add-opens=jdk.management/com.sun.management.internal=ALL-UNNAMED",
+    ),
+    *(
+        "-Djdk.attach.allowAttachSelf=true",
+        "-Djava.security.manager=allow",
+        "-Dcassandra-foreground=yes",
+    ),
     # Nobody is there before the run: there is nothing to wait for.
-    *("-Dcassandra.ring_delay_ms=0", "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.superuser_setup_delay_ms=0"),
+    *(
+        "-Dcassandra.ring_delay_ms=0",
+        "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+        "-Dcassandra.superuser_setup_delay_ms=0",
+    ),
 )
 CASSANDRA_MAIN = "org.apache.cassandra.service.CassandraDaemon"
 
 
-def kafka_command(java: Java, *, flags: Sequence[str] = KAFKA_FLAGS, archive: bool = True) -> list[str]:
-    """Java with Kafka's flags and class path; add `kafka.Kafka server.properties`. Checks nothing: `jars("kafka")` does."""
+def kafka_command(
+    java: Java, *, flags: Sequence[str] = KAFKA_FLAGS, archive: bool = True
+) -> list[str]:
+    """Java with Kafka's flags and class path; add `kafka.Kafka server.properties`. Checks nothing:
+    `jars("kafka")` does.
+    """
     class_path = kafka_class_path()
     share = sharing(java, archive_path("kafka", java, class_path)) if archive else []
     return [str(java.path), *flags, *share, "-cp", joined(class_path)]
@@ -94,29 +157,45 @@ def spark_command(
     archive: bool = True,
     main: Sequence[str] = (SPARK_MAIN,),
 ) -> list[str]:
-    """Java with Spark's flags, class path and main class; add `--conf k=v … pyspark-shell`, or what another main class wants.
+    """Java with Spark's flags, class path and main class; add `--conf k=v … pyspark-shell`, or what
+    another main class wants.
 
-    The Kafka and Avro connectors are on the class path. Extra jars come last, where they leave the archive valid.
+    The Kafka and Avro connectors are on the class path. Extra jars come last, where they leave the
+    archive valid.
     """
     class_path = spark_class_path(pyspark_home)
     share = sharing(java, spark_archive(java, pyspark_home)) if archive else []
-    return [str(java.path), *flags, *share, *_SPARK_OPTIONS, "-cp", joined([*class_path, *extra_jars]), *main]
+    return [
+        str(java.path),
+        *flags,
+        *share,
+        *_SPARK_OPTIONS,
+        "-cp",
+        joined([*class_path, *extra_jars]),
+        *main,
+    ]
 
 
 def executor_java(command: Sequence[str]) -> str:
-    """A program that a worker takes for Java: executors start with this command of Java, flags and class path."""
+    """A program that a worker takes for Java: executors start with this command of Java, flags and
+    class path.
+    """
     return EXECUTOR_JAVA.format(command=shlex.join(command))
 
 
 def spark_variables(pyspark_home: Path) -> dict[str, str]:
     """What Spark's own start scripts would set; the version of Scala is in the name of a jar."""
-    library = next((pyspark_home / "jars").glob("scala-library-*.jar"), Path("scala-library-2.13.0.jar"))
+    library = next(
+        (pyspark_home / "jars").glob("scala-library-*.jar"), Path("scala-library-2.13.0.jar")
+    )
     version = library.stem.removeprefix("scala-library-").split(".")
     return {"SPARK_HOME": str(pyspark_home), "SPARK_SCALA_VERSION": ".".join(version[:2])}
 
 
 def cassandra_command(java: Java, *, archive: bool = True) -> list[str]:
-    """Java with Cassandra's flags and class path; add options and CASSANDRA_MAIN. Checks nothing: `jars("cassandra")` does."""
+    """Java with Cassandra's flags and class path; add options and CASSANDRA_MAIN. Checks nothing:
+    `jars("cassandra")` does.
+    """
     class_path = cassandra_class_path()
     share = sharing(java, archive_path("cassandra", java, class_path)) if archive else []
     return [str(java.path), *CASSANDRA_FLAGS, *share, "-cp", joined(class_path)]
@@ -134,7 +213,10 @@ def kafka_class_path() -> list[Path]:
 
 def spark_class_path(pyspark_home: Path) -> list[Path]:
     """The jars inside pyspark, sorted, then the connectors, sorted."""
-    return [*map(unsigned, sorted((pyspark_home / "jars").glob("*.jar"))), *sorted(jar.path for jar in locked("spark_job"))]
+    return [
+        *map(unsigned, sorted((pyspark_home / "jars").glob("*.jar"))),
+        *sorted(jar.path for jar in locked("spark_job")),
+    ]
 
 
 def find_pyspark() -> Path:
@@ -142,11 +224,15 @@ def find_pyspark() -> Path:
     found = importlib.util.find_spec("pyspark")
     if not found or not found.origin:
         raise MissingError("pyspark is not installed beside streambed. Run scripts/setup.")
-    return Path(found.origin).resolve().parent  # An archive serves its jars by their names: links to one pyspark must not make several.
+    return (
+        Path(found.origin).resolve().parent
+    )  # An archive serves its jars by their names: links to one pyspark must not make several.
 
 
 def kafka_checkpoint() -> Path:
-    """The bootstrap.checkpoint of a freshly formatted node: each node's data directory begins with a copy of it."""
+    """The bootstrap.checkpoint of a freshly formatted node: each node's data directory begins with
+    a copy of it.
+    """
     path = checkpoint_path()
     if not path.exists():
         raise MissingError(f"{path} is missing", command="streambed fetch kafka")
@@ -164,17 +250,26 @@ def archive_folder() -> Path:
 
 
 def archive_path(name: str, java: Java, class_path: Sequence[Path], *more: str) -> Path:
-    """Where the archive for this Java and these jars is, if it has been made. The JVM compares times and sizes, so they count too."""
-    return archive_folder() / f"{name}-{digest([str(java.path), java.build, *map(_stamp, class_path), *more])}.jsa"
+    """Where the archive for this Java and these jars is, if it has been made. The JVM compares
+    times and sizes, so they count too.
+    """
+    return (
+        archive_folder()
+        / f"{name}-{digest([str(java.path), java.build, *map(_stamp, class_path), *more])}.jsa"
+    )
 
 
 def spark_archive(java: Java, pyspark_home: Path) -> Path:
-    """Where Spark's archive is. What it holds depends on the program that was run to make it: another version makes another."""
+    """Where Spark's archive is. What it holds depends on the program that was run to make it:
+    another version makes another.
+    """
     return archive_path("spark", java, spark_class_path(pyspark_home), SPARK_TRAINING.read_text())
 
 
 def base_archive(java: Java) -> Path | None:
-    """The archive of Java's own classes, on which ours rests; None if this Java brings one along, as the wheel's does not."""
+    """The archive of Java's own classes, on which ours rests; None if this Java brings one along,
+    as the wheel's does not.
+    """
     own = java.path.parent.parent / "lib" / "server" / "classes.jsa"
     return None if own.exists() else archive_path("java", java, [])
 

@@ -1,4 +1,6 @@
-"""Jars: exact ones, named in a committed lock with their checksums, kept in a cache of the user's. Nothing is fetched during a run."""
+"""Jars: exact ones, named in a committed lock with their checksums, kept in a cache of the user's.
+Nothing is fetched during a run.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,10 @@ class Jar:
             found = self.path.stat()
         except FileNotFoundError:
             return False
-        return found.st_size == self.size and _checksum(self.path, found.st_mtime_ns, found.st_size) == self.sha256
+        return (
+            found.st_size == self.size
+            and _checksum(self.path, found.st_mtime_ns, found.st_size) == self.sha256
+        )
 
 
 def cache() -> Path:
@@ -79,7 +84,9 @@ def cache() -> Path:
 @functools.cache
 def lock(name: str) -> tuple[Jar, ...]:
     """The jars of one committed lock."""
-    return jars_of((importlib.resources.files("streambed.artifacts") / "locks" / f"{name}.json").read_text())
+    return jars_of(
+        (importlib.resources.files("streambed.artifacts") / "locks" / f"{name}.json").read_text()
+    )
 
 
 def jars_of(text: str) -> tuple[Jar, ...]:
@@ -93,7 +100,9 @@ def locked(kind: str) -> tuple[Jar, ...]:
 
 
 def jars(kind: str) -> list[Path]:
-    """The jars of a kind, every one of them checked; raises MissingError that names the command which gets them."""
+    """The jars of a kind, every one of them checked; raises MissingError that names the command
+    which gets them.
+    """
     wrong = [jar.coordinate for jar in locked(kind) if not jar.is_right()]
     if wrong:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -102,8 +111,12 @@ def jars(kind: str) -> list[Path]:
     return [jar.path for jar in locked(kind)]
 
 
-def fetch_jars(named: Iterable[Jar], on_progress: Progress, download: Download | None = None) -> None:
-    """Get what the cache lacks, eight at a time, and check every byte; what is there and right is left alone."""
+def fetch_jars(
+    named: Iterable[Jar], on_progress: Progress, download: Download | None = None
+) -> None:
+    """Get what the cache lacks, eight at a time, and check every byte; what is there and right is
+    left alone.
+    """
     wanted = list(dict.fromkeys(named))
     total = sum(jar.size for jar in wanted)
     lacking = [jar for jar in wanted if not jar.is_right()]
@@ -112,8 +125,13 @@ def fetch_jars(named: Iterable[Jar], on_progress: Progress, download: Download |
     if not lacking:
         return
     (cache() / "jars").mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(THREADS) as pool, tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder:
-        getting = {pool.submit(_get, jar, download or from_maven, Path(folder)): jar for jar in lacking}
+    with (
+        ThreadPoolExecutor(THREADS) as pool,
+        tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder,
+    ):
+        getting = {
+            pool.submit(_get, jar, download or from_maven, Path(folder)): jar for jar in lacking
+        }
         try:
             for future in as_completed(getting):
                 future.result()
@@ -130,7 +148,9 @@ def from_maven(coordinate: str, folder: Path) -> Path:
     from jgo.maven import MavenContext  # Takes a while to import, and a run does not need it.
 
     group, artifact, version = coordinate.split(":")
-    component = MavenContext(repo_cache=folder, timeout=60).project(group, artifact).at_version(version)
+    component = (
+        MavenContext(repo_cache=folder, timeout=60).project(group, artifact).at_version(version)
+    )
     return Path(component.artifact().resolve())
 
 
@@ -141,29 +161,41 @@ def _get(jar: Jar, download: Download, folder: Path) -> None:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != jar.sha256:
         raise MissingError(
-            f"{jar.coordinate} was refused: its sha256 should be {jar.sha256} and is {found}. Run streambed fetch again; "
-            "if it stays so, what stands between you and the repository changes files, or the lock is wrong."
+            f"{jar.coordinate} was refused: its sha256 should be {jar.sha256} and is {found}. Run "
+            "streambed fetch again; "
+            "if it stays so, what stands between you and the repository changes files, or the lock "
+            "is wrong."
         )
     got.chmod(0o644)  # Other users, and the user that a namespace maps to, may read it too.
     os.replace(got, jar.path)
 
 
 def _patiently(coordinate: str, download: Download, folder: Path) -> Path:
-    """Try a few times, longer apart each time: repositories now and then answer that they are busy."""
+    """Try a few times, longer apart each time: repositories now and then answer that they are
+    busy.
+    """
     pause_s = FIRST_PAUSE_S
     for attempt in range(1, TRIES + 1):
         try:
             return download(coordinate, folder / str(attempt))
-        except (OSError, RuntimeError) as error:  # jgo raises RuntimeError, requests raises OSError.
+        except (
+            OSError,
+            RuntimeError,
+        ) as error:  # jgo raises RuntimeError, requests raises OSError.
             last = error
         if attempt < TRIES:
             wait_until(lambda: False, limit_s=pause_s, step_s=pause_s)
             pause_s *= 3
-    raise MissingError(f"{coordinate} could not be fetched in {TRIES} tries: {last}. Is there a network? Then run streambed fetch again.")
+    raise MissingError(
+        f"{coordinate} could not be fetched in {TRIES} tries: {last}. Is there a network? Then run "
+        "streambed fetch again."
+    )
 
 
 @functools.lru_cache(maxsize=1024)
 def _checksum(path: Path, modified_ns: int, size: int) -> str:
-    """The sha256 of a file; remembered until its time or size changes, since each of twenty brokers asks."""
+    """The sha256 of a file; remembered until its time or size changes, since each of twenty brokers
+    asks.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,6 @@
-"""One Kafka broker outside any box, on the loopback interface: for tests and measurements of programs that need a real one."""
+"""One Kafka broker outside any box, on the loopback interface: for tests and measurements of
+programs that need a real one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from streambed.errors import WorldError
 from streambed.record import wait_until
 
 READY_LIMIT_S = 60.0
-FORMATTED = "version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\ndirectory.id=AkU3OEVBNTcwNTJENDM2Qw\n"
+FORMATTED = (
+    "version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\ndirectory.id=AkU3OEVBNTcwNTJENDM2Qw\n"
+)
 LOGGING = """status = warn
 appender.console.type = Console
 appender.console.name = console
@@ -46,18 +50,39 @@ class LoneBroker:
 
 
 @contextmanager
-def lone_broker(folder: Path, *, flags: Sequence[str] = (), settings: Mapping[str, str] | None = None) -> Iterator[LoneBroker]:
-    """Start a broker that keeps its log in `folder`/log; it dies with the block. `flags` go to Java, after our own."""
+def lone_broker(
+    folder: Path, *, flags: Sequence[str] = (), settings: Mapping[str, str] | None = None
+) -> Iterator[LoneBroker]:
+    """Start a broker that keeps its log in `folder`/log; it dies with the block. `flags` go to
+    Java, after our own.
+    """
     port, controller = free_ports(2)
     properties = write_properties(folder, port, controller, settings or {})
     java = artifacts.find_java()
     artifacts.jars("kafka")
-    command = [*artifacts.kafka_command(java), *flags, f"-Dlog4j2.configurationFile={folder}/logging.properties"]
+    command = [
+        *artifacts.kafka_command(java),
+        *flags,
+        f"-Dlog4j2.configurationFile={folder}/logging.properties",
+    ]
     with (folder / "kafka.log").open("wb") as log:
-        process = subprocess.Popen([*command, "kafka.Kafka", str(properties)], stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            [*command, "kafka.Kafka", str(properties)],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
         try:
-            if not wait_until(lambda: process.poll() is not None or listens(port), limit_s=READY_LIMIT_S) or process.poll() is not None:
-                raise WorldError(f"the broker did not start within {READY_LIMIT_S:.0f} s:\n{(folder / 'kafka.log').read_text()[-2000:]}")
+            if (
+                not wait_until(
+                    lambda: process.poll() is not None or listens(port), limit_s=READY_LIMIT_S
+                )
+                or process.poll() is not None
+            ):
+                raise WorldError(
+                    f"the broker did not start within {READY_LIMIT_S:.0f} "
+                    f"s:\n{(folder / 'kafka.log').read_text()[-2000:]}"
+                )
             yield LoneBroker(f"127.0.0.1:{port}", folder, process.pid)
         finally:
             process.kill()

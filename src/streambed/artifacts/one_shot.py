@@ -1,4 +1,6 @@
-"""Running programs once, to make something of what they leave: folders that go away, programs that end with us, results kept whole."""
+"""Running programs once, to make something of what they leave: folders that go away, programs that
+end with us, results kept whole.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +32,38 @@ def passing_folder() -> Iterator[Path]:
 
 def noting(command: list[str], java: Java, archive: Path) -> list[str]:
     """The same command, except that its JVM writes the classes it loaded when it exits."""
-    return [command[0], f"-XX:ArchiveClassesAtExit={archive}", *sharing(java, archive), *command[1:]]
+    return [
+        command[0],
+        f"-XX:ArchiveClassesAtExit={archive}",
+        *sharing(java, archive),
+        *command[1:],
+    ]
 
 
 def tied() -> list[str]:
-    """What lets a process die with its parent, where the machine has it: killed without a word, we cannot end it ourselves."""
+    """What lets a process die with its parent, where the machine has it: killed without a word, we
+    cannot end it ourselves.
+    """
     return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
 
 
 @contextmanager
-def running(argv: Sequence[str], log: Path, variables: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A process and its children, in a session of their own so that Ctrl-C reaches only us, and gone when we leave or die."""
+def running(
+    argv: Sequence[str], log: Path, variables: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process and its children, in a session of their own so that Ctrl-C reaches only us, and
+    gone when we leave or die.
+    """
     env = {**os.environ, **(variables or {})}
     with log.open("wb") as out:
-        process = subprocess.Popen([*tied(), *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=env)
+        process = subprocess.Popen(
+            [*tied(), *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            env=env,
+        )
     try:
         yield process
     finally:
@@ -52,7 +72,9 @@ def running(argv: Sequence[str], log: Path, variables: Mapping[str, str] | None 
         process.wait()
 
 
-def finish(argv: Sequence[str], log: Path, limit_s: float, variables: Mapping[str, str] | None = None) -> None:
+def finish(
+    argv: Sequence[str], log: Path, limit_s: float, variables: Mapping[str, str] | None = None
+) -> None:
     """Run a program to its end, with these variables; its last line tells why if it fails."""
     with running(argv, log, variables) as process:
         if status := process.wait(limit_s):
@@ -65,7 +87,10 @@ def keep(made: Path, path: Path) -> None:
         raise ProcessError(f"Java wrote no {made.name}")
     made.chmod(0o644)
     os.replace(made, path)
-    alike = sorted(path.parent.glob(f"{path.name.split('-')[0]}-*{path.suffix}"), key=lambda other: other.stat().st_mtime)
+    alike = sorted(
+        path.parent.glob(f"{path.name.split('-')[0]}-*{path.suffix}"),
+        key=lambda other: other.stat().st_mtime,
+    )
     for old in alike[:-KEPT]:
         old.unlink(missing_ok=True)
 

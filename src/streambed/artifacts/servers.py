@@ -1,4 +1,6 @@
-"""Servers of stores: unpacked from a jar when it is fetched, brought along by a wheel, or found on PATH."""
+"""Servers of stores: unpacked from a jar when it is fetched, brought along by a wheel, or found on
+PATH.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def mongod() -> Path:
     """The mongod on PATH: no registry has it."""
     if found := shutil.which("mongod"):
         return Path(found).absolute()
-    raise MissingError("mongodb needs a program 'mongod' on PATH, and there is none. Install MongoDB's server: it cannot be fetched")
+    raise MissingError(
+        "mongodb needs a program 'mongod' on PATH, and there is none. Install MongoDB's server: it "
+        "cannot be fetched"
+    )
 
 
 def unpack(kind: str, on_progress: Progress) -> None:
@@ -79,7 +84,11 @@ def _unpack_archive(jar: Path, into: Path) -> None:
 def _unpack_folder(jar: Path, into: Path) -> None:
     """A jar that holds the files themselves, below a few folders."""
     with zipfile.ZipFile(jar) as packed:
-        files = [name for name in packed.namelist() if not name.endswith(("/", *UNWANTED)) and "/linux/" in name]
+        files = [
+            name
+            for name in packed.namelist()
+            if not name.endswith(("/", *UNWANTED)) and "/linux/" in name
+        ]
         for name in files:
             path = into / name.partition("/linux/")[2]
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +97,10 @@ def _unpack_folder(jar: Path, into: Path) -> None:
             path.chmod(0o755 if any(part in name for part in PROGRAMS) else 0o644)
 
 
-UNPACKED: dict[str, Callable[[Path, Path], None]] = {"postgresql": _unpack_archive, "mariadb": _unpack_folder}
+UNPACKED: dict[str, Callable[[Path, Path], None]] = {
+    "postgresql": _unpack_archive,
+    "mariadb": _unpack_folder,
+}
 """The kinds whose server comes in a jar, and how to unpack it."""
 FOUND: dict[str, Callable[[], Path]] = {"redis": redis_server, "mongodb": mongod}
 """The kinds whose server comes otherwise, and how to find it."""

@@ -1,9 +1,12 @@
-"""A small streaming job, run once to learn which classes Spark loads. A program of its own: it ends with its JVM.
+"""A small streaming job, run once to learn which classes Spark loads. A program of its own: it ends
+with its JVM.
 
-python -m streambed.artifacts.spark_archive BOOTSTRAP FOLDER java …     (BOOTSTRAP may be empty: then Kafka's classes are not learned)
+python -m streambed.artifacts.spark_archive BOOTSTRAP FOLDER java …     (BOOTSTRAP may be empty:
+then Kafka's classes are not learned)
 
-The JVM is a driver that runs its tasks itself, then a driver, a master and a worker in one, and in the end it loads what an executor
-loaded, so that one archive serves all four. Executors are started with the Java of JAVA_HOME, which notes in FOLDER/executor what it loads.
+The JVM is a driver that runs its tasks itself, then a driver, a master and a worker in one, and in
+the end it loads what an executor loaded, so that one archive serves all four. Executors are started
+with the Java of JAVA_HOME, which notes in FOLDER/executor what it loads.
 """
 
 from __future__ import annotations
@@ -76,7 +79,9 @@ def start_gateway(java: list[str], folder: Path) -> subprocess.Popen[bytes]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    jvm = subprocess.Popen([*java, *options, "pyspark-shell"], stdin=subprocess.PIPE, env=environment)
+    jvm = subprocess.Popen(
+        [*java, *options, "pyspark-shell"], stdin=subprocess.PIPE, env=environment
+    )
     wait_until(lambda: answer.exists() or jvm.poll() is not None, limit_s=GATEWAY_LIMIT_S)
     port, length = struct.unpack(">ii", answer.read_bytes()[:8])
     os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
@@ -85,14 +90,20 @@ def start_gateway(java: list[str], folder: Path) -> subprocess.Popen[bytes]:
 
 
 def train(bootstrap: str, folder: Path) -> None:
-    """Count words: Kafka to Kafka, with state, a checkpoint, JSON and a Python callback, as jobs commonly do."""
+    """Count words: Kafka to Kafka, with state, a checkpoint, JSON and a Python callback, as jobs
+    commonly do.
+    """
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as f
 
     spark = SparkSession.builder.getOrCreate()
-    lines = spark.range(100).select(f.to_json(f.struct(f.lit("to be or not to be").alias("line"))).alias("value"))
+    lines = spark.range(100).select(
+        f.to_json(f.struct(f.lit("to be or not to be").alias("line"))).alias("value")
+    )
     if bootstrap:
-        lines.write.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("topic", "lines").save()
+        lines.write.format("kafka").option("kafka.bootstrap.servers", bootstrap).option(
+            "topic", "lines"
+        ).save()
         source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
         stream = source.option("subscribe", "lines").option("startingOffsets", "earliest").load()
     else:
@@ -104,19 +115,33 @@ def train(bootstrap: str, folder: Path) -> None:
     if bootstrap:
         sink = values.writeStream.outputMode("update").trigger(availableNow=True).format("kafka")
         sink = sink.option("kafka.bootstrap.servers", bootstrap).option("topic", "counts")
-        sink.option("checkpointLocation", str(folder / "written")).start().awaitTermination(QUERY_LIMIT_S)
-    called = values.writeStream.outputMode("update").trigger(availableNow=True).foreachBatch(collect)
-    called.option("checkpointLocation", str(folder / "called")).start().awaitTermination(QUERY_LIMIT_S)
+        sink.option("checkpointLocation", str(folder / "written")).start().awaitTermination(
+            QUERY_LIMIT_S
+        )
+    called = (
+        values.writeStream.outputMode("update").trigger(availableNow=True).foreachBatch(collect)
+    )
+    called.option("checkpointLocation", str(folder / "called")).start().awaitTermination(
+        QUERY_LIMIT_S
+    )
     spark.stop()
 
 
 def train_cluster() -> None:
-    """Count on a worker: Spark can have a master and workers in the driver's JVM, but executors are always processes of their own."""
+    """Count on a worker: Spark can have a master and workers in the driver's JVM, but executors are
+    always processes of their own.
+    """
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.master("local-cluster[1,1,512]").config("spark.executor.memory", "512m").getOrCreate()
+    spark = (
+        SparkSession.builder.master("local-cluster[1,1,512]")
+        .config("spark.executor.memory", "512m")
+        .getOrCreate()
+    )
     spark.range(100).repartition(2).count()
-    with urllib.request.urlopen(f"{spark.sparkContext.uiWebUrl}/environment/", timeout=ANSWER_LIMIT_S) as page:
+    with urllib.request.urlopen(
+        f"{spark.sparkContext.uiWebUrl}/environment/", timeout=ANSWER_LIMIT_S
+    ) as page:
         page.read()  # Masters are asked for their page too.
     spark.stop()
 

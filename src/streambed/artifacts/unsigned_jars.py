@@ -1,4 +1,6 @@
-"""Copies of Spark's signed jars without signatures: Java keeps no class of a signed jar in an archive, and checks each that it loads."""
+"""Copies of Spark's signed jars without signatures: Java keeps no class of a signed jar in an
+archive, and checks each that it loads.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,20 @@ def make_unsigned(pyspark_home: Path) -> None:
 def _copy_path(jar: Path) -> Path:
     """Ends as the path of a jar inside pyspark does, because it is one."""
     found = jar.stat()
-    return cache() / "unsigned" / f"{jar.stem}-{found.st_size}-{int(found.st_mtime)}" / "pyspark" / "jars" / jar.name
+    return (
+        cache()
+        / "unsigned"
+        / f"{jar.stem}-{found.st_size}-{int(found.st_mtime)}"
+        / "pyspark"
+        / "jars"
+        / jar.name
+    )
 
 
 def _copy(packed: zipfile.ZipFile, path: Path) -> None:
-    """Without signatures, and without what its manifest says of single files; seen under its name only when it is whole."""
+    """Without signatures, and without what its manifest says of single files; seen under its name
+    only when it is whole.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as copy:

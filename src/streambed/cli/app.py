@@ -58,7 +58,9 @@ def run_command_line() -> None:
 
 
 def _usage(error: Exception) -> int:
-    """Wrong usage as the command-line library reports it; anything else is a defect of ours and shows its trace."""
+    """Wrong usage as the command-line library reports it; anything else is a defect of ours and
+    shows its trace.
+    """
     show = getattr(error, "show", None)
     if show is None:
         raise error

@@ -14,14 +14,20 @@ from streambed.errors import UsageError
 
 
 def convert(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A GraphML file of stream2gym or streamline.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The file to write; without it, print.")] = None,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A GraphML file of stream2gym or streamline.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The file to write; without it, print.")
+    ] = None,
     changes: SetOption = [],  # noqa: B006 (typer copies it)
     seed: SeedOption = None,
 ) -> None:
-    """Write a stream2gym experiment as YAML that declares the same. Notes on what is ignored or changed are comments on top.
+    """Write a stream2gym experiment as YAML that declares the same. Notes on what is ignored or
+    changed are comments on top.
 
-    Paths in it are relative to the file that is written, or to the working directory if it is printed.
+    Paths in it are relative to the file that is written, or to the working directory if it is
+    printed.
     """
     if output is None:
         typer.echo(reading.converted(file, changes, seed, base=Path.cwd()).text, nl=False)

@@ -1,4 +1,6 @@
-"""What a user sees while a run goes on: a line for each thing that happened, and a table of what flows now."""
+"""What a user sees while a run goes on: a line for each thing that happened, and a table of what
+flows now.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,16 @@ RATE_NS_MIN = 900_000_000
 def headline(plan: Plan) -> str:
     """The experiment in one line."""
     hosts = sum(not node.switch for node in plan.nodes)
-    brokers = sum(len(broker.nodes) for broker in brokers_among(components_of(plan.declaration)).values())
+    brokers = sum(
+        len(broker.nodes) for broker in brokers_among(components_of(plan.declaration)).values()
+    )
     faults = len(plan.declaration["faults"])
     parts = [
-        *(["outside any box"] if plan.outside else [_count(hosts, "host"), _count(brokers, "broker")]),
+        *(
+            ["outside any box"]
+            if plan.outside
+            else [_count(hosts, "host"), _count(brokers, "broker")]
+        ),
         _count(faults, "fault"),
         f"{plan.duration_ns / 1e9:g} s",
         f"seed {plan.seed}",
@@ -65,8 +73,14 @@ class Happenings:
         self._plan = plan
         directory = Path(plan.directory)
         self._events = Growing(directory / "history" / EVENTS)
-        shown = [name for name, component in components_of(plan.declaration).items() if component.shows_output]
-        self._shown = {name: Growing(directory / "logs" / f"{file_name(name)}.log") for name in shown}
+        shown = [
+            name
+            for name, component in components_of(plan.declaration).items()
+            if component.shows_output
+        ]
+        self._shown = {
+            name: Growing(directory / "logs" / f"{file_name(name)}.log") for name in shown
+        }
         self._start_ns: int | None = None
         self.phase = "build"
 
@@ -97,7 +111,9 @@ class Happenings:
                 return f"{len(self._plan.nodes)} names for this machine"
             return f"{len(self._plan.nodes)} nodes, {len(self._plan.links)} wires, delays by {self._plan.machine.means.replace('_', ' ')}"
         if phase == "start":
-            return f"{sum(spec.starts == 'start' for spec in self._plan.processes)} processes at once"
+            return (
+                f"{sum(spec.starts == 'start' for spec in self._plan.processes)} processes at once"
+            )
         return {
             "servers": "waiting for servers",
             "ready": "waiting for jobs and clients",
@@ -124,9 +140,14 @@ def _summed(gauges: Sequence[Gauge | None]) -> Totals:
     producers = [gauge for gauge in gauges if isinstance(gauge, ProducerGauge)]
     readers = [gauge for gauge in gauges if isinstance(gauge, ReaderGauge)]
     if producers:
-        return Totals(records=sum(gauge.acked for gauge in producers), failed=sum(gauge.failed for gauge in producers))
+        return Totals(
+            records=sum(gauge.acked for gauge in producers),
+            failed=sum(gauge.failed for gauge in producers),
+        )
     if readers:
-        return Totals(records=sum(gauge.seen for gauge in readers), lag=sum(gauge.lag for gauge in readers))
+        return Totals(
+            records=sum(gauge.seen for gauge in readers), lag=sum(gauge.lag for gauge in readers)
+        )
     return Totals()
 
 
@@ -139,8 +160,17 @@ class Flow:
 
     def __init__(self, run: Run, plan: Plan) -> None:
         self._run = run
-        flowing = [name for name, component in components_of(plan.declaration).items() if component.shows_flow]
-        self._agents = {name: [file_name(process.name) for process in plan.processes if process.component == name] for name in flowing}
+        flowing = [
+            name
+            for name, component in components_of(plan.declaration).items()
+            if component.shows_flow
+        ]
+        self._agents = {
+            name: [
+                file_name(process.name) for process in plan.processes if process.component == name
+            ]
+            for name in flowing
+        }
         self._before: dict[str, tuple[int, int]] = {}
         self._rates: dict[str, float] = {}
 
@@ -150,9 +180,13 @@ class Flow:
         for heading in ("", "records", "records/s", "failed", "lag"):
             table.add_column(heading, justify="left" if not heading else "right")
         for name, agents in self._agents.items():
-            totals = _summed([read_gauge(self._run.directory / "gauges" / f"{agent}.json") for agent in agents])
+            totals = _summed(
+                [read_gauge(self._run.directory / "gauges" / f"{agent}.json") for agent in agents]
+            )
             rate = self._rate(name, totals.records)
-            table.add_row(name, str(totals.records), f"{rate:.0f}", _shown(totals.failed), _shown(totals.lag))
+            table.add_row(
+                name, str(totals.records), f"{rate:.0f}", _shown(totals.failed), _shown(totals.lag)
+            )
         return table
 
     def _rate(self, name: str, total: int) -> float:

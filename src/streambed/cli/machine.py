@@ -30,15 +30,29 @@ def doctor() -> None:
     """Say what this machine can emulate, by which means, and how to mend what is missing."""
     findings = examination.examine()
     for finding in findings:
-        mark = "[green]ok [/]" if finding.good else "[yellow]no [/]" if finding.optional else "[red]NO [/]"
+        mark = (
+            "[green]ok [/]"
+            if finding.good
+            else "[yellow]no [/]"
+            if finding.optional
+            else "[red]NO [/]"
+        )
         out.print(
-            f"{mark} {finding.what:<12} {escape(finding.says)}" + (f"\n    [bold]→ {escape(finding.mend)}[/]" if finding.mend else "")
+            f"{mark} {finding.what:<12} {escape(finding.says)}"
+            + (f"\n    [bold]→ {escape(finding.mend)}[/]" if finding.mend else "")
         )
     raise typer.Exit(0 if all(finding.good or finding.optional for finding in findings) else 3)
 
 
-def fetch(what: Annotated[list[str], typer.Argument(metavar="FILE|KIND...", help="Declarations, or kinds such as kafka.")]) -> None:
-    """Get what an experiment or a kind of component needs: jars, verified, and class archives. Nothing is fetched during a run."""
+def fetch(
+    what: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|KIND...", help="Declarations, or kinds such as kafka."),
+    ],
+) -> None:
+    """Get what an experiment or a kind of component needs: jars, verified, and class archives.
+    Nothing is fetched during a run.
+    """
     asked: dict[str, Needs] = {}
     for word in what:
         asked |= _needs(word)
@@ -54,7 +68,9 @@ def _needs(word: str) -> dict[str, Needs]:
     if word in COMPONENTS:
         return {word: COMPONENTS[word].needs}
     if not Path(word).exists():
-        raise UsageError(f"'{word}' is neither a file nor a kind of component. {suggestion(word, COMPONENTS)}")
+        raise UsageError(
+            f"'{word}' is neither a file nor a kind of component. {suggestion(word, COMPONENTS)}"
+        )
     components = reading.read(Path(word)).experiment.components.values()
     needed = {component.kind: component.needs for component in components if component.needs}
     return needed or {word: ()}
@@ -63,12 +79,22 @@ def _needs(word: str) -> dict[str, Needs]:
 def _with_progress(work: Callable[[artifacts.Progress], list[str]]) -> list[str]:
     if not err.is_terminal:
         return work(_say_once())
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("fetching", total=None)
 
         def show(step: artifacts.Step) -> None:
-            bar.update(task, completed=step.done_bytes, total=step.total_bytes or None, description=step.what)
+            bar.update(
+                task,
+                completed=step.done_bytes,
+                total=step.total_bytes or None,
+                description=step.what,
+            )
 
         return work(show)
 

@@ -16,22 +16,48 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 COLOURS = {"holds": "green", "fails": "red", "unknown": "yellow"}
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The declaration: YAML, or GraphML of stream2gym.")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="latest, an experiment's name, NAME/TIME, or a run's folder.")]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The declaration: YAML, or GraphML of stream2gym.")
+]
+RunArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="latest, an experiment's name, NAME/TIME, or a run's folder."
+    ),
+]
 IntoOption = Annotated[Path, typer.Option("--into", help="The folder that keeps runs.")]
-SetOption = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change one value, such as topology.links.0.delay=50ms.")]
+SetOption = Annotated[
+    list[str],
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change one value, such as topology.links.0.delay=50ms."
+    ),
+]
 BootstrapOption = Annotated[
-    str, typer.Option("--bootstrap", metavar="HOST:PORT,...", help="Use this Kafka in place of the declared one, outside any box.")
+    str,
+    typer.Option(
+        "--bootstrap",
+        metavar="HOST:PORT,...",
+        help="Use this Kafka in place of the declared one, outside any box.",
+    ),
 ]
 SparkMasterOption = Annotated[
-    str, typer.Option("--spark-master", metavar="spark://HOST:PORT", help="Run the Spark jobs on this cluster, outside any box.")
+    str,
+    typer.Option(
+        "--spark-master",
+        metavar="spark://HOST:PORT",
+        help="Run the Spark jobs on this cluster, outside any box.",
+    ),
 ]
-SeedOption = Annotated[int | None, typer.Option("--seed", help="Draw everything random from another seed.")]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", help="Draw everything random from another seed.")
+]
 
 
 def write_report(done: Run, *, quiet: bool) -> Path:
     """Write the page of a run."""
-    from streambed.reports import page  # Altair takes a second to load: only who writes a report waits for it.
+    from streambed.reports import (
+        page,
+    )  # Altair takes a second to load: only who writes a report waits for it.
 
     if quiet:
         return page.write(done.directory)
@@ -44,7 +70,10 @@ def show_end(done: Run, verdicts: list[Verdict], page: Path | None) -> None:
     if done.state != "finished":
         err.print(f"[bold red]{done.state}[/]: {escape(done.reason)}")
     for verdict in verdicts:
-        out.print(f"{verdict.check:<10} [{COLOURS[verdict.answer]}]{verdict.answer.upper():<7}[/] {escape(verdict.says)}")
+        out.print(
+            f"{verdict.check:<10} [{COLOURS[verdict.answer]}]{verdict.answer.upper():<7}[/] "
+            f"{escape(verdict.says)}"
+        )
     if done.state == "finished":
         if not verdicts:
             out.print(NOTHING_CHECKED)

@@ -16,12 +16,21 @@ from streambed.results.runs import RUNS
 def query(
     named: RunArgument,
     store: Annotated[str, typer.Argument(metavar="STORE", help="A store of the run.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="One statement or command in the store's own language.")],
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="One statement or command in the store's own language."
+        ),
+    ],
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array, an object for each row.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON array, an object for each row.")
+    ] = False,
     into: IntoOption = RUNS,
 ) -> None:
-    """Ask a store of a run, while it lasts or afterwards. Of a run that is over a copy is asked, so that its data stay as they are."""
+    """Ask a store of a run, while it lasts or afterwards. Of a run that is over a copy is asked, so
+    that its data stay as they are.
+    """
     found = runs.find(named, into).query(store, text)
     if as_json:
         typer.echo(found.write_json())

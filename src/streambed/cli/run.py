@@ -41,12 +41,17 @@ def run(
     bootstrap: BootstrapOption = "",
     spark_master: SparkMasterOption = "",
     into: IntoOption = RUNS,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")] = False,
-    with_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML page at the end.")] = True,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")
+    ] = False,
+    with_report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the HTML page at the end.")
+    ] = True,
 ) -> None:
     """Run an experiment, judge it, and write its report.
 
-    Exit status: 0 every check holds or none is declared, 1 one fails, 2 one is unknown, 3 the run could not be made, 64 wrong usage.
+    Exit status: 0 every check holds or none is declared, 1 one fails, 2 one is unknown, 3 the run
+    could not be made, 64 wrong usage.
     """
     declared = reading.read(file, changes, seed)
     experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)
@@ -61,7 +66,9 @@ def run(
     raise typer.Exit(status_of(done, verdicts))
 
 
-def _judge_and_show(done: Run, *, with_report: bool, quiet: bool) -> tuple[list[Verdict], Path | None]:
+def _judge_and_show(
+    done: Run, *, with_report: bool, quiet: bool
+) -> tuple[list[Verdict], Path | None]:
     try:
         return done.check(), write_report(done, quiet=quiet) if with_report else None
     except OSError:
@@ -71,7 +78,9 @@ def _judge_and_show(done: Run, *, with_report: bool, quiet: bool) -> tuple[list[
 
 
 def _watched(plan: Plan, text: str) -> Run:
-    """Run with what happens on the screen: lines for events, and on a terminal a table that moves."""
+    """Run with what happens on the screen: lines for events, and on a terminal a table that
+    moves.
+    """
     out.print(live_view.headline(plan), style="bold")
     happenings = live_view.Happenings(plan)
     flow = live_view.Flow(Run(Path(plan.directory)), plan)

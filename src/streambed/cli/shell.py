@@ -19,15 +19,29 @@ WHOLE = {"allow_interspersed_args": False}
 
 def shell(
     words: Annotated[
-        list[str], typer.Argument(metavar="[RUN] HOST [COMMAND]...", help="Without RUN the newest that runs, without COMMAND your shell.")
+        list[str],
+        typer.Argument(
+            metavar="[RUN] HOST [COMMAND]...",
+            help="Without RUN the newest that runs, without COMMAND your shell.",
+        ),
     ],
     into: IntoOption = RUNS,
 ) -> None:
-    """Enter a host of a run that goes on, or run a command there: its network, names, /tmp and processes.
+    """Enter a host of a run that goes on, or run a command there: its network, names, /tmp and
+    processes.
 
     Exit status: that of the command.
     """
     run, node, command = choose(words, into)
     argv = command_on(run.directory, node, command or [os.environ.get("SHELL", "/bin/sh")])
     sys.stdout.flush()
-    os.execve(argv[0], argv, {**os.environ, "TMPDIR": "/tmp", "STREAMBED_RUN": str(run.directory), "STREAMBED_NODE": node})
+    os.execve(
+        argv[0],
+        argv,
+        {
+            **os.environ,
+            "TMPDIR": "/tmp",
+            "STREAMBED_RUN": str(run.directory),
+            "STREAMBED_NODE": node,
+        },
+    )

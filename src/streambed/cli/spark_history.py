@@ -18,17 +18,27 @@ LOOK_S, STEP_S = 3600.0, 0.2
 
 def history(
     named: RunArgument = "latest",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where it listens on loopback; 0: any that is free.")] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", min=0, max=65535, help="Where it listens on loopback; 0: any that is free."
+        ),
+    ] = 0,
     into: IntoOption = RUNS,
 ) -> None:
-    """Open the event logs of a run's Spark jobs in Spark's own history server, on loopback, until Ctrl-C."""
+    """Open the event logs of a run's Spark jobs in Spark's own history server, on loopback, until
+    Ctrl-C.
+    """
     with history_server(runs.find(named, into).directory, port) as (url, process):
         try:
             typer.echo(url)
             err.print("Spark's history server; Ctrl-C ends it")
-            # Looked at again and again: a wait would not notice a Ctrl-C that another thread of ours was told of.
+            # Looked at again and again: a wait would not notice a Ctrl-C that another thread of
+            # ours was told of.
             while not wait_until(lambda: process.poll() is not None, limit_s=LOOK_S, step_s=STEP_S):
                 pass
         except KeyboardInterrupt:
             return
-        raise ProcessError(f"Spark's history server ended by itself with status {process.returncode}")
+        raise ProcessError(
+            f"Spark's history server ended by itself with status {process.returncode}"
+        )

@@ -23,7 +23,9 @@ from streambed.results.studies import StudyResult
 from streambed.runner import study as trials
 from streambed.runner.study import OnProgress, Progress
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")
+]
 REASON = 200
 """A reason is shown up to so many characters; all of it is in the table."""
 
@@ -32,14 +34,21 @@ def study(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a YAML file.")],
     into: IntoOption = RUNS,
     repetitions: Annotated[
-        int | None, typer.Option("--repetitions", min=1, help="As many trials of each point, whatever the file says.")
+        int | None,
+        typer.Option(
+            "--repetitions", min=1, help="As many trials of each point, whatever the file says."
+        ),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Forget the trials that are kept and start over.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Forget the trials that are kept and start over.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run an experiment many times with something changed; run it again to go on where it was interrupted.
+    """Run an experiment many times with something changed; run it again to go on where it was
+    interrupted.
 
-    Exit status: the worst answer of all trials as for run; 3 if none finished, or if it was interrupted.
+    Exit status: the worst answer of all trials as for run; 3 if none finished, or if it was
+    interrupted.
     """
     declared = study_file.read(file, repetitions)
     result = _watched(declared, into=into, again=again, quiet=as_json)
@@ -48,21 +57,33 @@ def study(
         typer.echo(json.dumps(_outcome(result, page), default=str))
     else:
         _show(result, page, file)
-    raise typer.Exit(3 if result.interrupted or not result.finished else EXIT_STATUS[worst(result.verdicts())])
+    raise typer.Exit(
+        3 if result.interrupted or not result.finished else EXIT_STATUS[worst(result.verdicts())]
+    )
 
 
-def _watched(declared: study_file.DeclaredStudy, *, into: Path, again: bool, quiet: bool) -> StudyResult:
-    """Carry it out with a bar and the time left on a terminal, and a line for each trial elsewhere."""
+def _watched(
+    declared: study_file.DeclaredStudy, *, into: Path, again: bool, quiet: bool
+) -> StudyResult:
+    """Carry it out with a bar and the time left on a terminal, and a line for each trial
+    elsewhere.
+    """
     if quiet:
         return trials.carry_out(declared, into=into, again=again)
     points = len(declared.points)
     out.print(
-        f"{declared.study.name}: {points} point{'s' * (points != 1)}, {len(declared.trials)} trials of {declared.study.experiment}",
+        f"{declared.study.name}: {points} point{'s' * (points != 1)}, {len(declared.trials)} "
+        f"trials of {declared.study.experiment}",
         style="bold",
     )
     if not out.is_terminal:
         return trials.carry_out(declared, into=into, again=again, on_progress=_say_end)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
     with Bar(*columns, console=out, transient=True) as bar:
         return trials.carry_out(declared, into=into, again=again, on_progress=_mover(bar))
 
@@ -72,7 +93,13 @@ def _mover(bar: Bar) -> OnProgress:
 
     def move(progress: Progress) -> None:
         left = f"about {_minutes(progress.left_s)} left"
-        bar.update(task, description=escape(progress.trial.name), total=progress.total, completed=progress.done + progress.share, left=left)
+        bar.update(
+            task,
+            description=escape(progress.trial.name),
+            total=progress.total,
+            completed=progress.done + progress.share,
+            left=left,
+        )
         _say_end(progress)
 
     return move
@@ -82,17 +109,33 @@ def _say_end(progress: Progress) -> None:
     """A line for each trial that has ended."""
     if not progress.ended:
         return
-    ended, left = progress.ended, f"; about {_minutes(progress.left_s)} left" if progress.left_s else ""
+    ended, left = (
+        progress.ended,
+        f"; about {_minutes(progress.left_s)} left" if progress.left_s else "",
+    )
     reason = f": {ended.reason[:REASON]}" if ended.reason else ""
-    out.print(escape(f"{progress.done}/{progress.total}  {progress.trial.name}: {ended.state} in {ended.took_s:.1f} s{reason}{left}"))
+    out.print(
+        escape(
+            f"{progress.done}/{progress.total}  {progress.trial.name}: {ended.state} in "
+            f"{ended.took_s:.1f} s{reason}{left}"
+        )
+    )
 
 
 def _minutes(seconds: float) -> str:
-    return f"{round(seconds)} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    return (
+        f"{round(seconds)} s"
+        if seconds < 100
+        else f"{seconds / 60:.0f} min"
+        if seconds < 6000
+        else f"{seconds / 3600:.1f} h"
+    )
 
 
 def _page(result: StudyResult) -> Path:
-    from streambed.reports import study as report  # Altair takes a second to load: only who writes a page waits for it.
+    from streambed.reports import (
+        study as report,
+    )  # Altair takes a second to load: only who writes a page waits for it.
 
     return report.write(result)
 
@@ -120,27 +163,60 @@ def _show(result: StudyResult, page: Path | None, file: Path) -> None:
     table = []
     for row in result.summary().iter_rows(named=True):
         mean = "" if row["mean"] is None else shown(row["mean"], row["unit"])
-        interval = "" if row["low"] is None else f"{shown(row['low'], row['unit'])} to {shown(row['high'], row['unit'])}"
-        table.append((*(row[key] or "" for key in keys), row["measure"], mean, interval, f"{row['n']} of {row['trials']}"))
-    _print_aligned((*keys, "measure", "mean", "95 % interval", "trials"), table, texts=len(keys) + 1)
+        interval = (
+            ""
+            if row["low"] is None
+            else f"{shown(row['low'], row['unit'])} to {shown(row['high'], row['unit'])}"
+        )
+        table.append(
+            (
+                *(row[key] or "" for key in keys),
+                row["measure"],
+                mean,
+                interval,
+                f"{row['n']} of {row['trials']}",
+            )
+        )
+    _print_aligned(
+        (*keys, "measure", "mean", "95 % interval", "trials"), table, texts=len(keys) + 1
+    )
     answer = worst(result.verdicts())
     if result.finished and answer is None:
         out.print(NOTHING_CHECKED)
     elif answer:
-        out.print(f"checks of {len(result.finished)} trials: [{COLOURS[answer]}]{answer.upper()}[/]")
+        out.print(
+            f"checks of {len(result.finished)} trials: [{COLOURS[answer]}]{answer.upper()}[/]"
+        )
     if result.interrupted:
-        err.print(f"interrupted after {len(result.finished)} of {len(result.declared.trials)} trials. Go on with: streambed study {file}")
+        err.print(
+            f"interrupted after {len(result.finished)} of {len(result.declared.trials)} trials. Go "
+            f"on with: streambed study {file}"
+        )
     out.print(f"kept in {short(result.folder)}" + (f", page in {short(page)}" if page else ""))
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="RUN", help="A: a run's folder, NAME/TIME, an experiment's name, or latest.")],
-    second: Annotated[str, typer.Argument(metavar="RUN", help="B: the run that is told by how much it differs from A.")],
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A: a run's folder, NAME/TIME, an experiment's name, or latest."
+        ),
+    ],
+    second: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="B: the run that is told by how much it differs from A."
+        ),
+    ],
     into: IntoOption = RUNS,
     as_json: JsonOption = False,
-    with_page: Annotated[bool, typer.Option("--page/--no-page", help="Write comparison.html into B's folder.")] = True,
+    with_page: Annotated[
+        bool, typer.Option("--page/--no-page", help="Write comparison.html into B's folder.")
+    ] = True,
 ) -> None:
-    """Compare two runs: what was declared differently, what came out differently, and whether that can be chance."""
+    """Compare two runs: what was declared differently, what came out differently, and whether that
+    can be chance.
+    """
     a, b = runs.find(first, into), runs.find(second, into)
     histories = a.history(), b.history()
     differing = comparison.differences(histories[0].declaration, histories[1].declaration)
@@ -150,7 +226,12 @@ def compare(
         typer.echo(json.dumps(_side_by_side(a, b, differing, compared, page), default=str))
         return
     for letter, run in (("A", a), ("B", b)):
-        out.print(escape(f"{letter} {short(run.directory)}" + ("" if run.state == "finished" else f", {run.state}: {run.reason}")))
+        out.print(
+            escape(
+                f"{letter} {short(run.directory)}"
+                + ("" if run.state == "finished" else f", {run.state}: {run.reason}")
+            )
+        )
         if not (fidelity := run.fidelity()).believable:
             out.print(f"  [yellow]DOUBTFUL[/] {escape(fidelity.says)}")
     for key, was, now in differing:
@@ -172,19 +253,34 @@ def _comparison_page(a: Run, b: Run, compared: list[Compared]) -> Path:
 
 
 def _print_aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> None:
-    """A table whose first columns are texts and the rest numbers; never broken into narrow columns, for it may go into a file."""
+    """A table whose first columns are texts and the rest numbers; never broken into narrow columns,
+    for it may go into a file.
+    """
     lines = [headings, *rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
     for line in lines:
-        cells = [cell.ljust(width) if at < texts else cell.rjust(width) for at, (cell, width) in enumerate(zip(line, widths, strict=True))]
+        cells = [
+            cell.ljust(width) if at < texts else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
         out.print(escape("  ".join(cells).rstrip()))
 
 
-def _side_by_side(a: Run, b: Run, differing: list[tuple[str, str, str]], compared: list[Compared], page: Path | None) -> dict[str, Any]:
+def _side_by_side(
+    a: Run,
+    b: Run,
+    differing: list[tuple[str, str, str]],
+    compared: list[Compared],
+    page: Path | None,
+) -> dict[str, Any]:
     return {
         "a": str(a.directory),
         "b": str(b.directory),
-        "doubts": {letter: run.fidelity().says for letter, run in (("a", a), ("b", b)) if not run.fidelity().believable},
+        "doubts": {
+            letter: run.fidelity().says
+            for letter, run in (("a", a), ("b", b))
+            if not run.fidelity().believable
+        },
         "declared": [{"key": key, "a": was, "b": now} for key, was, now in differing],
         "measures": [{**asdict(one), "says": one.says} for one in compared],
         "page": str(page) if page else None,

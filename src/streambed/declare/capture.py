@@ -13,7 +13,9 @@ LIMIT_LEAST = Size(10_000)
 
 @declared
 class Capture:
-    """What passes links is written into captures/ of the run's folder, a pcap file for each link."""
+    """What passes links is written into captures/ of the run's folder, a pcap file for each
+    link.
+    """
 
     links: tuple[LinkTarget, ...] = ()
     """The two ends of each link, or its name; default: all links."""
@@ -24,9 +26,20 @@ class Capture:
 
     def problems(self, links: Links) -> list[Problem]:
         """What cannot be, given all links; keys relative to it."""
-        found = [problem for at, target in enumerate(self.links) for problem in link_problems(target, "", links, f"links.{at}")]
+        found = [
+            problem
+            for at, target in enumerate(self.links)
+            for problem in link_problems(target, "", links, f"links.{at}")
+        ]
         if self.snap and self.snap < SNAP_LEAST:
-            found.append(Problem(key="snap", says=f"{self.snap} is too little to tell packets apart: give {SNAP_LEAST} or more"))
+            found.append(
+                Problem(
+                    key="snap",
+                    says=f"{self.snap} is too little to tell packets apart: give {SNAP_LEAST} or more",
+                )
+            )
         if self.limit < LIMIT_LEAST:
-            found.append(Problem(key="limit", says=f"{self.limit} is too little: give {LIMIT_LEAST} or more"))
+            found.append(
+                Problem(key="limit", says=f"{self.limit} is too little: give {LIMIT_LEAST} or more")
+            )
         return found

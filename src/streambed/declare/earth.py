@@ -16,13 +16,20 @@ FIBRE_KM_PER_S = 299_792.458 * 2 / 3
 
 def distance_km(one: Place, other: Place) -> float:
     """Along the great circle (haversine)."""
-    (north, east), (other_north, other_east) = ([math.radians(degrees) for degrees in place] for place in (one, other))
-    chord = math.sin((other_north - north) / 2) ** 2 + math.cos(north) * math.cos(other_north) * math.sin((other_east - east) / 2) ** 2
+    (north, east), (other_north, other_east) = (
+        [math.radians(degrees) for degrees in place] for place in (one, other)
+    )
+    chord = (
+        math.sin((other_north - north) / 2) ** 2
+        + math.cos(north) * math.cos(other_north) * math.sin((other_east - east) / 2) ** 2
+    )
     return 2 * RADIUS_KM * math.asin(math.sqrt(min(1.0, chord)))
 
 
 def delay_between(one: Place, other: Place, *, detour: float, shortest: Duration) -> Duration:
-    """How long a packet takes through fibre, in whole microseconds; none at all if that is less than `shortest`."""
+    """How long a packet takes through fibre, in whole microseconds; none at all if that is less
+    than `shortest`.
+    """
     delay = Duration(round(distance_km(one, other) * detour / FIBRE_KM_PER_S * 1e6) * 1000)
     return delay if delay >= shortest else Duration(0)
 

@@ -1,4 +1,6 @@
-"""Expansion: a topology that is generated becomes one in which every node and every link is written out."""
+"""Expansion: a topology that is generated becomes one in which every node and every link is written
+out.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from streambed.errors import DeclarationError, Problem
 
 @dataclass(frozen=True, kw_only=True)
 class Expanded:
-    """A topology without generator, what its reader should know, and what is wrong with the generator; keys relative to the topology."""
+    """A topology without generator, what its reader should know, and what is wrong with the
+    generator; keys relative to the topology.
+    """
 
     topology: Topology
     notes: tuple[str, ...] = ()
@@ -22,9 +26,14 @@ class Expanded:
 
 
 def expanded(topology: Topology, base: Path) -> Expanded:
-    """What a topology comes to; files that it names are relative to `base`. What is given by hand comes first."""
+    """What a topology comes to; files that it names are relative to `base`. What is given by hand
+    comes first.
+    """
     if topology.generate and topology.graphml:
-        return Expanded(topology=topology, problems=(Problem(key="graphml", says="give either generate or graphml, not both"),))
+        return Expanded(
+            topology=topology,
+            problems=(Problem(key="graphml", says="give either generate or graphml, not both"),),
+        )
     generator: Generator | None = topology.generate
     key = "generate"
     if topology.graphml:
@@ -32,7 +41,10 @@ def expanded(topology: Topology, base: Path) -> Expanded:
     if generator is None:
         return Expanded(topology=topology)
     if wrong := generator.problems(base):
-        return Expanded(topology=topology, problems=tuple(replace(problem, key=_below(key, problem.key)) for problem in wrong))
+        return Expanded(
+            topology=topology,
+            problems=tuple(replace(problem, key=_below(key, problem.key)) for problem in wrong),
+        )
     made = generator.made(base)
     written = replace(
         topology,
@@ -59,8 +71,13 @@ def generated(generator: Generator, base: str | Path = ".") -> Topology:
 
 
 def written_out(experiment: Experiment, base: Path) -> tuple[Experiment, tuple[str, ...]]:
-    """An experiment whose topology is written out, and notes; DeclarationError if its generator cannot make one."""
+    """An experiment whose topology is written out, and notes; DeclarationError if its generator
+    cannot make one.
+    """
     found = expanded(experiment.topology, base)
     if found.problems:
-        raise DeclarationError([replace(problem, key=f"topology.{problem.key}") for problem in found.problems], experiment.name)
+        raise DeclarationError(
+            [replace(problem, key=f"topology.{problem.key}") for problem in found.problems],
+            experiment.name,
+        )
     return replace(experiment, topology=found.topology), found.notes

@@ -38,10 +38,17 @@ else:
 
 
 def _by_name(found: Any) -> Any:
-    """A mapping whose entries get their key as name, or a list of components, as the mapping that an experiment keeps."""
+    """A mapping whose entries get their key as name, or a list of components, as the mapping that
+    an experiment keeps.
+    """
     if isinstance(found, Mapping):
-        return {name: {"name": name, **body} if isinstance(body, Mapping) else body for name, body in found.items()}
-    if not isinstance(found, (list, tuple)) or not all(hasattr(component, "name") for component in found):
+        return {
+            name: {"name": name, **body} if isinstance(body, Mapping) else body
+            for name, body in found.items()
+        }
+    if not isinstance(found, (list, tuple)) or not all(
+        hasattr(component, "name") for component in found
+    ):
         return found
     named = {component.name: component for component in found}
     if len(named) < len(found):
@@ -80,7 +87,9 @@ class Experiment:
     capture: Capture | None = None
     """Links whose packets are written into pcap files."""
     expose: dict[int, str] = Field(default_factory=dict)
-    """Ports of the user's own loopback, and the host and port that each leads to while the run lasts."""
+    """Ports of the user's own loopback, and the host and port that each leads to while the run
+    lasts.
+    """
 
     def declaration(self) -> dict[str, Any]:
         """The same as plain data, quantities as text: what a file would say, with all defaults."""
@@ -91,7 +100,9 @@ class Experiment:
 
 
 def completed(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """A declaration that an older streambed wrote, with what has a default today; as it is if it is no longer understood."""
+    """A declaration that an older streambed wrote, with what has a default today; as it is if it is
+    no longer understood.
+    """
     try:
         return TypeAdapter(Experiment).validate_python(declaration).declaration()
     except ValidationError:
@@ -102,14 +113,24 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     """All that is wrong although each key for itself is right; relative paths start at `base`."""
     found = _prefixed("topology", experiment.topology.problems())
     found += [] if found else placement.problems(experiment) + _of_ways(experiment)
-    found += _of_times(experiment) + _of_components(experiment, base) + _of_places(experiment) + _of_ports(experiment)
+    found += (
+        _of_times(experiment)
+        + _of_components(experiment, base)
+        + _of_places(experiment)
+        + _of_ports(experiment)
+    )
     hosts = experiment.topology.host_names()
     links = experiment.topology.ends_by_name()
     for at, fault in enumerate(experiment.faults):
-        found += _prefixed(f"faults.{at}", fault.problems(hosts, links, experiment.components) + _of_timing(fault, experiment.duration))
+        found += _prefixed(
+            f"faults.{at}",
+            fault.problems(hosts, links, experiment.components)
+            + _of_timing(fault, experiment.duration),
+        )
     samples, unreadable = read_samples(experiment, base)
     found += unreadable
-    if not found:  # Else it may be about values that are wrong in themselves, or about links that are not there.
+    # Else it may be about values that are wrong in themselves, or about links that are not there.
+    if not found:
         found += change_problems(experiment, samples)
     for at, check in enumerate(experiment.checks):
         found += _prefixed(f"checks.{at}", check.problems(experiment.components))
@@ -130,15 +151,26 @@ def _prefixed(prefix: str, found: list[Problem]) -> list[Problem]:
 
 def _of_times(experiment: Experiment) -> list[Problem]:
     times = {"duration": experiment.duration, "ready": experiment.ready}
-    return [Problem(key=key, says=f"{time} is too short: give more than 0s") for key, time in times.items() if time.ns <= 0]
+    return [
+        Problem(key=key, says=f"{time} is too short: give more than 0s")
+        for key, time in times.items()
+        if time.ns <= 0
+    ]
 
 
 def _of_timing(fault: Fault, duration: Duration) -> list[Problem]:
     if fault.at >= duration:
-        return [Problem(key="at", says=f"it begins at {fault.at}, but the load lasts only {duration}")]
+        return [
+            Problem(key="at", says=f"it begins at {fault.at}, but the load lasts only {duration}")
+        ]
     end = Duration(fault.at.ns + fault.lasts.ns)
     if end > duration:
-        return [Problem(key="lasts", says=f"it ends at {end}, but the load lasts only {duration}: begin earlier, or lengthen `duration`")]
+        return [
+            Problem(
+                key="lasts",
+                says=f"it ends at {end}, but the load lasts only {duration}: begin earlier, or lengthen `duration`",
+            )
+        ]
     return []
 
 
@@ -148,9 +180,18 @@ def _of_components(experiment: Experiment, base: Path) -> list[Problem]:
         here = component.problems(experiment.components, base)
         here += _of_limits(component, experiment.topology)
         if name in RESERVED_COMPONENTS:
-            here.append(Problem(key="", says=f"a component cannot be called '{name}': the word has another meaning"))
+            here.append(
+                Problem(
+                    key="",
+                    says=f"a component cannot be called '{name}': the word has another meaning",
+                )
+            )
         if name != component.name:
-            here.append(Problem(key="name", says=f"it is called '{component.name}' itself, but '{name}' here"))
+            here.append(
+                Problem(
+                    key="name", says=f"it is called '{component.name}' itself, but '{name}' here"
+                )
+            )
         found += _prefixed(f"components.{name}", here)
     return [replace(problem, key=problem.key.rstrip(".")) for problem in found]
 
@@ -161,7 +202,10 @@ def _of_limits(component: Component, topology: Topology) -> list[Problem]:
     if limits is None:
         return []
     found = limits.problems()
-    for key, wanted, caps in (("cpu", limits.cpu, topology.cpu), ("memory", limits.memory, topology.memory)):
+    for key, wanted, caps in (
+        ("cpu", limits.cpu, topology.cpu),
+        ("memory", limits.memory, topology.memory),
+    ):
         for node in dict.fromkeys(component.places.values()):
             if wanted and node in caps and wanted.value > caps[node].value:
                 says = f"{wanted} is more than its host '{node}' has: topology.{key} gives that {caps[node]}"
@@ -175,7 +219,11 @@ def _of_places(experiment: Experiment) -> list[Problem]:
     found = []
     for name, component in experiment.components.items():
         for key, node in ((key, node) for key, node in component.places.items() if node):
-            says = f"'{node}' is a switch: components run on hosts" if node in experiment.topology.switches else ""
+            says = (
+                f"'{node}' is a switch: components run on hosts"
+                if node in experiment.topology.switches
+                else ""
+            )
             if not says and node not in hosts:
                 says = f"there is no node '{node}'. {suggestion(node, hosts)}"
             found += [Problem(key=f"components.{name}.{key}", says=says)] if says else []
@@ -185,12 +233,24 @@ def _of_places(experiment: Experiment) -> list[Problem]:
 def _of_ways(experiment: Experiment) -> list[Problem]:
     """Components reach each other."""
     hosts = set(experiment.topology.host_names())
-    used = [node for component in experiment.components.values() for node in component.places.values() if node in hosts]
+    used = [
+        node
+        for component in experiment.components.values()
+        for node in component.places.values()
+        if node in hosts
+    ]
     apart = Routing(experiment.topology).unreachable(dict.fromkeys(used))
     by_hand = experiment.topology.routing == "by_hand"
-    advice = "give one under `routes`" if by_hand else "add a link. Packets pass through switches only, hosts do not forward"
+    advice = (
+        "give one under `routes`"
+        if by_hand
+        else "add a link. Packets pass through switches only, hosts do not forward"
+    )
     key = f"topology.{'routes' if by_hand else 'links'}"
-    return [Problem(key=key, says=f"there is no way from '{one}' to '{other}': {advice}") for one, other in apart]
+    return [
+        Problem(key=key, says=f"there is no way from '{one}' to '{other}': {advice}")
+        for one, other in apart
+    ]
 
 
 def _of_ports(experiment: Experiment) -> list[Problem]:
@@ -199,7 +259,9 @@ def _of_ports(experiment: Experiment) -> list[Problem]:
     found = []
     for name, component in experiment.components.items():
         for key, node in ((key, node) for key, node in component.places.items() if node):
-            for other, port in [(taken.setdefault((node, port), name), port) for port in component.ports]:
+            for other, port in [
+                (taken.setdefault((node, port), name), port) for port in component.ports
+            ]:
                 if other != name:
                     says = f"'{node}' runs '{other}' already, and both would want port {port}"
                     found.append(Problem(key=f"components.{name}.{key}", says=says))

@@ -34,7 +34,9 @@ class _Joined:
 
 @declared
 class Link(Way, _Joined):
-    """A link between two nodes, which does the same to packets each way but for what `back` says."""
+    """A link between two nodes, which does the same to packets each way but for what `back`
+    says.
+    """
 
     delay: Duration = Duration(0)
     """How long a packet is on its way, each way."""
@@ -52,11 +54,25 @@ class Link(Way, _Joined):
 
     def problems(self) -> list[Problem]:
         """What cannot be; keys relative to the link."""
-        found = [Problem(key="ends", says=f"'{self.ends[0]}' is linked to itself")] if self.ends[0] == self.ends[1] else []
+        found = (
+            [Problem(key="ends", says=f"'{self.ends[0]}' is linked to itself")]
+            if self.ends[0] == self.ends[1]
+            else []
+        )
         found += way_problems(self, self.way(self.ends[0]))
         if self.back:
-            found += [replace(problem, key=f"back.{problem.key}") for problem in way_problems(self.back, self.way(self.ends[1]))]
-        wrong = [(end, name) for end, name in enumerate(self.ports or ()) if not PORT_NAME.fullmatch(name) or name in RESERVED_PORTS]
+            found += [
+                replace(problem, key=f"back.{problem.key}")
+                for problem in way_problems(self.back, self.way(self.ends[1]))
+            ]
+        wrong = [
+            (end, name)
+            for end, name in enumerate(self.ports or ())
+            if not PORT_NAME.fullmatch(name) or name in RESERVED_PORTS
+        ]
         return found + [
-            Problem(key=f"ports.{end}", says=f"'{name}' cannot be the name of an interface: {PORT_RULE}") for end, name in wrong
+            Problem(
+                key=f"ports.{end}", says=f"'{name}' cannot be the name of an interface: {PORT_RULE}"
+            )
+            for end, name in wrong
         ]

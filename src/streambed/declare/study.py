@@ -1,4 +1,6 @@
-"""A study: one experiment many times, with something changed. Plain data; which points and trials it comes to is decided here."""
+"""A study: one experiment many times, with something changed. Plain data; which points and trials
+it comes to is decided here.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from streambed.kinds.measures import Measure
 from streambed.units import Duration
 
 TRIALS_MAX = 1000
-FIXED = {"seed": "each repetition has a seed of its own, drawn from the study's", "name": "trials are kept under the experiment's name"}
+FIXED = {
+    "seed": "each repetition has a seed of its own, drawn from the study's",
+    "name": "trials are kept under the experiment's name",
+}
 """Keys of an experiment that a study sets itself."""
 
 
@@ -47,15 +52,23 @@ class Study:
     set: dict[str, Any] = Field(default_factory=dict)
     """What is changed for all trials: the keys of `--set`, and their values."""
     vary: Any = Field(default_factory=dict)
-    """What differs between trials: a list of values for each key, all combined; or a list of points, each with its keys and values."""
+    """What differs between trials: a list of values for each key, all combined; or a list of
+    points, each with its keys and values.
+    """
     repetitions: Annotated[int, Field(strict=True, ge=1)] = 1
     """How many trials each point gets."""
     order: Literal["random", "given"] = "random"
-    """In which order trials run; random order keeps a slow drift of the machine from looking like an effect."""
+    """In which order trials run; random order keeps a slow drift of the machine from looking like
+    an effect.
+    """
     seed: Annotated[int, Field(strict=True)] = 1
-    """The order is drawn from it, and the seed of each repetition, which is the same for all points."""
+    """The order is drawn from it, and the seed of each repetition, which is the same for all
+    points.
+    """
     warm_up: Duration = Duration(0)
-    """Records due, and seconds passed, before so much of the load are left out of latency, throughput and cpu."""
+    """Records due, and seconds passed, before so much of the load are left out of latency,
+    throughput and cpu.
+    """
     measures: Annotated[dict[Name, Measure], Field(min_length=1)]
     """What is taken from each run, by name."""
     plots: tuple[Plot, ...] = ()
@@ -64,8 +77,13 @@ class Study:
     def points(self) -> list[Point]:
         """Every combination that is to be tried, in the order of the file."""
         if not isinstance(self.vary, Mapping):
-            return [Point(at=f"vary.{at}", values=dict(values)) for at, values in enumerate(self.vary)]
-        return [Point(at="vary", values=dict(zip(self.vary, chosen, strict=True))) for chosen in itertools.product(*self.vary.values())]
+            return [
+                Point(at=f"vary.{at}", values=dict(values)) for at, values in enumerate(self.vary)
+            ]
+        return [
+            Point(at="vary", values=dict(zip(self.vary, chosen, strict=True)))
+            for chosen in itertools.product(*self.vary.values())
+        ]
 
     def keys(self) -> list[str]:
         """The varied keys, in the order of the file."""
@@ -75,7 +93,12 @@ class Study:
         """Every trial, in the order in which they run."""
         points = self.points()
         found = [
-            Trial(point=at, keys=points[at].texts, repetition=repetition, seed=seed_of(self.seed, repetition))
+            Trial(
+                point=at,
+                keys=points[at].texts,
+                repetition=repetition,
+                seed=seed_of(self.seed, repetition),
+            )
             for repetition in range(1, repetitions + 1)
             for at in range(len(points))
         ]
@@ -91,10 +114,18 @@ class Study:
         return [*self._fixed(), *self._too_many(), *_twice(self.points()), *self._plots()]
 
     def _fixed(self) -> list[Problem]:
-        named = [("set", key) for key in self.set] + [(point.at, key) for point in self.points() for key in point.values]
-        found = [Problem(key=f"{at}.{key}", says=f"cannot be changed by a study: {FIXED[key]}") for at, key in named if key in FIXED]
+        named = [("set", key) for key in self.set] + [
+            (point.at, key) for point in self.points() for key in point.values
+        ]
+        found = [
+            Problem(key=f"{at}.{key}", says=f"cannot be changed by a study: {FIXED[key]}")
+            for at, key in named
+            if key in FIXED
+        ]
         both = [key for key in self.set if key in self.keys()]
-        return list(dict.fromkeys(found)) + [Problem(key=f"set.{key}", says="is varied as well: say it once") for key in both]
+        return list(dict.fromkeys(found)) + [
+            Problem(key=f"set.{key}", says="is varied as well: say it once") for key in both
+        ]
 
     def _too_many(self) -> list[Problem]:
         count = len(self.points()) * self.repetitions
@@ -106,9 +137,19 @@ class Study:
         for at, plot in enumerate(self.plots):
             for axis, name in (("x", plot.x), ("colour", plot.colour)):
                 if name not in (*keys, *([""] if axis == "colour" else [])):
-                    found.append(Problem(key=f"plots.{at}.{axis}", says=f"'{name}' is not varied. {suggestion(name, keys)}"))
+                    found.append(
+                        Problem(
+                            key=f"plots.{at}.{axis}",
+                            says=f"'{name}' is not varied. {suggestion(name, keys)}",
+                        )
+                    )
             if plot.y not in self.measures:
-                found.append(Problem(key=f"plots.{at}.y", says=f"there is no measure '{plot.y}'. {suggestion(plot.y, self.measures)}"))
+                found.append(
+                    Problem(
+                        key=f"plots.{at}.y",
+                        says=f"there is no measure '{plot.y}'. {suggestion(plot.y, self.measures)}",
+                    )
+                )
         return found
 
 
@@ -122,7 +163,10 @@ class Point:
     @property
     def texts(self) -> dict[str, str]:
         """The values as the file writes them."""
-        return {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in self.values.items()}
+        return {
+            key: value if isinstance(value, str) else json.dumps(value, default=str)
+            for key, value in self.values.items()
+        }
 
     @property
     def overrides(self) -> list[str]:
@@ -142,7 +186,9 @@ class Trial:
     @property
     def name(self) -> str:
         """Tells it from all others of its study, and stays the same when the study grows."""
-        return ", ".join([*(f"{key}={text}" for key, text in self.keys.items()), f"repetition {self.repetition}"])
+        return ", ".join(
+            [*(f"{key}={text}" for key, text in self.keys.items()), f"repetition {self.repetition}"]
+        )
 
 
 def seed_of(seed: int, repetition: int) -> int:
@@ -155,7 +201,10 @@ def _shape(vary: Any) -> list[Problem]:
     if isinstance(vary, Mapping):
         lists = "write a list of values in brackets, such as [10ms, 20ms]"
         return [
-            Problem(key=f"vary.{key}", says=lists if not isinstance(values, list) else "has no values: give at least one")
+            Problem(
+                key=f"vary.{key}",
+                says=lists if not isinstance(values, list) else "has no values: give at least one",
+            )
             for key, values in vary.items()
             if not isinstance(values, list) or not values
         ]
@@ -164,7 +213,11 @@ def _shape(vary: Any) -> list[Problem]:
     if not vary:
         return [Problem(key="vary", says="has no points: give at least one")]
     points = "is not a point: write keys and values, such as {duration: 10s}"
-    return [Problem(key=f"vary.{at}", says=points) for at, point in enumerate(vary) if not isinstance(point, Mapping) or not point]
+    return [
+        Problem(key=f"vary.{at}", says=points)
+        for at, point in enumerate(vary)
+        if not isinstance(point, Mapping) or not point
+    ]
 
 
 def _twice(points: list[Point]) -> list[Problem]:

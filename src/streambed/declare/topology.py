@@ -1,4 +1,6 @@
-"""The network of an experiment: hosts, switches that route between them, and links with their properties."""
+"""The network of an experiment: hosts, switches that route between them, and links with their
+properties.
+"""
 
 from __future__ import annotations
 
@@ -46,32 +48,52 @@ class Topology:
     generate: Generator | None = None
     """A network by a few numbers; what is given by hand is added to it."""
     graphml: str = ""
-    """Or a network from a GraphML file with coordinates: the same as `generate: {kind: graphml, file: …}`."""
+    """Or a network from a GraphML file with coordinates: the same as `generate: {kind: graphml,
+    file: …}`.
+    """
     switches: tuple[NodeName, ...] = ()
     """Nodes that pass packets on and run nothing."""
     hosts: tuple[NodeName, ...] = ()
-    """Hosts that should come first, or the only node of a network without links; others need not be named here."""
+    """Hosts that should come first, or the only node of a network without links; others need not be
+    named here.
+    """
     addresses: dict[NodeName, str] = Field(default_factory=dict)
-    """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1 and on, in order of mention."""
+    """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1 and on, in
+    order of mention.
+    """
     places: dict[NodeName, tuple[float, float]] = Field(default_factory=dict)
     """Latitude and longitude of nodes, to draw them on a map."""
     cpu: dict[NodeName, Share] = Field(default_factory=dict)
-    """How much of the whole machine, all cores together, the processes of a host may use; others may use all of it."""
+    """How much of the whole machine, all cores together, the processes of a host may use; others
+    may use all of it.
+    """
     memory: dict[NodeName, Size] = Field(default_factory=dict)
-    """How much memory the processes of a host may use, all together; others may use all there is."""
+    """How much memory the processes of a host may use, all together; others may use all there is.
+    """
     links: tuple[Link, ...] = ()
-    """The links. There may be loops, hosts with several links, and several links between two nodes."""
+    """The links. There may be loops, hosts with several links, and several links between two nodes.
+    """
     routing: RoutingBy = "least_delay"
     """Which ways packets take."""
     routes: tuple[Annotated[tuple[NodeName, ...], Field(min_length=2)], ...] = ()
     """Ways by hand, each as the list of its nodes; they come before what `routing` says."""
     reroute: Annotated[Duration | None, BeforeValidator(_unless_never)] = None
-    """How long after a link failed, or came back, packets take other ways; never, if it is not given."""
+    """How long after a link failed, or came back, packets take other ways; never, if it is not
+    given.
+    """
 
     def mentions(self) -> list[tuple[str, str]]:
         """The key and the name of every mention of a node, in the order of the declaration."""
-        listed = [(f"{key}.{at}", name) for key in ("hosts", "switches") for at, name in enumerate(getattr(self, key))]
-        return listed + [(f"links.{at}.ends.{end}", name) for at, link in enumerate(self.links) for end, name in enumerate(link.ends)]
+        listed = [
+            (f"{key}.{at}", name)
+            for key in ("hosts", "switches")
+            for at, name in enumerate(getattr(self, key))
+        ]
+        return listed + [
+            (f"links.{at}.ends.{end}", name)
+            for at, link in enumerate(self.links)
+            for end, name in enumerate(link.ends)
+        ]
 
     def nodes(self) -> list[str]:
         """All nodes in order of first mention."""
@@ -83,7 +105,9 @@ class Topology:
         return [name for name in self.nodes() if name not in switches]
 
     def ends_by_name(self) -> dict[str, LinkEnds]:
-        """The ends of every link by a name of its own: the given one, or its ends, numbered where two nodes have several."""
+        """The ends of every link by a name of its own: the given one, or its ends, numbered where
+        two nodes have several.
+        """
         found: dict[str, LinkEnds] = {}
         counts: Counter[frozenset[str]] = Counter()
         for link in self.links:
@@ -97,33 +121,62 @@ class Topology:
         """All that is wrong with it; keys relative to the topology."""
         found: list[Problem] = []
         for at, link in enumerate(self.links):
-            found += [replace(problem, key=f"links.{at}.{problem.key}") for problem in link.problems()]
+            found += [
+                replace(problem, key=f"links.{at}.{problem.key}") for problem in link.problems()
+            ]
         found += (
-            _named_twice(self.links) + _wrong_names(self.mentions()) + self._unlinked() + self._wrong_lists() + list(_apart(self.links))
+            _named_twice(self.links)
+            + _wrong_names(self.mentions())
+            + self._unlinked()
+            + self._wrong_lists()
+            + list(_apart(self.links))
         )
-        found += list(_ports_taken(self.links)) + list(self._wrong_addresses()) + list(self._wrong_caps())
+        found += (
+            list(_ports_taken(self.links))
+            + list(self._wrong_addresses())
+            + list(self._wrong_caps())
+        )
         found += self._misplaced()
-        return found + list(route_problems(self.routes, self.links, set(self.switches))) + self._wrong_routing()
+        return (
+            found
+            + list(route_problems(self.routes, self.links, set(self.switches)))
+            + self._wrong_routing()
+        )
 
     def _misplaced(self) -> list[Problem]:
         nodes = set(self.nodes())
         strangers = [name for name in self.places if name not in nodes]
         says = "there is no node '{}'. {}"
-        return [Problem(key=f"places.{name}", says=says.format(name, suggestion(name, nodes))) for name in strangers] + place_problems(
-            self.places, "places"
-        )
+        return [
+            Problem(key=f"places.{name}", says=says.format(name, suggestion(name, nodes)))
+            for name in strangers
+        ] + place_problems(self.places, "places")
 
     def _wrong_routing(self) -> list[Problem]:
         if self.routing == "by_hand" and not self.routes:
-            return [Problem(key="routing", says="ways by hand are wanted, but none is given: list them under `routes`")]
+            return [
+                Problem(
+                    key="routing",
+                    says="ways by hand are wanted, but none is given: list them under `routes`",
+                )
+            ]
         return []
 
     def _unlinked(self) -> list[Problem]:
         linked = {name for link in self.links for name in link.ends}
         alone = len(self.nodes()) == 1
-        lonely = [("switches", at, name) for at, name in enumerate(self.switches) if name not in linked]
-        lonely += [("hosts", at, name) for at, name in enumerate(self.hosts) if name not in linked and not alone]
-        return [Problem(key=f"{key}.{at}", says=f"no link ends at '{name}'. {suggestion(name, linked)}") for key, at, name in lonely]
+        lonely = [
+            ("switches", at, name) for at, name in enumerate(self.switches) if name not in linked
+        ]
+        lonely += [
+            ("hosts", at, name)
+            for at, name in enumerate(self.hosts)
+            if name not in linked and not alone
+        ]
+        return [
+            Problem(key=f"{key}.{at}", says=f"no link ends at '{name}'. {suggestion(name, linked)}")
+            for key, at, name in lonely
+        ]
 
     def _wrong_lists(self) -> list[Problem]:
         first: dict[str, str] = {}
@@ -133,7 +186,12 @@ class Topology:
                 found.append(Problem(key=key, says=f"'{name}' is named twice"))
         count = len(self.nodes())
         if count > NODES_MAX:
-            found.append(Problem(key="links", says=f"there are {count} nodes: at most {NODES_MAX} have an address"))
+            found.append(
+                Problem(
+                    key="links",
+                    says=f"there are {count} nodes: at most {NODES_MAX} have an address",
+                )
+            )
         return found
 
     def _wrong_addresses(self) -> Iterator[Problem]:
@@ -152,7 +210,9 @@ class Topology:
 
     def _wrong_caps(self) -> Iterator[Problem]:
         hosts = self.host_names()
-        for key, name, cap in [("cpu", *given) for given in self.cpu.items()] + [("memory", *given) for given in self.memory.items()]:
+        for key, name, cap in [("cpu", *given) for given in self.cpu.items()] + [
+            ("memory", *given) for given in self.memory.items()
+        ]:
             says = ""
             if name in self.switches:
                 says = f"'{name}' is a switch: it runs nothing that could be capped"
@@ -173,8 +233,16 @@ def _wrong_address(text: str) -> str:
         return f"'{text}' is not an IPv4 address: write four numbers, such as 10.0.0.1"
     if text.startswith(f"{SWITCHES_NETWORK}."):
         return f"{text} is among the addresses of switches: choose one outside {SWITCHES_NETWORK}.0.0/16"
-    unusable = address.is_loopback or address.is_multicast or address.is_link_local or address.is_reserved or text.startswith("0.")
-    return f"{text} cannot be the address of a host: choose one such as 10.0.0.1" if unusable else ""
+    unusable = (
+        address.is_loopback
+        or address.is_multicast
+        or address.is_link_local
+        or address.is_reserved
+        or text.startswith("0.")
+    )
+    return (
+        f"{text} cannot be the address of a host: choose one such as 10.0.0.1" if unusable else ""
+    )
 
 
 def _apart(links: tuple[Link, ...]) -> Iterator[Problem]:
@@ -203,7 +271,10 @@ def _ports_taken(links: tuple[Link, ...]) -> Iterator[Problem]:
     for at, link in enumerate(links):
         for end, (node, name) in enumerate(zip(link.ends, link.ports or (), strict=False)):
             if (earlier := first.setdefault((node, name), at)) != at:
-                yield Problem(key=f"links.{at}.ports.{end}", says=f"'{node}' has an interface {name} already, at link {earlier}")
+                yield Problem(
+                    key=f"links.{at}.ports.{end}",
+                    says=f"'{node}' has an interface {name} already, at link {earlier}",
+                )
 
 
 def _named_twice(links: tuple[Link, ...]) -> list[Problem]:
@@ -221,7 +292,16 @@ def _wrong_names(places: list[tuple[str, str]]) -> list[Problem]:
     for key, name in places:
         earlier = spelt.setdefault(name.lower(), name)
         if earlier != name:
-            found.append(Problem(key=key, says=f"'{name}' and '{earlier}' differ only in case, which host names do not tell apart"))
+            found.append(
+                Problem(
+                    key=key,
+                    says=f"'{name}' and '{earlier}' differ only in case, which host names do not tell apart",
+                )
+            )
         if name.lower() in RESERVED_NODES:
-            found.append(Problem(key=key, says=f"a node cannot be called '{name}': the word has another meaning"))
+            found.append(
+                Problem(
+                    key=key, says=f"a node cannot be called '{name}': the word has another meaning"
+                )
+            )
     return found

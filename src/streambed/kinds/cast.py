@@ -27,7 +27,10 @@ class Cast:
 
 def cast_of(declaration: Mapping[str, Any]) -> Cast:
     """The components and faults of a declaration."""
-    return Cast(components=components_of(declaration), faults=tuple(revive(FAULTS, fault) for fault in declaration.get("faults", ())))
+    return Cast(
+        components=components_of(declaration),
+        faults=tuple(revive(FAULTS, fault) for fault in declaration.get("faults", ())),
+    )
 
 
 def components_of(declaration: Mapping[str, Any]) -> dict[str, Component]:
@@ -40,9 +43,14 @@ def revive(kinds: Mapping[str, type], body: Mapping[str, Any]) -> Any:
     """One of these kinds, from plain data; FormatError if this version cannot make it."""
     kind = body["kind"]
     if kind not in kinds:
-        raise FormatError(f"the run declares the kind '{kind}', which is not installed here. {suggestion(kind, kinds)}")
+        raise FormatError(
+            f"the run declares the kind '{kind}', which is not installed here. "
+            f"{suggestion(kind, kinds)}"
+        )
     try:
         return TypeAdapter(kinds[kind]).validate_python(body)
     except ValidationError as error:
         name = body.get("name", kind)
-        raise FormatError(f"the run declares '{name}' in a way that this version does not understand: {error}") from None
+        raise FormatError(
+            f"the run declares '{name}' in a way that this version does not understand: {error}"
+        ) from None

@@ -1,4 +1,6 @@
-"""Every kind of check that can be declared. Apart from the other tables: a run is made without what judges it."""
+"""Every kind of check that can be declared. Apart from the other tables: a run is made without what
+judges it.
+"""
 
 from __future__ import annotations
 

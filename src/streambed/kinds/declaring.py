@@ -32,19 +32,27 @@ Setting = bool | int | float | str
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, field))
 def declared(cls: type[Kind]) -> type[Kind]:
     """Make a class a declaration: frozen, keywords only, unknown keys refused."""
-    made: Any = pydantic_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))(cls)
+    made: Any = pydantic_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))(
+        cls
+    )
     return cast("type[Kind]", made)
 
 
 def docstrings(cls: type) -> dict[str, str]:
-    """What the fields of a declaration are for, those that it inherits included; out of its source, which takes a while."""
+    """What the fields of a declaration are for, those that it inherits included; out of its source,
+    which takes a while.
+    """
     found: dict[str, str] = {}
     for each in reversed(cls.__mro__):
         if "__annotations__" in vars(each) and each.__module__ != "builtins":
             for key, below in itertools.pairwise(_body_of(each)):
                 if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name):
                     found.pop(key.target.id, None)  # Declared again, it is something else.
-                    if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
+                    if (
+                        isinstance(below, ast.Expr)
+                        and isinstance(below.value, ast.Constant)
+                        and isinstance(below.value.value, str)
+                    ):
                         found[key.target.id] = inspect.cleandoc(below.value.value)
     return found
 

@@ -1,7 +1,9 @@
-"""How drawn delays spread around their mean: one table, from which netem and the delay line both draw.
+"""How drawn delays spread around their mean: one table, from which netem and the delay line both
+draw.
 
-A table holds deviations in 8192nds of a width, each as likely as the others: netem's own form, where the width is called jitter.
-The width is made so that the largest deviation just fits into an entry; so nothing is cut off, however long the tail.
+A table holds deviations in 8192nds of a width, each as likely as the others: netem's own form,
+where the width is called jitter. The width is made so that the largest deviation just fits into an
+entry; so nothing is cut off, however long the tail.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ PARETO_SHAPE = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Deviations from a mean: `table` in 8192nds of `width_ns`; without a table, evenly up to `width_ns` to both sides."""
+    """Deviations from a mean: `table` in 8192nds of `width_ns`; without a table, evenly up to
+    `width_ns` to both sides.
+    """
 
     width_ns: int = 0
     table: tuple[int, ...] = ()
@@ -41,7 +45,9 @@ class Spread:
 
 @lru_cache
 def spread(distribution: str, jitter_ns: int, samples_ns: tuple[int, ...] = ()) -> Spread:
-    """What to draw from: `jitter_ns` is the bound of "uniform" and the standard deviation of the others but "samples"."""
+    """What to draw from: `jitter_ns` is the bound of "uniform" and the standard deviation of the
+    others but "samples".
+    """
     if distribution == "uniform":
         return Spread(width_ns=jitter_ns)
     if distribution == "samples":
@@ -51,7 +57,9 @@ def spread(distribution: str, jitter_ns: int, samples_ns: tuple[int, ...] = ()) 
 
 
 def thinned(samples: Sequence[int]) -> tuple[int, ...]:
-    """As many samples as a table holds: all of them, or if there are more, the middle of each of 4096 equal parts when sorted."""
+    """As many samples as a table holds: all of them, or if there are more, the middle of each of
+    4096 equal parts when sorted.
+    """
     if len(samples) <= ENTRIES_MAX:
         return tuple(samples)
     ranked = sorted(samples)
@@ -62,7 +70,10 @@ def _fitted(deviations_ns: list[float]) -> Spread:
     width_ns = math.ceil(max(map(abs, deviations_ns)) * PARTS / ENTRY_MAX)
     if not width_ns:
         return Spread()
-    return Spread(width_ns=width_ns, table=tuple(round(deviation * PARTS / width_ns) for deviation in deviations_ns))
+    return Spread(
+        width_ns=width_ns,
+        table=tuple(round(deviation * PARTS / width_ns) for deviation in deviations_ns),
+    )
 
 
 @lru_cache

@@ -19,16 +19,25 @@ LEAST_SHARE = 2.0**-32
 RATE_MAX_BPS = 100_000_000_000
 QUEUE_MAX_BYTES = 2**32 - 1
 ROUNDING_MAX = 0.001
-"""A rate may differ by so much from the declared one, because the kernel counts whole bytes a second."""
+"""A rate may differ by so much from the declared one, because the kernel counts whole bytes a
+second.
+"""
 
 UNREAD: Samples = defaultdict(lambda: (SHORTEST_DELAY_NS,))
-"""Stands for files of samples where only other keys are looked at: whatever they hold is a delay."""
-_PARTNERS = {"jitter": ("delay", "distribution"), "reorder": ("in_order", "delay"), "queue": ("rate",)}
+"""Stands for files of samples where only other keys are looked at: whatever they hold is a delay.
+"""
+_PARTNERS = {
+    "jitter": ("delay", "distribution"),
+    "reorder": ("in_order", "delay"),
+    "queue": ("rate",),
+}
 """Which keys may be at fault as well."""
 
 
 def way_problems(given: Way, whole: Way) -> list[Problem]:
-    """What cannot be of a way, and is the fault of keys that are `given`; the `whole` way has what holds besides."""
+    """What cannot be of a way, and is the fault of keys that are `given`; the `whole` way has what
+    holds besides.
+    """
     found = given.contradictions() or whole.contradictions()
     return found or shape_problems(given, Shape(**whole.changes(UNREAD)))
 
@@ -38,7 +47,11 @@ def shape_problems(given: Way, shape: Shape) -> list[Problem]:
     found = []
     for key, says in impossible(shape).items():
         outer = key.partition(".")[0]
-        to_blame = [key if one == outer else one for one in (outer, *_PARTNERS.get(outer, ())) if one in given.given]
+        to_blame = [
+            key if one == outer else one
+            for one in (outer, *_PARTNERS.get(outer, ()))
+            if one in given.given
+        ]
         found += [Problem(key=to_blame[0], says=says)] if to_blame else []
     return found
 
@@ -51,7 +64,9 @@ def delays(shape: Shape) -> Spread:
 def impossible(shape: Shape) -> dict[str, str]:
     """What no link can do, by the key that asks for it."""
     found = {
-        "delay": f"{Duration(shape.delay_ns)} is longer than {Duration(LONGEST_DELAY_NS)}" if shape.delay_ns > LONGEST_DELAY_NS else "",
+        "delay": f"{Duration(shape.delay_ns)} is longer than {Duration(LONGEST_DELAY_NS)}"
+        if shape.delay_ns > LONGEST_DELAY_NS
+        else "",
         "jitter": _wrong_jitter(shape),
         **{key: _wrong_share(share) for key, share in _shares(shape).items()},
         "rate": _wrong_rate(shape.rate_bps),
@@ -84,33 +99,55 @@ def _wrong_jitter(shape: Shape) -> str:
     jitter, delay = Duration(shape.jitter_ns), Duration(shape.delay_ns)
     if shape.distribution == "uniform":
         return f"a jitter of {jitter} is more than the delay of {delay}: give no more than that, or a longer delay"
-    step, fine = (10 ** max(0, len(str(number_ns)) - 3) for number_ns in (short_ns, shape.jitter_ns * shape.delay_ns // short_ns))
+    step, fine = (
+        10 ** max(0, len(str(number_ns)) - 3)
+        for number_ns in (short_ns, shape.jitter_ns * shape.delay_ns // short_ns)
+    )
     least = Duration(-(-short_ns // step) * step)
     most = Duration(shape.jitter_ns * shape.delay_ns // short_ns // fine * fine)
     return (
-        f"a {shape.distribution} jitter of {jitter} draws delays that are up to {least} shorter than the delay of {delay}: "
+        f"a {shape.distribution} jitter of {jitter} draws delays that are up to {least} shorter "
+        f"than the delay of {delay}: "
         f"give a jitter of {most} at most, or a delay of {least} at least"
     )
 
 
 def _shares(shape: Shape) -> dict[str, float]:
-    found = {"loss": shape.loss, "reorder": shape.reorder, "duplicate": shape.duplicate, "corrupt": shape.corrupt}
+    found = {
+        "loss": shape.loss,
+        "reorder": shape.reorder,
+        "duplicate": shape.duplicate,
+        "corrupt": shape.corrupt,
+    }
     if not shape.loss_enter and not shape.loss_leave:
         return found
-    bursts = {"enter": shape.loss_enter, "leave": shape.loss_leave, "bad": shape.loss_bad, "good": shape.loss_good}
+    bursts = {
+        "enter": shape.loss_enter,
+        "leave": shape.loss_leave,
+        "bad": shape.loss_bad,
+        "good": shape.loss_good,
+    }
     return found | {f"loss.{key}": share for key, share in bursts.items()}
 
 
 def _wrong_share(share: float) -> str:
     if share > 1:
         return f"{Share(share)} is more than 100 %"
-    return f"{Share(share)} is less than can be drawn: give 0%, or {Share(LEAST_SHARE)} or more" if 0 < share < LEAST_SHARE else ""
+    return (
+        f"{Share(share)} is less than can be drawn: give 0%, or {Share(LEAST_SHARE)} or more"
+        if 0 < share < LEAST_SHARE
+        else ""
+    )
 
 
 def _wrong_reorder(shape: Shape) -> str:
     if not shape.delay_ns:
         return "without a delay there is nobody to overtake: give a `delay` as well"
-    return "packets cannot overtake each other and stay in order: leave out `in_order` or `reorder`" if shape.in_order else ""
+    return (
+        "packets cannot overtake each other and stay in order: leave out `in_order` or `reorder`"
+        if shape.in_order
+        else ""
+    )
 
 
 def _wrong_rate(rate_bps: int) -> str:
@@ -128,5 +165,11 @@ def _wrong_queue(shape: Shape) -> str:
     if not shape.rate_bps:
         return "without a rate nothing waits: give a `rate` as well"
     if shape.queue_bytes < FRAME_BYTES:
-        return f"{Size(shape.queue_bytes)} cannot hold a full packet: give {Size(FRAME_BYTES)} or more"
-    return f"{Size(shape.queue_bytes)} is more than {Size(QUEUE_MAX_BYTES)}" if shape.queue_bytes > QUEUE_MAX_BYTES else ""
+        return (
+            f"{Size(shape.queue_bytes)} cannot hold a full packet: give {Size(FRAME_BYTES)} or more"
+        )
+    return (
+        f"{Size(shape.queue_bytes)} is more than {Size(QUEUE_MAX_BYTES)}"
+        if shape.queue_bytes > QUEUE_MAX_BYTES
+        else ""
+    )

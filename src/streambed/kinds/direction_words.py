@@ -9,8 +9,15 @@ from streambed.units import Bandwidth, Duration, Share, Size
 def shape_words(shape: Shape) -> list[str]:
     """What one direction of a link does to packets, piece by piece; nothing if it does nothing."""
     shares = {"reordered": shape.reorder, "doubled": shape.duplicate, "damaged": shape.corrupt}
-    found = [_delay(shape), _loss(shape), *(f"{Share(share)} {word}" for word, share in shares.items() if share)]
-    found += [str(Bandwidth(shape.rate_bps)) if shape.rate_bps else "", f"queue {Size(shape.queue_bytes)}" if shape.queue_bytes else ""]
+    found = [
+        _delay(shape),
+        _loss(shape),
+        *(f"{Share(share)} {word}" for word, share in shares.items() if share),
+    ]
+    found += [
+        str(Bandwidth(shape.rate_bps)) if shape.rate_bps else "",
+        f"queue {Size(shape.queue_bytes)}" if shape.queue_bytes else "",
+    ]
     return [piece for piece in found if piece]
 
 
@@ -19,7 +26,10 @@ def _delay(shape: Shape) -> str:
         return ""
     order = " in order" if shape.in_order else ""
     if shape.distribution == "samples":
-        mean, deviation = (Duration(float(f"{measured_ns:.3g}")) for measured_ns in (shape.delay_ns, shape.jitter_ns))
+        mean, deviation = (
+            Duration(float(f"{measured_ns:.3g}"))
+            for measured_ns in (shape.delay_ns, shape.jitter_ns)
+        )
         return f"{mean} ± {deviation} ({len(shape.samples_ns)} samples){order}"
     kind = "" if shape.distribution == "uniform" else f" ({shape.distribution})"
     return f"{Duration(shape.delay_ns)}{f' ± {Duration(shape.jitter_ns)}{kind}' if shape.jitter_ns else ''}{order}"
@@ -28,5 +38,8 @@ def _delay(shape: Shape) -> str:
 def _loss(shape: Shape) -> str:
     if not shape.loss_enter:
         return f"{Share(shape.loss)} lost" if shape.loss else ""
-    bad, good = Share(shape.loss_bad), f" and {Share(shape.loss_good)} between" if shape.loss_good else ""
+    bad, good = (
+        Share(shape.loss_bad),
+        f" and {Share(shape.loss_good)} between" if shape.loss_good else "",
+    )
     return f"{bad} lost in bursts{good} (begin {Share(shape.loss_enter)}, end {Share(shape.loss_leave)})"

@@ -53,22 +53,31 @@ def _load(point: EntryPoint) -> Kinds:
     package = point.dist.name if point.dist else point.value
     try:
         brought = point.load()
-    except Exception as error:  # Whatever is wrong with its code, the user must learn which package it is.
-        raise UsageError(f"the kinds of the package {package} cannot be loaded: {error!r}. Mend or uninstall it") from error
+    except (
+        Exception
+    ) as error:  # Whatever is wrong with its code, the user must learn which package it is.
+        raise UsageError(
+            f"the kinds of the package {package} cannot be loaded: {error!r}. Mend or uninstall it"
+        ) from error
     if not isinstance(brought, Kinds):
         says = f"the entry point '{point.name}' of the package {package} names {brought!r}"
         raise UsageError(f"{says}: let {point.value} be a streambed.kinds.installed.Kinds")
     return brought
 
 
-def with_installed(name: Table, ours: Mapping[str, type[Any]], brought: Mapping[str, Kinds]) -> dict[str, type[Any]]:
+def with_installed(
+    name: Table, ours: Mapping[str, type[Any]], brought: Mapping[str, Kinds]
+) -> dict[str, type[Any]]:
     """One of our tables, with what packages bring to it; UsageError if two bring the same kind."""
     table = dict(ours)
     owners = dict.fromkeys(ours, "streambed")
     for package, kinds in brought.items():
         for kind, declared in kinds.table(name).items():
             if kind in owners:
-                raise UsageError(f"{owners[kind]} and {package} both bring the kind '{kind}' of {name}: uninstall one of them")
+                raise UsageError(
+                    f"{owners[kind]} and {package} both bring the kind '{kind}' of {name}: "
+                    "uninstall one of them"
+                )
             _refuse_unfit(declared, kind, package)
             owners[kind] = package
             table[kind] = declared

@@ -1,6 +1,8 @@
-"""Measures: what is taken from the history of a run as a number, with the observations behind it. Pure, so it can be taken again.
+"""Measures: what is taken from the history of a run as a number, with the observations behind it.
+Pure, so it can be taken again.
 
-Each function gives observations: values and when each belongs. A statistic makes one number of them; a comparison draws from them.
+Each function gives observations: values and when each belongs. A statistic makes one number of
+them; a comparison draws from them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from streambed.record.statistics import Numbers, Observations, Statistic, reduce
 from streambed.units import Duration
 
 BLOCK_NS = 1_000_000_000
-"""Observations of one second belong together: records that were due then waited for the same things."""
+"""Observations of one second belong together: records that were due then waited for the same
+things.
+"""
 NONE = Duration(0)
 OURS = ("conductor", "delay line")
 """Processes that streambed itself adds to a run."""
@@ -42,7 +46,9 @@ class Measure:
     latency: str = ""
     """A consumer, or a Spark job: from when records were due until they were seen, in seconds."""
     throughput: str = ""
-    """A consumer, a Spark job or a producer: records seen, taken in or acknowledged in a second of the load."""
+    """A consumer, a Spark job or a producer: records seen, taken in or acknowledged in a second of
+    the load.
+    """
     lost: str = ""
     """A topic: how many of its acknowledged records a reader never saw."""
     ready: str = ""
@@ -56,7 +62,10 @@ class Measure:
     def _one(self) -> Measure:
         given = [kind for kind in TAKING if getattr(self, kind)]
         if len(given) != 1:
-            raise ValueError(f"give one of {', '.join(TAKING)}" + (f", not {' and '.join(given)}" if given else ""))
+            raise ValueError(
+                f"give one of {', '.join(TAKING)}"
+                + (f", not {' and '.join(given)}" if given else "")
+            )
         if self.statistic != "mean" and self.quantity in ("lost", "ready"):
             raise ValueError(f"'{self.quantity}' is one number already: leave out 'statistic'")
         return self
@@ -82,15 +91,25 @@ class Measure:
         return reduced(observed.statistic, observed.values)
 
     def observe(self, history: History, warm_up: Duration = NONE) -> Observed:
-        """All that the number is made of. What was due, or happened, during the warm-up is left out where time matters."""
+        """All that the number is made of. What was due, or happened, during the warm-up is left out
+        where time matters.
+        """
         taking = TAKING[self.quantity]
         times, values = taking.observe(history, self.of, warm_up.ns)
-        return Observed(times=times, values=values, unit=taking.unit, statistic=taking.statistic or self.statistic, of=self.of)
+        return Observed(
+            times=times,
+            values=values,
+            unit=taking.unit,
+            statistic=taking.statistic or self.statistic,
+            of=self.of,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Values, the time of each in nanoseconds since the load began, and how they become one number."""
+    """Values, the time of each in nanoseconds since the load began, and how they become one
+    number.
+    """
 
     times: Numbers
     values: Numbers
@@ -109,12 +128,20 @@ def _problems(quantity: str, of: str, components: Mapping[str, Any]) -> list[Pro
         return Latency(of=of, max=Duration(1)).problems(components)
     if quantity == "lost":
         return NoLoss(topic=of).problems(components)
-    names = [name for name, component in components.items() if quantity != "throughput" or passes_records(component)]
+    names = [
+        name
+        for name, component in components.items()
+        if quantity != "throughput" or passes_records(component)
+    ]
     extra = {"ready": ("all",), "cpu": OURS}.get(quantity, ())
     if (of.partition("/")[0] if quantity == "cpu" else of) in (*names, *extra):
         return []
     noun = "consumer, sink, Spark job or producer" if quantity == "throughput" else "component"
-    return [Problem(key=quantity, says=f"no {noun} is called '{of}'. {suggestion(of, [*names, *extra])}")]
+    return [
+        Problem(
+            key=quantity, says=f"no {noun} is called '{of}'. {suggestion(of, [*names, *extra])}"
+        )
+    ]
 
 
 def passes_records(component: Any) -> bool:
@@ -129,7 +156,9 @@ def load_span(history: History, warm_up_ns: int = 0) -> tuple[int, int]:
     if history.load_ns is None or end is None:
         raise NotTaken("the run ended before its load did")
     if end <= history.load_ns + warm_up_ns:
-        raise NotTaken(f"the load lasted {(end - history.load_ns) / 1e9:.1f} s, no longer than the warm-up")
+        raise NotTaken(
+            f"the load lasted {(end - history.load_ns) / 1e9:.1f} s, no longer than the warm-up"
+        )
     return history.load_ns + warm_up_ns, end
 
 
@@ -138,7 +167,11 @@ def latencies(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numb
     start, _ = load_span(history, warm_up_ns)
     seen = journeys(history, of).drop_nulls("seen").filter(pl.col("due") >= start)
     if seen.is_empty():
-        raise NotTaken(f"no record due after the warm-up was seen by way of {of}" if warm_up_ns else f"no record was seen by way of {of}")
+        raise NotTaken(
+            f"no record due after the warm-up was seen by way of {of}"
+            if warm_up_ns
+            else f"no record was seen by way of {of}"
+        )
     return _since_load(history, seen["due"]), ((seen["seen"] - seen["due"]) / 1e9).to_numpy()
 
 
@@ -154,7 +187,11 @@ def throughputs(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Nu
 def _passed(history: History, of: str) -> tuple[Numbers, Numbers]:
     """When records passed a consumer, a job or a producer, and how many each time."""
     component = history.components.get(of)
-    if component and component.as_engine and (batches := [batch for batch in history.of(Batch) if batch.component == of]):
+    if (
+        component
+        and component.as_engine
+        and (batches := [batch for batch in history.of(Batch) if batch.component == of])
+    ):
         ends = np.array([batch.end for batch in batches], dtype=np.float64)
         return ends, np.array([batch.rows for batch in batches], dtype=np.float64)
     if component and component.topics_written and not component.as_engine:
@@ -165,11 +202,17 @@ def _passed(history: History, of: str) -> tuple[Numbers, Numbers]:
 
 
 def losses(history: History, topic: str, warm_up_ns: int) -> tuple[Numbers, Numbers]:
-    """For each acked record when it was due and 1 if it was lost; the warm-up counts, for what was acked then must not be lost either."""
+    """For each acked record when it was due and 1 if it was lost; the warm-up counts, for what was
+    acked then must not be lost either.
+    """
     verdict = NoLoss(topic=topic).judge(history)
     if verdict.answer == "unknown":
         raise NotTaken(verdict.says)
-    lost = pl.DataFrame(verdict.evidence["lost"], schema={"producer": pl.String, "sequence": pl.Int64}).unique().with_columns(lost=1.0)
+    lost = (
+        pl.DataFrame(verdict.evidence["lost"], schema={"producer": pl.String, "sequence": pl.Int64})
+        .unique()
+        .with_columns(lost=1.0)
+    )
     marked = acked_records(history, topic).join(lost, on=IDENTITY, how="left")
     return _since_load(history, marked["due"]), marked["lost"].fill_null(0.0).to_numpy()
 
@@ -188,10 +231,18 @@ def cores(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]
     start, end = load_span(history, warm_up_ns)
     mine = (pl.col("of") == of) | pl.col("of").str.starts_with(f"{of}/")
     found = history.samples.filter((pl.col("metric") == "process_cpu_s") & mine).sort("of", "time")
-    steps = found.with_columns(grown=pl.col("value").diff().over("of"), passed=pl.col("time").diff().over("of") / 1e9)
+    steps = found.with_columns(
+        grown=pl.col("value").diff().over("of"), passed=pl.col("time").diff().over("of") / 1e9
+    )
     # A counter that went down began again with a new process: that step says nothing.
-    steps = steps.filter((pl.col("grown") >= 0) & (pl.col("time") >= start) & (pl.col("time") <= end))
-    used = steps.group_by("time").agg((pl.col("grown") / pl.col("passed")).sum().alias("cores")).sort("time")
+    steps = steps.filter(
+        (pl.col("grown") >= 0) & (pl.col("time") >= start) & (pl.col("time") <= end)
+    )
+    used = (
+        steps.group_by("time")
+        .agg((pl.col("grown") / pl.col("passed")).sum().alias("cores"))
+        .sort("time")
+    )
     if used.is_empty():
         raise NotTaken(f"{of} was not sampled twice under load")
     return _since_load(history, used["time"]), used["cores"].to_numpy()
@@ -202,7 +253,9 @@ def _since_load(history: History, times: pl.Series) -> Numbers:
 
 
 class Taking(NamedTuple):
-    """How a kind of measure is taken: its observations, their unit, and their statistic if it is always the same."""
+    """How a kind of measure is taken: its observations, their unit, and their statistic if it is
+    always the same.
+    """
 
     observe: Callable[[History, str, int], tuple[Numbers, Numbers]]
     unit: str

@@ -1,1 +1,3 @@
-"""The only code that touches the kernel's network: hosts, wires, shaping, and what this machine can do."""
+"""The only code that touches the kernel's network: hosts, wires, shaping, and what this machine can
+do.
+"""

@@ -1,9 +1,11 @@
-"""Entering the box: new user, network, mount, process, name and message namespaces, as root or as an ordinary user.
+"""Entering the box: new user, network, mount, process, name and message namespaces, as root or as
+an ordinary user.
 
     box process ── enter_namespaces() ── fork ──▶ process 1 ── settle_as_first()
 
-Both belong in a fresh process without threads: the kernel refuses a user namespace to any other. Some libraries start threads
-when they are imported (pyarrow is one), so this module imports little: import it, enter, and import the rest afterwards.
+Both belong in a fresh process without threads: the kernel refuses a user namespace to any other.
+Some libraries start threads when they are imported (pyarrow is one), so this module imports little:
+import it, enter, and import the rest afterwards.
 """
 
 from __future__ import annotations
@@ -13,44 +15,78 @@ from pathlib import Path
 
 from streambed.errors import MachineError
 from streambed.net import syscalls
-from streambed.net.syscalls import CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS
+from streambed.net.syscalls import (
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+)
 
 _REMEDIES = {
     ("kernel/unprivileged_userns_clone", "0"): "sudo sysctl kernel.unprivileged_userns_clone=1",
     ("user/max_user_namespaces", "0"): "sudo sysctl user.max_user_namespaces=10000",
-    ("kernel/apparmor_restrict_unprivileged_userns", "1"): "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+    ): "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
 }
 _CONTAINER = "inside a container, start it with --privileged, or with --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
 
 
 def enter_namespaces(*, network: bool = True) -> None:
-    """Give this process namespaces of its own, all but the process namespace, which its next child begins; the network's on demand."""
+    """Give this process namespaces of its own, all but the process namespace, which its next child
+    begins; the network's on demand.
+    """
     uid, gid = os.geteuid(), os.getegid()
     if (threads := len(os.listdir("/proc/self/task"))) > 1:
         raise MachineError(
-            f"a process with threads cannot enter a box, and this one has {threads}: enter before importing what starts them"
+            f"a process with threads cannot enter a box, and this one has {threads}: enter before "
+            "importing what starts them"
         )
     try:
         if uid != 0 or not _enter_with_every_id():
             _enter_with_one_id(uid=uid, gid=gid)
-        syscalls.unshare((CLONE_NEWNET if network else 0) | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC)
+        syscalls.unshare(
+            (CLONE_NEWNET if network else 0)
+            | CLONE_NEWNS
+            | CLONE_NEWPID
+            | CLONE_NEWUTS
+            | CLONE_NEWIPC
+        )
     except OSError as error:
-        raise MachineError(f"this machine does not let a user make namespaces ({error}); {remedy(_settings())}") from error
+        raise MachineError(
+            f"this machine does not let a user make namespaces ({error}); {remedy(_settings())}"
+        ) from error
 
 
 def settle_as_first() -> None:
-    """Make process 1 of the box at home: it dies with its parent, its mounts stay inside, /proc shows the box alone."""
+    """Make process 1 of the box at home: it dies with its parent, its mounts stay inside, /proc
+    shows the box alone.
+    """
     syscalls.die_with_parent()
     try:
         syscalls.mount("none", Path("/"), flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
-        syscalls.mount("proc", Path("/proc"), kind="proc", flags=syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC)
+        syscalls.mount(
+            "proc",
+            Path("/proc"),
+            kind="proc",
+            flags=syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC,
+        )
     except OSError as error:
-        raise MachineError(f"this machine does not let a user mount inside a namespace ({error}); {_CONTAINER}") from error
+        raise MachineError(
+            f"this machine does not let a user mount inside a namespace ({error}); {_CONTAINER}"
+        ) from error
 
 
 def remedy(settings: dict[str, str]) -> str:
-    """What to do where namespaces are forbidden, given the kernel's settings that may forbid them."""
-    commands = [command for (name, value), command in _REMEDIES.items() if settings.get(name) == value]
+    """What to do where namespaces are forbidden, given the kernel's settings that may forbid
+    them.
+    """
+    commands = [
+        command for (name, value), command in _REMEDIES.items() if settings.get(name) == value
+    ]
     return f"to allow it: {' && '.join(commands)}" if commands else _CONTAINER
 
 
@@ -66,9 +102,11 @@ def _settings() -> dict[str, str]:
 
 
 def _enter_with_every_id() -> bool:
-    """Root keeps all ids, so that other users' files stay readable and servers may change their user; False if refused.
+    """Root keeps all ids, so that other users' files stay readable and servers may change their
+    user; False if refused.
 
-    Only a process that stayed outside may write such a map: a child waits until this one has entered.
+    Only a process that stayed outside may write such a map: a child waits until this one has
+    entered.
     """
     box, (entered, enter) = os.getpid(), os.pipe()
     writer = os.fork()
@@ -90,14 +128,18 @@ def _write_identity(box: int, entered: int) -> int:
         return 1
     try:
         for name in ("uid_map", "gid_map"):
-            Path(f"/proc/{box}/{name}").write_text(identity_map(Path(f"/proc/self/{name}").read_text()))
+            Path(f"/proc/{box}/{name}").write_text(
+                identity_map(Path(f"/proc/self/{name}").read_text())
+            )
     except OSError:
         return 1
     return 0
 
 
 def _enter_with_one_id(*, uid: int, gid: int) -> None:
-    """Map the caller to root. An earlier attempt may have entered a user namespace without a map: one inside it is refused."""
+    """Map the caller to root. An earlier attempt may have entered a user namespace without a map:
+    one inside it is refused.
+    """
     if os.geteuid() == uid:
         syscalls.unshare(CLONE_NEWUSER)
     Path("/proc/self/setgroups").write_text("deny")

@@ -1,8 +1,10 @@
-"""Where TCP must send single packets. Elsewhere a host hands the kernel bundles of up to forty, which travel as one: that is fast.
+"""Where TCP must send single packets. Elsewhere a host hands the kernel bundles of up to forty,
+which travel as one: that is fast.
 
-A bundle that meets a link is treated as one packet: lost, doubled or delayed whole, and it may be larger than a short queue. The
-delay line has the kernel take bundles apart where it treats packets one by one; netem cannot, nor can a bucket with a short queue. So
-hosts must not make bundles in the first place: those whose packets may cross such a link, by the routes of the plan, now or when a
+A bundle that meets a link is treated as one packet: lost, doubled or delayed whole, and it may be
+larger than a short queue. The delay line has the kernel take bundles apart where it treats packets
+one by one; netem cannot, nor can a bucket with a short queue. So hosts must not make bundles in the
+first place: those whose packets may cross such a link, by the routes of the plan, now or when a
 fault changes it, because connections that exist by then go on bundling.
 """
 
@@ -26,7 +28,11 @@ def ports_without_bundles(plan: Plan) -> list[Port]:
     by_netem = plan.machine.means == "netem"
     hosts = {node.name for node in plan.nodes if not node.switch}
     ports = [port for link in plan.links for port in link.ports if port.node in hosts]
-    needy = [port for port, shapes in _directions(plan) if any(_needs_single(shape, by_netem=by_netem) for shape in shapes)]
+    needy = [
+        port
+        for port, shapes in _directions(plan)
+        if any(_needs_single(shape, by_netem=by_netem) for shape in shapes)
+    ]
     if needy and plan.declaration.get("topology", {}).get("reroute"):
         return ports  # Who knows which ways packets will take.
     found = {port for port in needy if port.node in hosts}
@@ -69,7 +75,11 @@ class _Ways:
             seen = set(waiting)
             while waiting:
                 node = waiting.pop().node
-                before = [] if node in self._hosts else [near for near in self._into[node] if near not in seen]
+                before = (
+                    []
+                    if node in self._hosts
+                    else [near for near in self._into[node] if near not in seen]
+                )
                 before = [near for near in before if self._leaves(near, destination)]
                 seen.update(before)
                 waiting += before
@@ -78,7 +88,9 @@ class _Ways:
 
     def _leaves(self, port: Port, destination: int) -> bool:
         """Whether packets for an address leave by a port; a host sends itself none."""
-        return self._hosts.get(port.node) != destination and port.interface in self._interfaces(port.node, destination)
+        return self._hosts.get(port.node) != destination and port.interface in self._interfaces(
+            port.node, destination
+        )
 
     def _interfaces(self, node: str, destination: int) -> tuple[str, ...]:
         """Where a node sends packets for an address: the longest match counts."""
@@ -93,8 +105,12 @@ def _table(node: PlannedNode) -> list[tuple[int, dict[int, tuple[str, ...]]]]:
     found: dict[int, dict[int, tuple[str, ...]]] = {}
     for route in node.routes:
         address, _, length = route.destination.partition("/")
-        mask = _ALL if address == "default" else (_EVERY_BIT << (32 - int(length or 32))) & _EVERY_BIT
-        found.setdefault(mask, {})[0 if address == "default" else _number(address) & mask] = tuple(hop.interface for hop in route.hops)
+        mask = (
+            _ALL if address == "default" else (_EVERY_BIT << (32 - int(length or 32))) & _EVERY_BIT
+        )
+        found.setdefault(mask, {})[0 if address == "default" else _number(address) & mask] = tuple(
+            hop.interface for hop in route.hops
+        )
     return sorted(found.items(), reverse=True)
 
 

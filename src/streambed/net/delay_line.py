@@ -1,4 +1,6 @@
-"""The delay line as its owner sees it: a process that is started, told what links do now, asked how late it was, and ended."""
+"""The delay line as its owner sees it: a process that is started, told what links do now, asked how
+late it was, and ended.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class DelayLine:
     def __init__(self, process: subprocess.Popen[bytes], gauge: Path, log: Path) -> None:
         self.process = process
         self.scheduled = ""
-        """How the kernel lets it run, once it is ready: "in real time", "with short slices" or "as any process"."""
+        """How the kernel lets it run, once it is ready: "in real time", "with short slices" or "as
+        any process".
+        """
         self._gauge = gauge
         self._log = log
 
@@ -37,7 +41,10 @@ class DelayLine:
         answer, _, self.scheduled = self.process.stdout.readline().decode().strip().partition(" ")
         if answer != "ready":
             said = self._log.read_text().strip().splitlines()[-3:]
-            raise MachineError(f"the delay line did not start: {' / '.join(said) or 'it said nothing'} (see {self._log})")
+            raise MachineError(
+                f"the delay line did not start: {' / '.join(said) or 'it said nothing'} (see "
+                f"{self._log})"
+            )
 
     def tell(self, queue: dict[str, Any]) -> None:
         """Treat the packets of one queue so from now on; returns when it does."""
@@ -46,20 +53,28 @@ class DelayLine:
             self.process.stdin.write(json.dumps(queue).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError as error:
-            raise MachineError(f"the delay line has died, so all its links are dead (see {self._log})") from error
+            raise MachineError(
+                f"the delay line has died, so all its links are dead (see {self._log})"
+            ) from error
         answers, _, _ = select.select([self.process.stdout], [], [], ANSWER_LIMIT_S)
         if not answers or self.process.stdout.readline() != b"done\n":
-            raise MachineError(f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})")
+            raise MachineError(
+                f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})"
+            )
 
     def gauges(self) -> list[dict[str, Any]]:
-        """Its last gauges, the newest last: written_ns; packets and dropped so far; lateness since the one before."""
+        """Its last gauges, the newest last: written_ns; packets and dropped so far; lateness since
+        the one before.
+        """
         found: list[dict[str, Any]] = record.read_json(self._gauge).get("gauges", [])
         return found
 
     def end(self) -> None:
         """Close its input, which ends it; kill it if it will not."""
         assert self.process.stdin and self.process.stdout
-        with suppress(BrokenPipeError):  # It has ended already: what was still to be said is of no use.
+        with suppress(
+            BrokenPipeError
+        ):  # It has ended already: what was still to be said is of no use.
             self.process.stdin.close()
         try:
             self.process.wait(END_LIMIT_S)
@@ -71,21 +86,39 @@ class DelayLine:
 
 @contextmanager
 def delay_line(queues: list[dict[str, Any]], *, seed: int, directory: Path) -> Iterator[DelayLine]:
-    """Start the process for these queues (see shaping.delay_line_queues); it ends with the block. Not ready yet: wait for it.
+    """Start the process for these queues (see shaping.delay_line_queues); it ends with the block.
+    Not ready yet: wait for it.
 
-    It is run as a folder by an isolated Python: it needs the standard library alone, and starts in half the time. Where real time was
-    kept for it (see realtime.keep), it is started in that.
+    It is run as a folder by an isolated Python: it needs the standard library alone, and starts in
+    half the time. Where real time was kept for it (see realtime.keep), it is started in that.
     """
-    gauge, log, declared = directory / "gauges" / f"{NAME}.json", directory / "logs" / f"{NAME}.log", directory / f"{NAME}.json"
+    gauge, log, declared = (
+        directory / "gauges" / f"{NAME}.json",
+        directory / "logs" / f"{NAME}.log",
+        directory / f"{NAME}.json",
+    )
     for folder in (gauge.parent, log.parent):
         folder.mkdir(parents=True, exist_ok=True)
     record.write_whole(declared, json.dumps({"gauge": str(gauge), "seed": seed, "queues": queues}))
-    descriptors = sorted({int(queue[key]) for queue in queues for key in ("namespace", "sender_namespace") if key in queue})
+    descriptors = sorted(
+        {
+            int(queue[key])
+            for queue in queues
+            for key in ("namespace", "sender_namespace")
+            if key in queue
+        }
+    )
     argv = [sys.executable, "-I", "-S", str(PROGRAM), str(declared)]
     with log.open("wb") as errors:
 
         def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, pass_fds=descriptors)
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                pass_fds=descriptors,
+            )
 
         process = realtime.call(start)
     line = DelayLine(process, gauge, log)

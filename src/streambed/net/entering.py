@@ -1,9 +1,12 @@
-"""Entering a host from outside: `python -m streambed.net.entering TASK FOLDER VACANT COMMAND...` joins the namespaces of a task, then runs.
+"""Entering a host from outside: `python -m streambed.net.entering TASK FOLDER VACANT COMMAND...`
+joins the namespaces of a task, then runs.
 
-A node in which nothing has run yet is vacant: no task lives there, but the conductor holds its network. Its visitor joins the
-conductor and makes itself at home from there, as the host's own thread will.
+A node in which nothing has run yet is vacant: no task lives there, but the conductor holds its
+network. Its visitor joins the conductor and makes itself at home from there, as the host's own
+thread will.
 
-A fresh process does it, because the kernel lets no process with threads into another user namespace.
+A fresh process does it, because the kernel lets no process with threads into another user
+namespace.
 """
 
 from __future__ import annotations
@@ -19,9 +22,23 @@ from typing import NamedTuple
 
 from streambed.net import syscalls
 from streambed.net.hosts import Furniture, move_in
-from streambed.net.syscalls import CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS
+from streambed.net.syscalls import (
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+)
 
-_KINDS = {"user": CLONE_NEWUSER, "pid": CLONE_NEWPID, "net": CLONE_NEWNET, "uts": CLONE_NEWUTS, "ipc": CLONE_NEWIPC, "mnt": CLONE_NEWNS}
+_KINDS = {
+    "user": CLONE_NEWUSER,
+    "pid": CLONE_NEWPID,
+    "net": CLONE_NEWNET,
+    "uts": CLONE_NEWUTS,
+    "ipc": CLONE_NEWIPC,
+    "mnt": CLONE_NEWNS,
+}
 """The user namespace comes first: it is what gives the right to the others."""
 NO_PROGRAM = 127
 """What a shell gives for a program that is not there."""
@@ -29,7 +46,9 @@ KILLED = 128
 
 
 class Vacant(NamedTuple):
-    """A node in which no task lives: its name, how the conductor holds its network, and its furniture if it is a host."""
+    """A node in which no task lives: its name, how the conductor holds its network, and its
+    furniture if it is a host.
+    """
 
     name: str
     descriptor: int
@@ -37,17 +56,31 @@ class Vacant(NamedTuple):
 
     def written(self) -> str:
         """As one word of a command."""
-        things = [str(self.furniture.names), *map(str, self.furniture.kept)] if self.furniture else []
+        things = (
+            [str(self.furniture.names), *map(str, self.furniture.kept)] if self.furniture else []
+        )
         return json.dumps([self.name, self.descriptor, things])
 
 
 def command(task: Path, argv: Sequence[str], vacant: Vacant | None = None) -> list[str]:
-    """What to run to run `argv` where a task lives, or in a vacant node; in the folder where we are if it is there as well."""
-    return [sys.executable, "-m", __name__, str(task), str(Path.cwd()), vacant.written() if vacant else "", *argv]
+    """What to run to run `argv` where a task lives, or in a vacant node; in the folder where we are
+    if it is there as well.
+    """
+    return [
+        sys.executable,
+        "-m",
+        __name__,
+        str(task),
+        str(Path.cwd()),
+        vacant.written() if vacant else "",
+        *argv,
+    ]
 
 
 def task_in(pids: Sequence[int], namespace: int) -> Path | None:
-    """A thread of these processes that lives in a network namespace, which is named by its inode."""
+    """A thread of these processes that lives in a network namespace, which is named by its
+    inode.
+    """
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").iterdir():
             if (task / "ns" / "net").stat().st_ino == namespace:
@@ -56,7 +89,9 @@ def task_in(pids: Sequence[int], namespace: int) -> Path | None:
 
 
 def holder(pids: Sequence[int], namespace: int, descriptor: int) -> Path | None:
-    """The one of these processes that holds a network namespace, by its inode, as that descriptor."""
+    """The one of these processes that holds a network namespace, by its inode, as that
+    descriptor.
+    """
     for pid in pids:
         with suppress(FileNotFoundError):
             if Path(f"/proc/{pid}/fd/{descriptor}").stat().st_ino == namespace:
@@ -69,7 +104,9 @@ def family(pid: int) -> list[int]:
     found = [pid]
     for parent in found:
         try:
-            below = [(task / "children").read_text() for task in Path(f"/proc/{parent}/task").iterdir()]
+            below = [
+                (task / "children").read_text() for task in Path(f"/proc/{parent}/task").iterdir()
+            ]
         except (FileNotFoundError, ProcessLookupError):
             continue
         found += [int(child) for text in below for child in text.split()]
@@ -91,7 +128,13 @@ def main(task: str, folder: str, vacant: str, *argv: str) -> int:
     child = os.fork()
     if child == 0:
         if vacant:  # Only now: /proc in the box knows this process, but not its parent.
-            move_in(network, name, Furniture(names=Path(things[0]), kept=tuple(map(Path, things[1:]))) if things else None)
+            move_in(
+                network,
+                name,
+                Furniture(names=Path(things[0]), kept=tuple(map(Path, things[1:])))
+                if things
+                else None,
+            )
         os.chdir(folder if Path(folder).is_dir() else "/")
         try:
             os.execvp(argv[0], argv)

@@ -1,7 +1,8 @@
-"""A host: a network namespace, and for what runs there a thread that lives inside, with files and a name of its own.
+"""A host: a network namespace, and for what runs there a thread that lives inside, with files and a
+name of its own.
 
-The network is made at once, by any thread. The host's own thread moves in when something is first called inside: of a thousand
-hosts most may run nothing.
+The network is made at once, by any thread. The host's own thread moves in when something is first
+called inside: of a thousand hosts most may run nothing.
 """
 
 from __future__ import annotations
@@ -29,20 +30,25 @@ TMP = Path("/tmp")
 TMP_LIMIT = "size=2g"
 VISITORS_MAX = 64
 DESCRIPTORS_PER_NODE, DESCRIPTORS_PER_LINK = 4, 2
-"""Of a node its namespace, its channel and its counters, and perhaps a process to watch; of a link what calibrates it."""
+"""Of a node its namespace, its channel and its counters, and perhaps a process to watch; of a link
+what calibrates it.
+"""
 DESCRIPTORS_SPARE = 512
 _COUNTERS_BYTES = 1 << 20
 _NAMES = Path("/etc/hosts")
 _NET_SETTINGS = {
-    "ipv4/conf/all/rp_filter": b"0",  # Links have no numbers: a packet may well come by another way than the answer goes.
+    # Links have no numbers: a packet may well come by another way than the answer goes.
+    "ipv4/conf/all/rp_filter": b"0",
     "ipv4/conf/default/rp_filter": b"0",
-    "ipv4/tcp_rmem": b"4096 131072 67108864",  # The usual 6 MB would be the limit of a long fast link.
+    # The usual 6 MB would be the limit of a long fast link.
+    "ipv4/tcp_rmem": b"4096 131072 67108864",
     "ipv4/tcp_wmem": b"4096 16384 67108864",
 }
 _SWITCH_SETTINGS = {"ipv4/ip_forward": b"1"}
 _OPTIONAL_SETTINGS = {
     "ipv6/conf/all/disable_ipv6": b"1",  # A kernel without IPv6 has nothing to switch off.
-    "ipv4/fib_multipath_hash_policy": b"1",  # Connections are spread over several routes, not pairs of hosts.
+    # Connections are spread over several routes, not pairs of hosts.
+    "ipv4/fib_multipath_hash_policy": b"1",
 }
 
 
@@ -61,7 +67,9 @@ class Furniture:
 class Host:
     """A network of its own until `close`."""
 
-    def __init__(self, name: str, *, switch: bool = False, furniture: Furniture | None = None) -> None:
+    def __init__(
+        self, name: str, *, switch: bool = False, furniture: Furniture | None = None
+    ) -> None:
         """Make it. The calling thread is in its network afterwards."""
         self.name = name
         self._furniture = furniture
@@ -77,11 +85,14 @@ class Host:
         self._channel = Channel()
 
     def ask(self, requests: list[Request]) -> None:
-        """Change the host's interfaces, addresses, routes or queueing disciplines; may be called from any thread."""
+        """Change the host's interfaces, addresses, routes or queueing disciplines; may be called
+        from any thread.
+        """
         self._channel.send(requests)
 
     def call(self, function: Callable[[], Answer]) -> Answer:
-        """Call `function` inside the host; return or raise what it does. Calls wait for each other: keep them short.
+        """Call `function` inside the host; return or raise what it does. Calls wait for each other:
+        keep them short.
 
         Threads and processes that it starts live inside too.
         """
@@ -95,14 +106,18 @@ class Host:
             raise WorldError(f"the host {self.name} is closed")
         with self._moving_in:
             if not self._thread:
-                self._thread = threading.Thread(target=self._live, name=f"host {self.name}", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._live, name=f"host {self.name}", daemon=True
+                )
                 self._thread.start()
         future: Future[Answer] = Future()
         self._work.put((future, function))
         return future
 
     def counters(self) -> bytes:
-        """What every interface has carried, as /proc/net/dev shows it: a page at a time. May be called from any thread."""
+        """What every interface has carried, as /proc/net/dev shows it: a page at a time. May be
+        called from any thread.
+        """
         text = b""
         while page := os.pread(self._counters, _COUNTERS_BYTES, len(text)):
             text += page
@@ -132,7 +147,9 @@ class Host:
 
 
 def move_in(namespace: int, name: str, furniture: Furniture | None) -> None:
-    """Let the calling thread live where that network is, with a name and, if furnished, a file system of its own."""
+    """Let the calling thread live where that network is, with a name and, if furnished, a file
+    system of its own.
+    """
     syscalls.setns(namespace, CLONE_NEWNET)
     syscalls.unshare(CLONE_NEWNS | CLONE_NEWUTS)
     socket.sethostname(name)
@@ -142,12 +159,15 @@ def move_in(namespace: int, name: str, furniture: Furniture | None) -> None:
 
 
 def make_room(*, nodes: int, links: int) -> None:
-    """Let this process keep as many files open as such a network takes; MachineError if it may not. Programs that it starts may too."""
+    """Let this process keep as many files open as such a network takes; MachineError if it may not.
+    Programs that it starts may too.
+    """
     needed = nodes * DESCRIPTORS_PER_NODE + links * DESCRIPTORS_PER_LINK + DESCRIPTORS_SPARE
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY and needed > most:
         raise MachineError(
-            f"{nodes} nodes take about {needed} open files, and a process of yours may have {most} at most (ulimit -Hn): "
+            f"{nodes} nodes take about {needed} open files, and a process of yours may have {most} "
+            "at most (ulimit -Hn): "
             f"raise `nofile` in /etc/security/limits.conf to {needed} or more"
         )
     if now != resource.RLIM_INFINITY and needed > now:
@@ -157,17 +177,24 @@ def make_room(*, nodes: int, links: int) -> None:
 def look_afresh() -> None:
     """Give the calling thread a /proc that nobody has looked through yet.
 
-    The kernel finds the settings of a network among those of all networks that were seen through the same mount, one by one: the
-    thousandth would take ten times as long as the hundredth.
+    The kernel finds the settings of a network among those of all networks that were seen through
+    the same mount, one by one: the thousandth would take ten times as long as the hundredth.
     """
     syscalls.unshare(CLONE_NEWNS)
-    syscalls.mount("proc", Path("/proc"), kind="proc", flags=syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC)
+    syscalls.mount(
+        "proc",
+        Path("/proc"),
+        kind="proc",
+        flags=syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC,
+    )
 
 
 def visit(errands: Mapping[Host, Callable[[], Answer]]) -> list[Answer]:
-    """Call a function in the network of each host, all at once; what they return, or the first error.
+    """Call a function in the network of each host, all at once; what they return, or the first
+    error.
 
-    It is for what the kernel takes its time over, as it does to change packet rules. No host's thread is needed for it.
+    It is for what the kernel takes its time over, as it does to change packet rules. No host's
+    thread is needed for it.
     """
 
     def enter_and_do(host: Host, errand: Callable[[], Answer]) -> Answer:
@@ -187,11 +214,17 @@ def _fulfil(future: Future[Answer], function: Callable[[], Answer]) -> None:
 
 @cache
 def _present() -> dict[str, bytes]:
-    return {setting: value for setting, value in _OPTIONAL_SETTINGS.items() if os.path.exists(f"/proc/sys/net/{setting}")}
+    return {
+        setting: value
+        for setting, value in _OPTIONAL_SETTINGS.items()
+        if os.path.exists(f"/proc/sys/net/{setting}")
+    }
 
 
 def _set(settings: Mapping[str, bytes]) -> None:
-    """Plain system calls: files and paths as objects would take longer than all else that makes a network."""
+    """Plain system calls: files and paths as objects would take longer than all else that makes a
+    network.
+    """
     for setting, value in settings.items():
         descriptor = os.open(f"/proc/sys/net/{setting}", os.O_WRONLY | os.O_CLOEXEC)
         os.write(descriptor, value)
@@ -199,14 +232,24 @@ def _set(settings: Mapping[str, bytes]) -> None:
 
 
 def _own_tmp(furniture: Furniture, name: str) -> None:
-    """A /tmp of its own over the machine's; what is kept is taken hold of first, because it vanishes from sight."""
-    held = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC), path.is_dir()) for path in furniture.kept]
+    """A /tmp of its own over the machine's; what is kept is taken hold of first, because it
+    vanishes from sight.
+    """
+    held = [
+        (path, os.open(path, os.O_PATH | os.O_CLOEXEC), path.is_dir()) for path in furniture.kept
+    ]
     if furniture.scratch:
         folder = furniture.scratch / name
         folder.mkdir(parents=True, exist_ok=True)
         syscalls.bind(str(folder), TMP)
     else:
-        syscalls.mount("tmpfs", TMP, kind="tmpfs", flags=syscalls.MS_NOSUID | syscalls.MS_NODEV, options=f"mode=1777,{TMP_LIMIT}")
+        syscalls.mount(
+            "tmpfs",
+            TMP,
+            kind="tmpfs",
+            flags=syscalls.MS_NOSUID | syscalls.MS_NODEV,
+            options=f"mode=1777,{TMP_LIMIT}",
+        )
     for path, descriptor, is_folder in held:
         path.mkdir() if is_folder else path.touch()
         syscalls.bind(f"/proc/thread-self/fd/{descriptor}", path)

@@ -1,6 +1,7 @@
 """What this machine can emulate, found out by trying.
 
-A fresh process (`python -m streambed.net.machine`) enters the namespaces that a run would enter, and tries there.
+A fresh process (`python -m streambed.net.machine`) enters the namespaces that a run would enter,
+and tries there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from streambed.net.netlink.rtnetlink import End
 from streambed.plan import Machine, Means, Port, Shape
 
 PROBE_LIMIT_S = 20
-_ENDS = (Port(node="probe", interface="probe0", index=10), Port(node="probe", interface="probe1", index=11))
+_ENDS = (
+    Port(node="probe", interface="probe0", index=10),
+    Port(node="probe", interface="probe1", index=11),
+)
 _LIMITS = "delay, jitter, loss and cuts"
 
 
@@ -40,9 +44,11 @@ class Findings:
 
 
 def examine(remembered: Path | None = None) -> Machine:
-    """Look at this machine and try what a network needs; never fails, but may find that nothing works.
+    """Look at this machine and try what a network needs; never fails, but may find that nothing
+    works.
 
-    What was found stays true until the next boot: given a file to remember it in, only the first call after a boot tries.
+    What was found stays true until the next boot: given a file to remember it in, only the first
+    call after a boot tries.
     """
     findings = _recall(remembered) if remembered else _ask_probe()
     return Machine(
@@ -61,7 +67,9 @@ def examine(remembered: Path | None = None) -> Machine:
 
 
 def means_of(findings: Findings) -> Means:
-    """netem where the kernel has it: it costs less than a process that is woken for every packet."""
+    """netem where the kernel has it: it costs less than a process that is woken for every
+    packet.
+    """
     return "netem" if findings.netem else "delay_line" if findings.queue else "none"
 
 
@@ -71,25 +79,47 @@ def notes_of(findings: Findings) -> tuple[str, ...]:
         return tuple(findings.refusals)
     on_arrival = "this kernel cannot redirect what arrives: a host that fills its own link fills that link's queue too; try: sudo modprobe"
     by = {
-        "netem": () if findings.arrivals else (f"{on_arrival} -a ifb sch_ingress cls_matchall act_mirred",),
+        "netem": ()
+        if findings.arrivals
+        else (f"{on_arrival} -a ifb sch_ingress cls_matchall act_mirred",),
         "delay_line": (f"this kernel has no netem: {_LIMITS} go through the delay line",),
-        "none": (f"this kernel has neither netem nor NFQUEUE: {_LIMITS} are refused; try: sudo modprobe sch_netem", *findings.refusals),
+        "none": (
+            f"this kernel has neither netem nor NFQUEUE: {_LIMITS} are refused; try: sudo modprobe "
+            "sch_netem",
+            *findings.refusals,
+        ),
     }
-    rates = () if findings.tbf else ("this kernel has no token bucket: rates are refused; try: sudo modprobe sch_tbf",)
+    rates = (
+        ()
+        if findings.tbf
+        else ("this kernel has no token bucket: rates are refused; try: sudo modprobe sch_tbf",)
+    )
     walls = (
-        () if findings.filter else ("this kernel has no packet rules (nf_tables): partitions are refused; try: sudo modprobe nf_tables",)
+        ()
+        if findings.filter
+        else (
+            "this kernel has no packet rules (nf_tables): partitions are refused; try: sudo "
+            "modprobe nf_tables",
+        )
     )
     return (*by[means_of(findings)], *rates, *walls)
 
 
 def _recall(file: Path) -> Findings:
-    """What an earlier call found in this boot for this user; a machine that lacks something is tried again, it may have been mended."""
+    """What an earlier call found in this boot for this user; a machine that lacks something is
+    tried again, it may have been mended.
+    """
     place = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.getuid()} {sorted(vars(Findings()))}"
     kept = record.read_json(file)
     if kept.get("place") == place:
         return Findings(**kept["findings"])
     findings = _ask_probe()
-    if findings.namespaces and findings.tbf and findings.filter and (findings.arrivals if findings.netem else findings.queue):
+    if (
+        findings.namespaces
+        and findings.tbf
+        and findings.filter
+        and (findings.arrivals if findings.netem else findings.queue)
+    ):
         file.parent.mkdir(parents=True, exist_ok=True)
         record.write_whole(file, json.dumps({"place": place, "findings": vars(findings)}))
     return findings
@@ -97,7 +127,9 @@ def _recall(file: Path) -> Findings:
 
 def _ask_probe() -> Findings:
     root = str(Path(streambed.__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    }
     try:
         done = subprocess.run(
             [sys.executable, "-m", __name__],
@@ -109,7 +141,9 @@ def _ask_probe() -> Findings:
         )
         return Findings(**json.loads(done.stdout))
     except subprocess.TimeoutExpired:
-        return Findings(refusals=[f"the probe of this machine did not end within {PROBE_LIMIT_S} s"])
+        return Findings(
+            refusals=[f"the probe of this machine did not end within {PROBE_LIMIT_S} s"]
+        )
     except json.JSONDecodeError:
         return Findings(refusals=[f"the probe of this machine died: {done.stderr.strip()[-300:]}"])
 
@@ -125,12 +159,20 @@ def _probe() -> Findings:
         netlink.send([rtnetlink.veth(near, far), *map(rtnetlink.up, _ENDS)])
     except MachineError as error:
         return Findings(refusals=[str(error)])
-    findings.tbf = _tries(findings, lambda: netlink.send([rtnetlink.tbf(_ENDS[0], shaping.bucket(10_000_000))]))
-    findings.netem = _tries(findings, lambda: netlink.send([rtnetlink.netem(_ENDS[1], Shape(delay_ns=1_000_000))]))
-    findings.arrivals = findings.netem and _tries(findings, lambda: netlink.send(rtnetlink.detour(_ENDS[0])))
+    findings.tbf = _tries(
+        findings, lambda: netlink.send([rtnetlink.tbf(_ENDS[0], shaping.bucket(10_000_000))])
+    )
+    findings.netem = _tries(
+        findings, lambda: netlink.send([rtnetlink.netem(_ENDS[1], Shape(delay_ns=1_000_000))])
+    )
+    findings.arrivals = findings.netem and _tries(
+        findings, lambda: netlink.send(rtnetlink.detour(_ENDS[0]))
+    )
     rule = nfnetlink.QueueRule(node="probe", hook="postrouting", interface="probe0", number=1)
     findings.queue = _tries(findings, lambda: nfnetlink.add_rules([rule]))
-    findings.filter = _tries(findings, lambda: netlink.send(nfnetlink.wall("probe", ["10.0.0.1"]), netlink.NETFILTER))
+    findings.filter = _tries(
+        findings, lambda: netlink.send(nfnetlink.wall("probe", ["10.0.0.1"]), netlink.NETFILTER)
+    )
     return findings
 
 

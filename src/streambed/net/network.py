@@ -36,10 +36,14 @@ _UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
 class Network:
     """What was built, while it lasts."""
 
-    def __init__(self, plan: Plan, hosts: dict[str, Host], wires: dict[str, Wire], line: DelayLine | None) -> None:
+    def __init__(
+        self, plan: Plan, hosts: dict[str, Host], wires: dict[str, Wire], line: DelayLine | None
+    ) -> None:
         self.hosts = hosts
         self.wires = wires
-        self.ports = PortCounters(plan.links, {node.name for node in plan.nodes if node.switch}, hosts)
+        self.ports = PortCounters(
+            plan.links, {node.name for node in plan.nodes if node.switch}, hosts
+        )
         self._addresses = plan.addresses()
         self._rerouting = Rerouting(plan)
         self._line = line
@@ -52,22 +56,38 @@ class Network:
 
     @property
     def delay_line_runs(self) -> str:
-        """How the kernel lets the delay line run: "in real time", "with short slices", "as any process"; empty without one."""
+        """How the kernel lets the delay line run: "in real time", "with short slices", "as any
+        process"; empty without one.
+        """
         return self._line.scheduled if self._line else ""
 
     def delay_line_gauges(self) -> list[dict[str, Any]]:
-        """The last gauges of the delay line, the newest last; none before its first, or without one."""
+        """The last gauges of the delay line, the newest last; none before its first, or without
+        one.
+        """
         return self._line.gauges() if self._line else []
 
     def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
-        """Let no packet pass between hosts of different sides: each host drops what comes from the others. Links are left alone."""
+        """Let no packet pass between hosts of different sides: each host drops what comes from the
+        others. Links are left alone.
+        """
         name = f"wall{next(self._walls)}"
-        foreign = {node: [self._addresses[other] for side in sides if node not in side for other in side] for node in chain(*sides)}
-        self._change_rules({node: nfnetlink.wall(name, sources) for node, sources in foreign.items()})
+        foreign = {
+            node: [self._addresses[other] for side in sides if node not in side for other in side]
+            for node in chain(*sides)
+        }
+        self._change_rules(
+            {node: nfnetlink.wall(name, sources) for node, sources in foreign.items()}
+        )
         return lambda: self._change_rules({node: nfnetlink.no_wall(name) for node in foreign})
 
     def _change_rules(self, rules: dict[str, list[Request]]) -> None:
-        visit({self.hosts[name]: partial(netlink.send, requests, netlink.NETFILTER) for name, requests in rules.items()})
+        visit(
+            {
+                self.hosts[name]: partial(netlink.send, requests, netlink.NETFILTER)
+                for name, requests in rules.items()
+            }
+        )
 
     def cut_wires(self) -> frozenset[str]:
         """The names of the wires that carry nothing either way."""
@@ -83,7 +103,8 @@ class Network:
 
 @contextmanager
 def network(plan: Plan, directory: Path) -> Iterator[Network]:
-    """Build the network of a plan inside this box; it is destroyed with the block. The caller ends the processes in it.
+    """Build the network of a plan inside this box; it is destroyed with the block. The caller ends
+    the processes in it.
 
     `directory` is the run's folder: the delay line keeps its gauge and log there.
     """
@@ -105,13 +126,21 @@ def furniture(plan: Plan, directory: Path) -> Furniture:
 
 def names_file(plan: Plan) -> str:
     """The text of /etc/hosts: every node by name, and by its name in the domain of all."""
-    return "127.0.0.1 localhost\n" + "".join(f"{address} {name} {name}.{DOMAIN}\n" for name, address in plan.addresses().items())
+    return "127.0.0.1 localhost\n" + "".join(
+        f"{address} {name} {name}.{DOMAIN}\n" for name, address in plan.addresses().items()
+    )
 
 
 def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
-    """The entries of the machine's /tmp that hosts still need: whatever the plan, the run's folder or this Python names there."""
+    """The entries of the machine's /tmp that hosts still need: whatever the plan, the run's folder
+    or this Python names there.
+    """
     named = " ".join(map(str, (plan.processes, plan.declaration, directory, sys.prefix, *sys.path)))
-    return tuple(path for path in (TMP / entry for entry in sorted(set(_UNDER_TMP.findall(named)))) if path.exists())
+    return tuple(
+        path
+        for path in (TMP / entry for entry in sorted(set(_UNDER_TMP.findall(named))))
+        if path.exists()
+    )
 
 
 def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host]:
@@ -124,31 +153,47 @@ def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host
     def make(nodes: Sequence[PlannedNode]) -> None:
         look_afresh()
         for node in nodes:  # No program runs on a switch, so it needs no file system.
-            hosts[node.name] = Host(node.name, switch=node.switch, furniture=None if node.switch else furnished)
+            hosts[node.name] = Host(
+                node.name, switch=node.switch, furniture=None if node.switch else furnished
+            )
             stack.callback(hosts[node.name].close)
 
     with ThreadPoolExecutor(plan.machine.cores) as makers:
-        for made in [makers.submit(make, plan.nodes[first : first + AT_A_TIME]) for first in range(0, len(plan.nodes), AT_A_TIME)]:
+        for made in [
+            makers.submit(make, plan.nodes[first : first + AT_A_TIME])
+            for first in range(0, len(plan.nodes), AT_A_TIME)
+        ]:
             made.result()
     return {node.name: hosts[node.name] for node in plan.nodes}
 
 
 def _start_delay_line(
-    plan: Plan, directory: Path, hosts: dict[str, Host], ways: tuple[Direction, ...], stack: ExitStack
+    plan: Plan,
+    directory: Path,
+    hosts: dict[str, Host],
+    ways: tuple[Direction, ...],
+    stack: ExitStack,
 ) -> DelayLine | None:
     queues = shaping.delay_line_queues(ways, {name: host.namespace for name, host in hosts.items()})
-    return stack.enter_context(delay_line(queues, seed=plan.seed, directory=directory)) if queues else None
+    return (
+        stack.enter_context(delay_line(queues, seed=plan.seed, directory=directory))
+        if queues
+        else None
+    )
 
 
 def _connect(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
     """Make every link first, all at one go; then switch on, address, route and shape, node by node.
 
-    The kernel carries requests out one after the other; a thread hands them over while the next are written.
+    The kernel carries requests out one after the other; a thread hands them over while the next are
+    written.
     """
     shapes = _disciplines(plan, ways)
     neighbours = _neighbours(plan)
     with ThreadPoolExecutor(1) as messenger:
-        handed_over = [messenger.submit(netlink.send, [rtnetlink.veth(*ends) for ends in _ends(plan, hosts)])]
+        handed_over = [
+            messenger.submit(netlink.send, [rtnetlink.veth(*ends) for ends in _ends(plan, hosts)])
+        ]
         for node in plan.nodes:
             requests = _settings(node, neighbours[node.name]) + shapes[node.name]
             handed_over.append(messenger.submit(hosts[node.name].ask, requests))
@@ -159,7 +204,10 @@ def _connect(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) ->
 def _ends(plan: Plan, hosts: dict[str, Host]) -> Iterator[Iterator[End]]:
     addresses = plan.addresses()
     for link in plan.links:
-        yield (End(port=port, address=addresses[port.node], namespace=hosts[port.node].namespace) for port in link.ports)
+        yield (
+            End(port=port, address=addresses[port.node], namespace=hosts[port.node].namespace)
+            for port in link.ports
+        )
 
 
 def _neighbours(plan: Plan) -> dict[str, dict[Port, str]]:
@@ -176,7 +224,11 @@ def _settings(node: PlannedNode, neighbours: dict[Port, str]) -> list[Request]:
     """What a node's interfaces need once they are there."""
     asked = [rtnetlink.up(rtnetlink.LOOPBACK), rtnetlink.address(rtnetlink.LOOPBACK, node.address)]
     for port, neighbour in neighbours.items():
-        asked += [rtnetlink.up(port), rtnetlink.address(port, node.address), rtnetlink.neighbour(port, neighbour)]
+        asked += [
+            rtnetlink.up(port),
+            rtnetlink.address(port, node.address),
+            rtnetlink.neighbour(port, neighbour),
+        ]
     by_name = {port.interface: port for port in neighbours}
     return asked + [rtnetlink.route(route, by_name, node.address) for route in node.routes]
 
@@ -201,11 +253,16 @@ def _add_rules(hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
     means: Means = "nft queue"
     for name in list(rules)[:1]:
         (means,) = visit({hosts[name]: partial(nfnetlink.add_rules, rules[name])})
-    visit({hosts[name]: partial(nfnetlink.add_rules, rules[name], means) for name in list(rules)[1:]})
+    visit(
+        {hosts[name]: partial(nfnetlink.add_rules, rules[name], means) for name in list(rules)[1:]}
+    )
 
 
 def _wires(ways: tuple[Direction, ...], apply: Apply) -> dict[str, Wire]:
-    return {there.link.name: Wire((there, back), apply) for there, back in zip(ways[::2], ways[1::2], strict=True)}
+    return {
+        there.link.name: Wire((there, back), apply)
+        for there, back in zip(ways[::2], ways[1::2], strict=True)
+    }
 
 
 def _changer(hosts: dict[str, Host], line: DelayLine | None, seed: int) -> Apply:

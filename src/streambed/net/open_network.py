@@ -1,4 +1,6 @@
-"""The open network: what this machine has already, for runs outside any box. Every host is the machine itself."""
+"""The open network: what this machine has already, for runs outside any box. Every host is the
+machine itself.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Answer = TypeVar("Answer")
 class OpenHost(Host):
     """A name for this machine: what is called inside is simply called."""
 
-    def __init__(self, name: str) -> None:  # Nothing is made, so that what makes other hosts is not called.
+    def __init__(
+        self, name: str
+    ) -> None:  # Nothing is made, so that what makes other hosts is not called.
         self.name = name
         self.namespace = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 

@@ -1,7 +1,9 @@
-"""What every port of a network has carried since it was made, read as cheaply as can be: it is read every second.
+"""What every port of a network has carried since it was made, read as cheaply as can be: it is read
+every second.
 
-Both ends of a link count the same packets, what one sent the other received: the kernel keeps one count for both. So only one end of
-each is read, the switch's if there is one, because a switch has many.
+Both ends of a link count the same packets, what one sent the other received: the kernel keeps one
+count for both. So only one end of each is read, the switch's if there is one, because a switch has
+many.
 """
 
 from __future__ import annotations
@@ -25,9 +27,13 @@ class Counted(Protocol):
 
 
 class PortCounters:
-    """The counters of all ports: `names` says of which, in the order of the values that `read` returns, four for each port."""
+    """The counters of all ports: `names` says of which, in the order of the values that `read`
+    returns, four for each port.
+    """
 
-    def __init__(self, links: Iterable[PlannedLink], switches: set[str], hosts: Mapping[str, Counted]) -> None:
+    def __init__(
+        self, links: Iterable[PlannedLink], switches: set[str], hosts: Mapping[str, Counted]
+    ) -> None:
         self._places: list[tuple[Counted, list[bytes]]] = []
         self.names: list[str] = []
         """Ports as "node/interface"."""
@@ -48,10 +54,14 @@ class PortCounters:
     def by_name(self) -> dict[str, tuple[float, ...]]:
         """The values of METRICS of each port, now."""
         values, width = self.read(), len(METRICS)
-        return {name: tuple(values[at * width : (at + 1) * width]) for at, name in enumerate(self.names)}
+        return {
+            name: tuple(values[at * width : (at + 1) * width]) for at, name in enumerate(self.names)
+        }
 
 
-def _by_reader(links: Iterable[PlannedLink], switches: set[str]) -> dict[str, list[tuple[Port, Port]]]:
+def _by_reader(
+    links: Iterable[PlannedLink], switches: set[str]
+) -> dict[str, list[tuple[Port, Port]]]:
     """The links that are read at each node, each as its own port and the port at the other end."""
     found: dict[str, list[tuple[Port, Port]]] = defaultdict(list)
     for link in links:
@@ -63,5 +73,17 @@ def _by_reader(links: Iterable[PlannedLink], switches: set[str]) -> dict[str, li
 def _both_ends(fields: list[bytes], place: int) -> tuple[float, ...]:
     """What one interface counted, and what therefore the one at the other end did."""
     received, sent = float(fields[place + _RX_BYTES]), float(fields[place + _TX_BYTES])
-    packets_received, packets_sent = float(fields[place + _RX_PACKETS]), float(fields[place + _TX_PACKETS])
-    return received, sent, packets_received, packets_sent, sent, received, packets_sent, packets_received
+    packets_received, packets_sent = (
+        float(fields[place + _RX_PACKETS]),
+        float(fields[place + _TX_PACKETS]),
+    )
+    return (
+        received,
+        sent,
+        packets_received,
+        packets_sent,
+        sent,
+        received,
+        packets_sent,
+        packets_received,
+    )

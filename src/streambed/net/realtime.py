@@ -1,10 +1,12 @@
-"""Real time: the right to run as soon as there is something to do, which only the delay line needs.
+"""Real time: the right to run as soon as there is something to do, which only the delay line
+needs.
 
     box ── claim() ── enters namespaces ── fork ──▶ process 1 ── fork ──▶ conductor ── keep() ──▶ a thread ── call() ──▶ delay line
      └── give_up()                            └── give_up()            └── gives up
 
-Inside a user namespace it is refused, even to root; but whoever has it before keeps it, and so do its children. It belongs to a thread,
-not to a process, and cannot be had again once given up: so the conductor keeps it in one thread, which does nothing but start things.
+Inside a user namespace it is refused, even to root; but whoever has it before keeps it, and so do
+its children. It belongs to a thread, not to a process, and cannot be had again once given up: so
+the conductor keeps it in one thread, which does nothing but start things.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def can_be_had() -> bool:
 
 
 def keep() -> None:
-    """Give it up, if this thread has it, but for one new thread. To be called before there is any other."""
+    """Give it up, if this thread has it, but for one new thread. To be called before there is any
+    other.
+    """
     if os.sched_getscheduler(0) == os.SCHED_FIFO:
         keeper = ThreadPoolExecutor(1, "real time")
         keeper.submit(os.getpid).result()  # The thread is made with the first call.
@@ -53,5 +57,7 @@ def keep() -> None:
 
 
 def call(function: Callable[[], Answer]) -> Answer:
-    """Call `function` in the thread that kept real time; processes that it starts have it too. Here, if none kept it."""
+    """Call `function` in the thread that kept real time; processes that it starts have it too.
+    Here, if none kept it.
+    """
     return _keepers[0].submit(function).result() if _keepers else function()

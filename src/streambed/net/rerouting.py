@@ -32,9 +32,17 @@ class Rerouting:
                 self._now[node] = after
         return asked
 
-    def _changed(self, node: str, before: tuple[Route, ...], after: tuple[Route, ...]) -> list[Request]:
+    def _changed(
+        self, node: str, before: tuple[Route, ...], after: tuple[Route, ...]
+    ) -> list[Request]:
         """New and other routes first, so that there is always a way."""
         known = set(before)
         kept = {route.destination for route in after}
-        new = [rtnetlink.route(route, self._ports[node], self._addresses[node], change=True) for route in after if route not in known]
-        return new + [rtnetlink.no_route(route, node) for route in before if route.destination not in kept]
+        new = [
+            rtnetlink.route(route, self._ports[node], self._addresses[node], change=True)
+            for route in after
+            if route not in known
+        ]
+        return new + [
+            rtnetlink.no_route(route, node) for route in before if route.destination not in kept
+        ]

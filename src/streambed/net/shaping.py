@@ -7,11 +7,13 @@
       from a host    in the receiver: netem on an ifb to which all is redirected that arrives at the interface,
                      or the delay line (prerouting, by incoming interface)
 
-A host that fills its own link is held back by the kernel before the queue of its tbf grows, as it would be for a network card;
-netem in the sender would let go of its packets before that, so that they fill the queue. A switch only passes packets on, so
-netem may be there, which saves an interface. The rate then comes after the delay in the kernel's order: a link carries as much
-either way, because a constant delay and a rate may change places; and the rate's own queue keeps its limit, which it would lose
-above netem. A machine without ifb has netem in every sender (see Machine.arrivals).
+A host that fills its own link is held back by the kernel before the queue of its tbf grows, as it
+would be for a network card; netem in the sender would let go of its packets before that, so that
+they fill the queue. A switch only passes packets on, so netem may be there, which saves an
+interface. The rate then comes after the delay in the kernel's order: a link carries as much either
+way, because a constant delay and a rate may change places; and the rate's own queue keeps its
+limit, which it would lose above netem. A machine without ifb has netem in every sender (see
+Machine.arrivals).
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ LIMIT_LEAST_BYTES = 45_000
 LIMIT_PER_S = 10
 LARGEST_PACKET_BYTES = 65_536 + 14
 UNLIMITED_BPS = 100_000_000_000
-"""More than any link here carries. A bucket that is no longer wanted gets it: taken away, it would lose what waits in it."""
+"""More than any link here carries. A bucket that is no longer wanted gets it: taken away, it would
+lose what waits in it.
+"""
 
 Asked = list[tuple[str, Request]]
 """Requests, each with the node whose network it is for."""
@@ -63,24 +67,42 @@ class Direction:
     @property
     def bucket_parent(self) -> int:
         """Where the token bucket is on the sender's interface."""
-        return rtnetlink.NETEM_CHILD if self.means == "netem" and not self.on_arrival else rtnetlink.ROOT
+        return (
+            rtnetlink.NETEM_CHILD
+            if self.means == "netem" and not self.on_arrival
+            else rtnetlink.ROOT
+        )
 
     @property
     def rule(self) -> QueueRule:
         """Where the delay line takes its packets."""
         if self.on_arrival:
-            return QueueRule(node=self.receiver.node, hook="prerouting", interface=self.receiver.interface, number=self.number)
-        return QueueRule(node=self.sender.node, hook="postrouting", interface=self.sender.interface, number=self.number)
+            return QueueRule(
+                node=self.receiver.node,
+                hook="prerouting",
+                interface=self.receiver.interface,
+                number=self.number,
+            )
+        return QueueRule(
+            node=self.sender.node,
+            hook="postrouting",
+            interface=self.sender.interface,
+            number=self.number,
+        )
 
 
 def directions(plan: Plan) -> tuple[Direction, ...]:
-    """Both ways through every link, numbered from 1; MachineError if this machine cannot do what they ask."""
+    """Both ways through every link, numbered from 1; MachineError if this machine cannot do what
+    they ask.
+    """
     switches = {node.name for node in plan.nodes if node.switch}
     arrivals = plan.machine.means != "netem" or plan.machine.arrivals
     found: list[Direction] = []
     for link in plan.links:
         _refuse_what_cannot_be(link, plan)
-        for (sender, receiver), shape in zip((link.ports, link.ports[::-1]), link.shapes, strict=True):
+        for (sender, receiver), shape in zip(
+            (link.ports, link.ports[::-1]), link.shapes, strict=True
+        ):
             found.append(
                 Direction(
                     number=len(found) + 1,
@@ -98,22 +120,31 @@ def directions(plan: Plan) -> tuple[Direction, ...]:
 def _refuse_what_cannot_be(link: PlannedLink, plan: Plan) -> None:
     if link.emulated and plan.machine.means == "none":
         raise MachineError(
-            f"link {link.name} has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE; see `streambed doctor`"
+            f"link {link.name} has a delay, a loss or a cut, but this kernel has neither netem nor "
+            "NFQUEUE; see `streambed doctor`"
         )
     if plan.machine.means == "netem":
         for shape in link.shapes:
             _refuse_what_netem_cannot(link.name, shape)
     if any(shape.rate_bps for shape in link.shapes) and not plan.machine.shaping:
-        raise MachineError(f"link {link.name} has a rate, but this kernel has no token bucket (sch_tbf); see `streambed doctor`")
+        raise MachineError(
+            f"link {link.name} has a rate, but this kernel has no token bucket (sch_tbf); see "
+            "`streambed doctor`"
+        )
 
 
 def _refuse_what_netem_cannot(link: str, shape: Shape) -> None:
     if delays(shape).width_ns > LONGEST_NETEM_JITTER_NS:
-        raise MachineError(f"link {link} has delays that spread further than the {LONGEST_NETEM_JITTER_NS / 1e9:.3f} s that netem can do")
+        raise MachineError(
+            f"link {link} has delays that spread further than the "
+            f"{LONGEST_NETEM_JITTER_NS / 1e9:.3f} s that netem can do"
+        )
 
 
 def bucket(rate_bps: int, queue_bytes: int = 0) -> Bucket:
-    """A token bucket that passes bursts of 4 ms and holds back at most `queue_bytes`; if that is zero, 100 ms."""
+    """A token bucket that passes bursts of 4 ms and holds back at most `queue_bytes`; if that is
+    zero, 100 ms.
+    """
     rate_bytes = max(1, round(rate_bps / 8))
     burst_bytes = max(BURST_LEAST_BYTES, rate_bytes // BURST_PER_S)
     limit_bytes = queue_bytes or max(LIMIT_LEAST_BYTES, rate_bytes // LIMIT_PER_S)
@@ -121,48 +152,78 @@ def bucket(rate_bps: int, queue_bytes: int = 0) -> Bucket:
 
 
 def disciplines(direction: Direction, seed: int) -> Asked:
-    """The queueing disciplines of a direction, and what they need, in the order in which they must be made."""
+    """The queueing disciplines of a direction, and what they need, in the order in which they must
+    be made.
+    """
     made: Asked = []
     if direction.means == "netem":
         port = direction.netem_port
         if direction.on_arrival:
             made += [(port.node, request) for request in rtnetlink.detour(direction.receiver)]
-        made.append((port.node, rtnetlink.netem(port, direction.shape, seed=netem_seed(direction, seed))))
+        made.append(
+            (port.node, rtnetlink.netem(port, direction.shape, seed=netem_seed(direction, seed)))
+        )
     if direction.shape.rate_bps:
         rate = bucket(direction.shape.rate_bps, direction.shape.queue_bytes)
-        made.append((direction.sender.node, rtnetlink.tbf(direction.sender, rate, direction.bucket_parent)))
+        made.append(
+            (direction.sender.node, rtnetlink.tbf(direction.sender, rate, direction.bucket_parent))
+        )
     return made
 
 
 def netem_seed(direction: Direction, seed: int) -> int:
-    """The seed of one direction, all bits stirred: from small seeds netem draws alike, and loses the same first packets everywhere."""
-    return int.from_bytes(hashlib.blake2b(f"{seed} {direction.number}".encode(), digest_size=8).digest(), "big")
+    """The seed of one direction, all bits stirred: from small seeds netem draws alike, and loses
+    the same first packets everywhere.
+    """
+    return int.from_bytes(
+        hashlib.blake2b(f"{seed} {direction.number}".encode(), digest_size=8).digest(), "big"
+    )
 
 
 def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> Asked:
-    """Make the disciplines that do `before` do `after`; what a delay line does is not among them."""
+    """Make the disciplines that do `before` do `after`; what a delay line does is not among
+    them.
+    """
     asked: Asked = []
     if direction.means == "netem":
         _refuse_what_netem_cannot(direction.link.name, after)
         even = bool(delays(before).table)
         port = direction.netem_port
-        asked.append((port.node, rtnetlink.netem(port, after, seed=netem_seed(direction, seed), change=True, even=even)))
+        asked.append(
+            (
+                port.node,
+                rtnetlink.netem(
+                    port, after, seed=netem_seed(direction, seed), change=True, even=even
+                ),
+            )
+        )
     if (before.rate_bps, before.queue_bytes) != (after.rate_bps, after.queue_bytes):
         rate = bucket(after.rate_bps or UNLIMITED_BPS, after.queue_bytes)
-        waiting_bytes = min(LARGEST_PACKET_BYTES, bucket(before.rate_bps).burst_bytes) if before.rate_bps else 0
-        rate = replace(rate, burst_bytes=max(rate.burst_bytes, waiting_bytes))  # What waits and is larger would block the way for good.
-        asked.append((direction.sender.node, rtnetlink.tbf(direction.sender, rate, direction.bucket_parent, change=True)))
+        waiting_bytes = (
+            min(LARGEST_PACKET_BYTES, bucket(before.rate_bps).burst_bytes) if before.rate_bps else 0
+        )
+        rate = replace(
+            rate, burst_bytes=max(rate.burst_bytes, waiting_bytes)
+        )  # What waits and is larger would block the way for good.
+        asked.append(
+            (
+                direction.sender.node,
+                rtnetlink.tbf(direction.sender, rate, direction.bucket_parent, change=True),
+            )
+        )
     return asked
 
 
 def queue(direction: Direction, shape: Shape) -> dict[str, Any]:
     """What a queue of the delay line does to packets, with the meaning that netem gives it.
 
-    A delay is drawn as delay_ns + jitter_ns * entry / 8192 for an entry of "table", or evenly up to jitter_ns to both sides if that
-    is empty; "in_order": no packet is due before the one that came before it. If "enter" is above zero, packets are lost in bursts:
-    each by "bad" or "good" of the state that holds, after which "leave" or "enter" may change the state; "loss" is then of no account.
-    A packet of the share "reorder" is not delayed, one of the share "corrupt" has one bit turned over, and one of the share "duplicate"
-    is sent twice: its copy is delayed, lost or corrupted by draws of its own, and goes on if the packet itself is lost.
+    A delay is drawn as delay_ns + jitter_ns * entry / 8192 for an entry of "table", or evenly up to
+    jitter_ns to both sides if that is empty; "in_order": no packet is due before the one that came
+    before it. If "enter" is above zero, packets are lost in bursts: each by "bad" or "good" of the
+    state that holds, after which "leave" or "enter" may change the state; "loss" is then of no
+    account. A packet of the share "reorder" is not delayed, one of the share "corrupt" has one bit
+    turned over, and one of the share "duplicate" is sent twice: its copy is delayed, lost or
+    corrupted by draws of its own, and goes on if the packet itself is lost.
     """
     drawn = delays(shape)
     return {
@@ -182,10 +243,13 @@ def queue(direction: Direction, shape: Shape) -> dict[str, Any]:
     }
 
 
-def delay_line_queues(ways: Iterable[Direction], namespaces: dict[str, int]) -> list[dict[str, Any]]:
+def delay_line_queues(
+    ways: Iterable[Direction], namespaces: dict[str, int]
+) -> list[dict[str, Any]]:
     """What the delay line must know of each of its queues; `namespaces` are descriptors by node.
 
-    "namespace" is where its rule is; duplicates are sent from "sender_namespace", through the interface "sender_index".
+    "namespace" is where its rule is; duplicates are sent from "sender_namespace", through the
+    interface "sender_index".
     """
     return [
         queue(way, way.shape)

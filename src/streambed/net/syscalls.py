@@ -33,7 +33,9 @@ def _demand(result: int, asked: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Give the calling thread new namespaces. A user namespace is refused to a process that has threads."""
+    """Give the calling thread new namespaces. A user namespace is refused to a process that has
+    threads.
+    """
     _demand(_libc.unshare(flags), f"unshare({flags:#x})")
 
 
@@ -45,7 +47,10 @@ def setns(descriptor: int, kind: int) -> None:
 def mount(source: str, target: Path, *, kind: str = "", flags: int = 0, options: str = "") -> None:
     """Mount in the calling thread's mount namespace."""
     words = (source.encode(), os.fsencode(target), kind.encode() or None)
-    _demand(_libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount {kind or source} on {target}")
+    _demand(
+        _libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None),
+        f"mount {kind or source} on {target}",
+    )
 
 
 def bind(source: str, target: Path) -> None:

@@ -1,4 +1,6 @@
-"""A wire: a link made real, that can be cut in either direction and mended, or made worse for a while."""
+"""A wire: a link made real, that can be cut in either direction and mended, or made worse for a
+while.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Wire:
             self._update(way)
 
     def degrade(self, sources: tuple[str, ...], changes: dict[str, Any]) -> Heal:
-        """Give packets from these ends another shape in some fields; of several such changes the newest counts."""
+        """Give packets from these ends another shape in some fields; of several such changes the
+        newest counts.
+        """
         ways = self._from(sources)
         for way in ways:
             self._changes[way.sender.node].append(changes)
@@ -64,7 +68,9 @@ class Wire:
         def heal() -> None:
             for way in ways:
                 of_way = self._changes[way.sender.node]
-                of_way[:] = [other for other in of_way if other is not changes]  # An equal one may be another fault's.
+                of_way[:] = [
+                    other for other in of_way if other is not changes
+                ]  # An equal one may be another fault's.
                 self._update(way)
 
         return heal
@@ -76,14 +82,21 @@ class Wire:
         for changes in self._changes[node]:
             shape = replace(shape, **changes)
         if self._cuts[node]:
-            shape = replace(shape, loss=1.0, loss_enter=0.0, duplicate=0.0)  # A copy would get through where only one of two is lost.
+            shape = replace(
+                shape, loss=1.0, loss_enter=0.0, duplicate=0.0
+            )  # A copy would get through where only one of two is lost.
         if shape != self._now[node]:
             self._apply(way, self._now[node], shape)
             self._now[node] = shape
 
     def _from(self, sources: Iterable[str]) -> list[Direction]:
         if strangers := [source for source in sources if source not in self._ways]:
-            raise WorldError(f"link {self.link.name} has the ends {' and '.join(self._ways)}, not {', '.join(strangers)}")
+            raise WorldError(
+                f"link {self.link.name} has the ends {' and '.join(self._ways)}, not "
+                f"{', '.join(strangers)}"
+            )
         if not self.link.emulated:
-            raise WorldError(f"link {self.link.name} cannot be cut or changed: the plan did not make it emulated")
+            raise WorldError(
+                f"link {self.link.name} cannot be cut or changed: the plan did not make it emulated"
+            )
         return [self._ways[source] for source in sources]

@@ -15,20 +15,31 @@ if TYPE_CHECKING:
     from streambed.declare.capture import Capture
 
 
-def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: Site) -> Iterator[ProcessSpec]:
+def captures_of(
+    capture: Capture | None, links: tuple[PlannedLink, ...], site: Site
+) -> Iterator[ProcessSpec]:
     """The agents that write pcap files. A link is watched at its first end."""
     if capture is None:
         return
     ends = {link.name: LinkEnds(ends=(link.ports[0].node, link.ports[1].node)) for link in links}
-    wanted = {name for target in capture.links for name in meant(target, ends)} if capture.links else set(ends)
+    wanted = (
+        {name for target in capture.links for name in meant(target, ends)}
+        if capture.links
+        else set(ends)
+    )
     watched = [link for link in links if link.name in wanted]
     for node in dict.fromkeys(link.ports[0].node for link in watched):
         ports = {
-            link.name: CapturePort(interface=link.ports[0].interface, file=str(site.directory / "captures" / file_name(link)))
+            link.name: CapturePort(
+                interface=link.ports[0].interface,
+                file=str(site.directory / "captures" / file_name(link)),
+            )
             for link in watched
             if link.ports[0].node == node
         }
-        order = CaptureOrder(links=ports, snap=capture.snap.bytes if capture.snap else 0, limit=capture.limit.bytes)
+        order = CaptureOrder(
+            links=ports, snap=capture.snap.bytes if capture.snap else 0, limit=capture.limit.bytes
+        )
         file = site.order(f"{CAPTURE}/{node}", order)
         yield ProcessSpec(
             name=f"{CAPTURE}/{node}",
@@ -41,5 +52,7 @@ def captures_of(capture: Capture | None, links: tuple[PlannedLink, ...], site: S
 
 
 def file_name(link: PlannedLink) -> str:
-    """The name of the link's file; no name that is given has a plus sign, so that no two links have the same."""
+    """The name of the link's file; no name that is given has a plus sign, so that no two links have
+    the same.
+    """
     return re.sub(r"[^A-Za-z0-9_.-]+", "+", link.name).strip("+") + ".pcap"

@@ -1,4 +1,6 @@
-"""The same experiment on clusters that exist already: outside any box, without the emulated network and what only that can do."""
+"""The same experiment on clusters that exist already: outside any box, without the emulated network
+and what only that can do.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
 OPTIONS: dict[ExistingCluster, str] = {"bootstrap": "--bootstrap", "spark_master": "--spark-master"}
 
 
-def on_existing(experiment: Experiment, *, bootstrap: str = "", spark_master: str = "") -> Experiment:
-    """The experiment with these clusters in place of those that it declares; UsageError if it has no use for them."""
+def on_existing(
+    experiment: Experiment, *, bootstrap: str = "", spark_master: str = ""
+) -> Experiment:
+    """The experiment with these clusters in place of those that it declares; UsageError if it has
+    no use for them.
+    """
     addresses: dict[ExistingCluster, str] = {"bootstrap": bootstrap, "spark_master": spark_master}
     components = dict(experiment.components)
     for cluster, address in addresses.items():
@@ -30,9 +36,14 @@ def _on_cluster(
     components: Mapping[str, Component], cluster: ExistingCluster, address: str, experiment: str
 ) -> Iterator[tuple[str, Component]]:
     """The components with one existing cluster in use."""
-    users = [name for name, component in components.items() if _changed(component, cluster, address)]
+    users = [
+        name for name, component in components.items() if _changed(component, cluster, address)
+    ]
     if cluster == "bootstrap" and len(users) != 1:
-        raise UsageError(f"--bootstrap takes the place of one kafka component, but {experiment} declares {len(users)}")
+        raise UsageError(
+            f"--bootstrap takes the place of one kafka component, but {experiment} declares "
+            f"{len(users)}"
+        )
     if not users:
         raise UsageError(f"{OPTIONS[cluster]} is for Spark jobs, but {experiment} declares none")
     for name, component in components.items():
@@ -42,7 +53,9 @@ def _on_cluster(
 
 def _changed(component: Component, cluster: ExistingCluster, address: str) -> bool:
     """Whether a component uses an existing cluster, rather than giving way to it."""
-    return cluster in component.takes_existing and component.on_existing(cluster, address) is not None
+    return (
+        cluster in component.takes_existing and component.on_existing(cluster, address) is not None
+    )
 
 
 def is_outside(experiment: Experiment) -> bool:
@@ -59,7 +72,9 @@ def own_address(experiment: Experiment) -> str:
         try:
             probe.connect((host, int(port)))  # Nothing is sent: the kernel only chooses an address.
         except (OSError, ValueError) as error:
-            raise WorldError(f"'{address}' cannot be reached: {error}. Give it as HOST:PORT, Spark's master as spark://HOST:PORT") from None
+            raise WorldError(
+                f"'{address}' cannot be reached: {error}. Give it as HOST:PORT, Spark's master as spark://HOST:PORT"
+            ) from None
         return str(probe.getsockname()[0])
 
 
@@ -73,10 +88,16 @@ def left_out(experiment: Experiment) -> str:
     """What the user should know of a run outside."""
     topology = experiment.topology
     parts = [f"the {len(topology.links)} links are not emulated"] if topology.links else []
-    parts += [f"{what} of its hosts are left out" for what, caps in (("CPU caps", topology.cpu), ("memory caps", topology.memory)) if caps]
+    parts += [
+        f"{what} of its hosts are left out"
+        for what, caps in (("CPU caps", topology.cpu), ("memory caps", topology.memory))
+        if caps
+    ]
     parts += ["nothing is captured"] if experiment.capture else []
     parts += ["nothing is exposed"] if experiment.expose else []
-    return "; ".join(["this run is outside any box, on what exists already: every host is this machine", *parts])
+    return "; ".join(
+        ["this run is outside any box, on what exists already: every host is this machine", *parts]
+    )
 
 
 def _refused(experiment: Experiment) -> Iterator[str]:
@@ -87,6 +108,7 @@ def _refused(experiment: Experiment) -> Iterator[str]:
     for number, fault in enumerate(experiment.faults):
         if not fault.possible_outside(ours):
             yield (
-                f"faults.{number}: {fault.kind} needs the emulated network or our own servers, and there is no box here: "
+                f"faults.{number}: {fault.kind} needs the emulated network or our own servers, and "
+                "there is no box here: "
                 "leave faults out with --set 'faults=[]'"
             )

@@ -12,7 +12,9 @@ _TARGET = re.compile(r"([A-Za-z][A-Za-z0-9-]*):([0-9]{1,5})")
 
 
 def target_of(text: str) -> tuple[str, int]:
-    """The host and the port that a text such as spark:4040 means; an empty host if it means none."""
+    """The host and the port that a text such as spark:4040 means; an empty host if it means
+    none.
+    """
     found = _TARGET.fullmatch(text)
     return (found[1], int(found[2])) if found and 0 < int(found[2]) <= PORT_MAX else ("", 0)
 

@@ -1,4 +1,6 @@
-"""Ways that are given by hand: each is the list of its nodes, from a node to a host, through switches."""
+"""Ways that are given by hand: each is the list of its nodes, from a node to a host, through
+switches.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
 Path = tuple[str, ...]
 
 
-def route_problems(routes: Sequence[Path], links: Sequence[Link], switches: Collection[str]) -> Iterator[Problem]:
+def route_problems(
+    routes: Sequence[Path], links: Sequence[Link], switches: Collection[str]
+) -> Iterator[Problem]:
     """All that is wrong with them; keys relative to the topology."""
     joined = {ends for link in links for ends in (link.ends, link.ends[::-1])}
     nodes = {name for link in links for name in link.ends}
@@ -22,7 +26,10 @@ def route_problems(routes: Sequence[Path], links: Sequence[Link], switches: Coll
     for at, path in enumerate(routes):
         if strangers := [place for place, name in enumerate(path) if name not in nodes]:
             name = path[strangers[0]]
-            yield Problem(key=f"routes.{at}.{strangers[0]}", says=f"there is no node '{name}'. {suggestion(name, nodes)}")
+            yield Problem(
+                key=f"routes.{at}.{strangers[0]}",
+                says=f"there is no node '{name}'. {suggestion(name, nodes)}",
+            )
             continue
         wrong = next(_wrong_steps(path, joined, switches), None)
         if wrong:
@@ -32,14 +39,18 @@ def route_problems(routes: Sequence[Path], links: Sequence[Link], switches: Coll
             other, earlier = taken.setdefault((node, path[-1]), (near, at))
             if other != near:
                 says = (
-                    f"'{node}' sends what is for '{path[-1]}' to '{other}' by route {earlier}, but to '{near}' by this one: "
-                    "packets are sent on by their destination alone, so ways to one host may join but not part"
+                    f"'{node}' sends what is for '{path[-1]}' to '{other}' by route {earlier}, but "
+                    f"to '{near}' by this one: "
+                    "packets are sent on by their destination alone, so ways to one host may join "
+                    "but not part"
                 )
                 yield Problem(key=f"routes.{at}.{place}", says=says)
                 break
 
 
-def _wrong_steps(path: Path, joined: set[tuple[str, str]], switches: Collection[str]) -> Iterator[tuple[int, str]]:
+def _wrong_steps(
+    path: Path, joined: set[tuple[str, str]], switches: Collection[str]
+) -> Iterator[tuple[int, str]]:
     if path[-1] in switches:
         yield len(path) - 1, f"'{path[-1]}' is a switch: a way ends at a host"
     for place, name in enumerate(path):

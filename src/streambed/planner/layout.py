@@ -1,4 +1,5 @@
-"""Where nodes are drawn: by their places on Earth, a star as a star, others by springs, very many in a circle.
+"""Where nodes are drawn: by their places on Earth, a star as a star, others by springs, very many
+in a circle.
 
 The same network always looks the same.
 """
@@ -32,15 +33,20 @@ def layout(topology: Topology) -> Places:
     graph.add_edges_from(link.ends for link in topology.links)
     centre = [node for node in graph if graph.degree(node) == len(graph) - 1]
     if centre and graph.number_of_edges() == len(graph) - 1 > 1:
-        return _fitted({centre[0]: (0.0, 0.0), **_circle([node for node in graph if node != centre[0]])})
+        return _fitted(
+            {centre[0]: (0.0, 0.0), **_circle([node for node in graph if node != centre[0]])}
+        )
     if len(graph) > SPRINGS_MAX or len(graph) < 3:
         return _fitted(_circle(list(graph)))
-    springs = nx.spring_layout(graph, pos=_circle(list(graph)), iterations=60, seed=1, method="force")
+    springs = nx.spring_layout(
+        graph, pos=_circle(list(graph)), iterations=60, seed=1, method="force"
+    )
     return _fitted({node: (float(x), float(y)) for node, (x, y) in springs.items()})
 
 
 def _map(topology: Topology) -> Places:
-    """East to the right, north up. A node without a place of its own has that of its nearest neighbour with one.
+    """East to the right, north up. A node without a place of its own has that of its nearest
+    neighbour with one.
 
     Nodes in the same place, such as a city's switch and its hosts, are drawn around it.
     """
@@ -59,7 +65,9 @@ def _map(topology: Topology) -> Places:
     for name in (*topology.switches, *topology.host_names()):
         together.setdefault(places[name], []).append(name)
     for (x, y), names in together.items():
-        for name, (down, right) in _circle(names[1:]).items():  # From the top on, where the names of others leave most room.
+        for name, (down, right) in _circle(
+            names[1:]
+        ).items():  # From the top on, where the names of others leave most room.
             places[name] = (x + BESIDE * right, y - BESIDE * down)
     return _fitted(places)
 
@@ -79,4 +87,7 @@ def _fitted(places: Places) -> Places:
     def fitted(at: float, low: float, span: float) -> float:
         return round(MARGIN + (1 - 2 * MARGIN) * (at - low) / span, 4) if span > 1e-9 else 0.5
 
-    return {node: (fitted(x, lows[0], spans[0]), fitted(y, lows[1], spans[1])) for node, (x, y) in places.items()}
+    return {
+        node: (fitted(x, lows[0], spans[0]), fitted(y, lows[1], spans[1]))
+        for node, (x, y) in places.items()
+    }

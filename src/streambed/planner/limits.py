@@ -22,7 +22,9 @@ DELEGATE = (
 
 
 def limited(process: ProcessSpec, limits: Limits | None, machine: Machine) -> ProcessSpec:
-    """The process with its allowance. Where control groups cannot be had it is `nice` that lets others go first."""
+    """The process with its allowance. Where control groups cannot be had it is `nice` that lets
+    others go first.
+    """
     if limits is None:
         return process
     allowance = Allowance(
@@ -31,7 +33,11 @@ def limited(process: ProcessSpec, limits: Limits | None, machine: Machine) -> Pr
         priority=limits.priority,
         cores=limits.cores,
     )
-    nice = ("nice", "-n", str(limits.priority)) if limits.priority > 0 and not machine.cpu_groups else ()
+    nice = (
+        ("nice", "-n", str(limits.priority))
+        if limits.priority > 0 and not machine.cpu_groups
+        else ()
+    )
     return replace(process, argv=(*nice, *process.argv), allowance=allowance)
 
 
@@ -42,7 +48,11 @@ def refuse_limits(experiment: Experiment, machine: Machine) -> None:
 
 
 def _refused(experiment: Experiment, machine: Machine) -> Iterator[str]:
-    given = {f"components.{name}": component.limits for name, component in experiment.components.items() if component.limits}
+    given = {
+        f"components.{name}": component.limits
+        for name, component in experiment.components.items()
+        if component.limits
+    }
     cpu = [f"topology.cpu.{name}" for name in experiment.topology.cpu] + [
         f"{key}.limits.cpu" for key, limits in given.items() if limits.cpu
     ]

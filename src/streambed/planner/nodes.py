@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def address(network: str, number: int) -> str:
-    """The address of the host or switch with this number, from 1 on; never one that ends in .0 or .255."""
+    """The address of the host or switch with this number, from 1 on; never one that ends in .0 or
+    .255.
+    """
     high, low = divmod(number - 1, 254)
     return f"{network}.{high}.{low + 1}"
 
@@ -26,14 +28,23 @@ def _addresses(topology: Topology) -> dict[str, str]:
     given = set(topology.addresses.values())
     free = (own for number in count(1) if (own := address(HOSTS_NETWORK, number)) not in given)
     hosts = {name: topology.addresses.get(name) or next(free) for name in topology.host_names()}
-    return hosts | {name: address(SWITCHES_NETWORK, number) for number, name in enumerate(topology.switches, 1)}
+    return hosts | {
+        name: address(SWITCHES_NETWORK, number) for number, name in enumerate(topology.switches, 1)
+    }
 
 
 def open_nodes(experiment: Experiment) -> tuple[PlannedNode, ...]:
     """The hosts of a run outside any box: all are this machine."""
     address, places = own_address(experiment), layout(experiment.topology)
     return tuple(
-        PlannedNode(name=name, switch=False, address=address, routes=(), x=places[name][0], y=places[name][1])
+        PlannedNode(
+            name=name,
+            switch=False,
+            address=address,
+            routes=(),
+            x=places[name][0],
+            y=places[name][1],
+        )
         for name in experiment.topology.host_names()
     )
 

@@ -1,4 +1,6 @@
-"""Placement: components that do not name their hosts get them by a rule. Pure, and the same for the same seed."""
+"""Placement: components that do not name their hosts get them by a rule. Pure, and the same for the
+same seed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def placed(experiment: Experiment) -> Experiment:
-    """The experiment with hosts for every component that leaves them open; where a rule cannot be followed they stay open."""
+    """The experiment with hosts for every component that leaves them open; where a rule cannot be
+    followed they stay open.
+    """
     return _Placing(experiment).done()
 
 
@@ -27,7 +31,10 @@ def problems(experiment: Experiment) -> list[Problem]:
     """Why hosts stayed open, and rules that nobody follows; keys relative to the experiment."""
     placing = _Placing(experiment)
     placing.done()
-    found = [replace(problem, key=f"components.{name}.{problem.key}") for name, problem in placing.refused.items()]
+    found = [
+        replace(problem, key=f"components.{name}.{problem.key}")
+        for name, problem in placing.refused.items()
+    ]
     for name, component in experiment.components.items():
         key = _key(component)
         if key and not getattr(component, key) and not _rule(component, experiment):
@@ -37,7 +44,9 @@ def problems(experiment: Experiment) -> list[Problem]:
 
 
 def _key(component: Component, rule: Place | None = None) -> str:
-    """The key that names its hosts: of those that it has, the one given, or else the one that its rule asks for."""
+    """The key that names its hosts: of those that it has, the one given, or else the one that its
+    rule asks for.
+    """
     keys = component.host_keys
     if not keys:
         return ""
@@ -60,7 +69,10 @@ class _Placing:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.refused: dict[str, Problem] = {}
-        self.chosen = {name: tuple(component.places.values()) for name, component in experiment.components.items()}
+        self.chosen = {
+            name: tuple(component.places.values())
+            for name, component in experiment.components.items()
+        }
         self.load = Counter(node for nodes in self.chosen.values() for node in nodes if node)
         self.hosts = experiment.topology.host_names()
 
@@ -74,13 +86,18 @@ class _Placing:
         open_ones = {
             name: rule
             for name, component in self.experiment.components.items()
-            if _key(component) and not getattr(component, _key(component)) and (rule := _rule(component, self.experiment))
+            if _key(component)
+            and not getattr(component, _key(component))
+            and (rule := _rule(component, self.experiment))
         }
         for near in (False, True):
             for name, rule in open_ones.items():
                 if (self._method(name, rule) == "nearest") == near:
                     self._place(name, rule)
-        components = {name: self._with_hosts(name, component) for name, component in self.experiment.components.items()}
+        components = {
+            name: self._with_hosts(name, component)
+            for name, component in self.experiment.components.items()
+        }
         return replace(self.experiment, components=components)
 
     def _method(self, name: str, rule: Place) -> str:
@@ -102,7 +119,9 @@ class _Placing:
             self.refused[name] = Problem(key="place.count", says=says)
             return
         choose: dict[str, Callable[[], Sequence[str]]] = {
-            "random": lambda: random.Random(f"{self.experiment.seed} {name}").sample(hosts, rule.count),
+            "random": lambda: random.Random(f"{self.experiment.seed} {name}").sample(
+                hosts, rule.count
+            ),
             "round_robin": lambda: sorted(hosts, key=self.load.__getitem__)[: rule.count],
             "spread": lambda: self._spread(hosts, rule.count),
             "nearest": lambda: self._nearest(name, rule, hosts),
@@ -111,7 +130,9 @@ class _Placing:
         self.load.update(self.chosen[name])
 
     def _spread(self, hosts: Sequence[str], count: int) -> list[str]:
-        """One after the other, each at the switch that has the fewest of them, then on the host that has the least to do."""
+        """One after the other, each at the switch that has the fewest of them, then on the host
+        that has the least to do.
+        """
         chosen: list[str] = []
         while len(chosen) < count:
             used = Counter(map(self._switch, chosen))
@@ -133,18 +154,31 @@ class _Placing:
         return sorted(hosts, key=away)[: rule.count]
 
     def _partners(self, name: str) -> Iterable[str]:
-        """The brokers whose topics a component reads or writes; for a store, the components that refer to it by name."""
+        """The brokers whose topics a component reads or writes; for a store, the components that
+        refer to it by name.
+        """
         component = self.experiment.components[name]
-        topics = {*component.topics_written, *(topic for reader in component.readers for topic in reader.topics)}
+        topics = {
+            *component.topics_written,
+            *(topic for reader in component.readers for topic in reader.topics),
+        }
         for other, known in self.experiment.components.items():
-            refers = any(f"{{{name}." in text for key, text in known.texts.items() if not key.startswith("env."))
+            refers = any(
+                f"{{{name}." in text
+                for key, text in known.texts.items()
+                if not key.startswith("env.")
+            )
             kept = known.as_broker.partitions if known.as_broker else {}
             if topics & set(kept) or refers or name in known.stores_used:
                 yield other
 
     def _producers(self) -> list[str]:
         """The components where records come from."""
-        return [name for name, component in self.experiment.components.items() if component.topics_written and not component.as_engine]
+        return [
+            name
+            for name, component in self.experiment.components.items()
+            if component.topics_written and not component.as_engine
+        ]
 
     def _with_hosts(self, name: str, component: Any) -> Any:
         key, nodes = _key(component, _rule(component, self.experiment)), self.chosen[name]

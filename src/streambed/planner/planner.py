@@ -1,4 +1,6 @@
-"""The planner: an experiment and a machine become a plan. Decides every address, route and command; touches nothing."""
+"""The planner: an experiment and a machine become a plan. Decides every address, route and command;
+touches nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory: Path) -> Plan:
-    """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if this machine cannot emulate it."""
+    """Decide a run that is kept in `directory`. The experiment has been checked; MachineError if
+    this machine cannot emulate it.
+    """
     outside = is_outside(experiment)
     if outside:
         refuse_what_needs_a_box(experiment)
@@ -34,14 +38,28 @@ def plan_for(experiment: Experiment, machine: Machine, *, base: Path, directory:
     links = () if outside else tuple(links_of(experiment, samples))
     refuse_what_cannot_be(links, experiment.faults, machine)
     refuse_limits(experiment, machine)
-    nodes = open_nodes(experiment) if outside else nodes_of(with_mean_delays(experiment.topology, samples), links)
+    nodes = (
+        open_nodes(experiment)
+        if outside
+        else nodes_of(with_mean_delays(experiment.topology, samples), links)
+    )
     declaration = experiment.declaration()
-    site = _site(experiment, machine, {node.name: node.address for node in nodes}, base=base, directory=directory)
+    site = _site(
+        experiment,
+        machine,
+        {node.name: node.address for node in nodes},
+        base=base,
+        directory=directory,
+    )
     processes = [
-        limited(process, component.limits, machine) for component in experiment.components.values() for process in component.processes(site)
+        limited(process, component.limits, machine)
+        for component in experiment.components.values()
+        for process in component.processes(site)
     ]
     if outside:
-        processes = [replace(process, networks=()) for process in processes]  # There is one network, and all are in it.
+        processes = [
+            replace(process, networks=()) for process in processes
+        ]  # There is one network, and all are in it.
     refuse_too_much_memory(processes, machine)
     return Plan(
         name=experiment.name,
@@ -73,7 +91,14 @@ def _exposures(experiment: Experiment) -> Iterator[Exposure]:
         yield Exposure(port=port, node=node, target_port=target_port)
 
 
-def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *, base: Path, directory: Path) -> Site:
+def _site(
+    experiment: Experiment,
+    machine: Machine,
+    addresses: dict[str, str],
+    *,
+    base: Path,
+    directory: Path,
+) -> Site:
     return Site(
         machine=machine,
         directory=directory,
@@ -91,13 +116,22 @@ def _site(experiment: Experiment, machine: Machine, addresses: dict[str, str], *
 
 def _stores(experiment: Experiment, directory: Path) -> dict[str, Address]:
     stores = [component.as_store for component in experiment.components.values()]
-    return {store.name: store.store_address(directory / "data" / store.name) for store in stores if store}
+    return {
+        store.name: store.store_address(directory / "data" / store.name)
+        for store in stores
+        if store
+    }
 
 
 def _witnesses(experiment: Experiment, site: Site) -> Iterator[ProcessSpec]:
     """For each broker one reader of the topics that checks want read back after the drain."""
-    wanted = dict.fromkeys(topic for check in experiment.checks for topic in check.witnessed(experiment.components))
-    topics = {name: tuple(topic for topic in wanted if topic in broker.partitions) for name, broker in site.brokers.items()}
+    wanted = dict.fromkeys(
+        topic for check in experiment.checks for topic in check.witnessed(experiment.components)
+    )
+    topics = {
+        name: tuple(topic for topic in wanted if topic in broker.partitions)
+        for name, broker in site.brokers.items()
+    }
     concerned = [broker for broker in site.brokers.values() if topics[broker.name]]
     for broker in concerned:
         name = WITNESS if len(concerned) == 1 else f"{WITNESS}/{broker.name}"

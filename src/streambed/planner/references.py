@@ -1,4 +1,5 @@
-"""References such as {kafka.bootstrap} and {self.checkpoint}, by which programs learn where they are.
+"""References such as {kafka.bootstrap} and {self.checkpoint}, by which programs learn where they
+are.
 
 {{kafka.bootstrap}} stands for the text {kafka.bootstrap} itself; all other braces are left alone.
 """
@@ -27,11 +28,18 @@ _REFERENCE = re.compile(rf"\{{{_WORD}\}}|{_WORD}")
 
 def answers(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Answers:
     """What every component may refer to."""
-    found = {"run.directory": str(directory), "run.seed": str(experiment.seed), "run.python": sys.executable}
+    found = {
+        "run.directory": str(directory),
+        "run.seed": str(experiment.seed),
+        "run.python": sys.executable,
+    }
     for node, address in addresses.items():
         found |= {f"{node}.address": address, f"{node}.name": node}
     for name, component in experiment.components.items():
-        found |= {f"{name}.{key}": text for key, text in component.answers(directory / "data" / name).items()}
+        found |= {
+            f"{name}.{key}": text
+            for key, text in component.answers(directory / "data" / name).items()
+        }
     return found
 
 
@@ -39,14 +47,22 @@ def own_answers(component: Component, common: Answers, directory: Path) -> Answe
     """What a component may refer to as its own."""
     data = directory / "data" / component.name
     node = next(iter(component.places.values()), "")
-    own = {"name": component.name, "node": node, "data": str(data), **component.own_answers(data, common)}
+    own = {
+        "name": component.name,
+        "node": node,
+        "data": str(data),
+        **component.own_answers(data, common),
+    }
     return {f"self.{key}": text for key, text in own.items()}
 
 
 def resolver(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Resolve:
     """The `resolve` of a site."""
     common = answers(experiment, addresses=addresses, directory=directory)
-    own = {name: own_answers(component, common, directory) for name, component in experiment.components.items()}
+    own = {
+        name: own_answers(component, common, directory)
+        for name, component in experiment.components.items()
+    }
 
     def resolve(text: str, component: str) -> str:
         known = common | own[component]
@@ -66,7 +82,9 @@ def resolver(experiment: Experiment, *, addresses: Mapping[str, str], directory:
 def reference_problems(experiment: Experiment) -> list[Problem]:
     """A problem for each reference to something that is not there."""
     somewhere = Path("run")
-    common = answers(experiment, addresses=dict.fromkeys(experiment.topology.nodes(), ""), directory=somewhere)
+    common = answers(
+        experiment, addresses=dict.fromkeys(experiment.topology.nodes(), ""), directory=somewhere
+    )
     found = []
     for name, component in experiment.components.items():
         known = common | own_answers(component, common, somewhere)

@@ -13,14 +13,26 @@ from streambed.plan import Machine, PlannedLink, ProcessSpec
 ADVICE = "`streambed doctor` tells what this machine can emulate and how to mend it"
 
 
-def refuse_what_cannot_be(links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine) -> None:
+def refuse_what_cannot_be(
+    links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine
+) -> None:
     """MachineError that names all of it."""
     if not machine.namespaces:
-        raise MachineError("\n".join(["this machine does not let you make the namespaces that hosts live in", *machine.notes, ADVICE]))
+        raise MachineError(
+            "\n".join(
+                [
+                    "this machine does not let you make the namespaces that hosts live in",
+                    *machine.notes,
+                    ADVICE,
+                ]
+            )
+        )
     says = [lacking for fault in faults if (lacking := fault.lacks(machine))]
     emulated = [link.name for link in links if link.emulated]
     if emulated and machine.means == "none":
-        says.append(f"this machine can neither delay, lose nor cut packets, but {listed(emulated)} needs it")
+        says.append(
+            f"this machine can neither delay, lose nor cut packets, but {listed(emulated)} needs it"
+        )
     for what, names in _lacking(links, machine).items():
         says.append(f"this machine {what}, but {listed(names)} needs it")
     if says:
@@ -36,7 +48,8 @@ def refuse_too_much_memory(processes: Iterable[ProcessSpec], machine: Machine) -
     if there and total > there:
         parts = ", ".join(f"{name} {_gibibytes(count)}" for name, count in asked.most_common(3))
         raise MachineError(
-            f"the components ask for {_gibibytes(total)} of memory in all ({parts}), but this machine has {_gibibytes(there)}: "
+            f"the components ask for {_gibibytes(total)} of memory in all ({parts}), but this "
+            f"machine has {_gibibytes(there)}: "
             "give them less (`heap`, `memory`), or run fewer of them"
         )
 

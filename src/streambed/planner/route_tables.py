@@ -1,7 +1,8 @@
 """Route tables: what each node must be told, so that packets go the ways that were decided.
 
-Where there are many hosts, those that are reached alike share routes: one for all that go the commonest way, and one for each
-block of addresses that goes another. The longest match wins, as in any router.
+Where there are many hosts, those that are reached alike share routes: one for all that go the
+commonest way, and one for each block of addresses that goes another. The longest match wins, as in
+any router.
 """
 
 from __future__ import annotations
@@ -29,11 +30,16 @@ Block = tuple[int, int]
 class RouteTables:
     """The routes of every node, with all links there or without some."""
 
-    def __init__(self, topology: Topology, links: Sequence[PlannedLink], addresses: Mapping[str, str]) -> None:
+    def __init__(
+        self, topology: Topology, links: Sequence[PlannedLink], addresses: Mapping[str, str]
+    ) -> None:
         self._topology = topology
         self._addresses = addresses
         self._interfaces = [{port.node: port.interface for port in link.ports} for link in links]
-        self._numbers = {name: int.from_bytes(socket.inet_aton(address), "big") for name, address in addresses.items()}
+        self._numbers = {
+            name: int.from_bytes(socket.inet_aton(address), "big")
+            for name, address in addresses.items()
+        }
         self._delays_ns = [(link.shapes[0].delay_ns, link.shapes[1].delay_ns) for link in links]
         self._whole = Routing(topology, delays_ns=self._delays_ns)
         self._everybody = sorted(self._numbers[host] for host in self._whole.hosts)
@@ -58,19 +64,27 @@ class RouteTables:
         rest = self._commonest(node, known, routing)
         if rest:
             yield self._route(node, _text(_block(self._everybody[0], self._everybody[-1])), rest)
-        entries = sorted((self._numbers[host], hops) for host, hops in known.items() if hops != rest)
+        entries = sorted(
+            (self._numbers[host], hops) for host, hops in known.items() if hops != rest
+        )
         for block, hops in summary(entries, self._everybody):
             yield self._route(node, _text(block), hops)
 
     def _known(self, node: str, routing: Routing) -> dict[str, Hops]:
-        """Where to send what is for each host. What cannot be reached any more goes where it went, and is lost at the cut."""
+        """Where to send what is for each host. What cannot be reached any more goes where it went,
+        and is lost at the cut.
+        """
         found = {host: hops for hops, hosts in routing.groups(node) for host in hosts}
         if routing is not self._whole:
-            found |= {host: hops for host in routing.lost(node) if (hops := self._whole.hops(node, host))}
+            found |= {
+                host: hops for host in routing.lost(node) if (hops := self._whole.hops(node, host))
+            }
         return found | routing.given(node)
 
     def _commonest(self, node: str, known: dict[str, Hops], routing: Routing) -> Hops:
-        """The way of all that have no route of their own; none if some hosts cannot be reached, as these would be sent in circles."""
+        """The way of all that have no route of their own; none if some hosts cannot be reached, as
+        these would be sent in circles.
+        """
         if rest := routing.rest(node):
             return rest
         counts: dict[Hops, int] = {}
@@ -81,12 +95,19 @@ class RouteTables:
 
     def _route(self, node: str, destination: str, hops: Hops) -> Route:
         ways = [(self._interfaces[link][node], self._addresses[near]) for near, link in hops]
-        first, *others = [Hop(interface=interface, via="" if near == destination else near) for interface, near in ways]
-        return Route(destination=destination, interface=first.interface, via=first.via, also=tuple(others))
+        first, *others = [
+            Hop(interface=interface, via="" if near == destination else near)
+            for interface, near in ways
+        ]
+        return Route(
+            destination=destination, interface=first.interface, via=first.via, also=tuple(others)
+        )
 
 
 def summary(entries: Entries, everybody: list[int]) -> Iterator[tuple[Block, Hops]]:
-    """As few blocks as hold all entries and nobody else. `everybody` has all addresses that there are, in order."""
+    """As few blocks as hold all entries and nobody else. `everybody` has all addresses that there
+    are, in order.
+    """
     if not entries:
         return
     start, size = block = _block(entries[0][0], entries[-1][0])
@@ -107,4 +128,6 @@ def _block(first: int, last: int) -> Block:
 
 def _text(block: Block) -> str:
     start, size = block
-    return socket.inet_ntoa(start.to_bytes(4, "big")) + (f"/{33 - size.bit_length()}" if size > 1 else "")
+    return socket.inet_ntoa(start.to_bytes(4, "big")) + (
+        f"/{33 - size.bit_length()}" if size > 1 else ""
+    )

@@ -1,7 +1,9 @@
-"""The ways of packets, from any node to any host. Packets pass through switches; hosts do not forward.
+"""The ways of packets, from any node to any host. Packets pass through switches; hosts do not
+forward.
 
-Where the switches form branches there is only one way, so these are cut off first, from their tips on: a branch sends what is
-not its own towards the trunk. Between the switches that remain, the best ways to each are looked for once.
+Where the switches form branches there is only one way, so these are cut off first, from their tips
+on: a branch sends what is not its own towards the trunk. Between the switches that remain, the best
+ways to each are looked for once.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ UNLIMITED_BPS = 1 << 62
 """Wider than any link with a rate."""
 
 Cost = tuple[int, int, int]
-"""What a way costs, in the order of importance: its narrowest rate, negative, and two sums, such as delay and hops."""
+"""What a way costs, in the order of importance: its narrowest rate, negative, and two sums, such as
+delay and hops.
+"""
 AT_HOME: Cost = (-UNLIMITED_BPS, 0, 0)
 
 
@@ -54,23 +58,34 @@ def _joined(rest: Cost, step: Cost) -> Cost:
 
 
 class Routing:
-    """Where each node of a topology sends packets next; links that `failed`, by their places, are not there.
+    """Where each node of a topology sends packets next; links that `failed`, by their places, are
+    not there.
 
-    `delays_ns`, if given, are those of each link from its two ends: what its file of samples comes to is known to the planner only.
+    `delays_ns`, if given, are those of each link from its two ends: what its file of samples comes
+    to is known to the planner only.
     """
 
-    def __init__(self, topology: Topology, failed: frozenset[int] = frozenset(), delays_ns: Sequence[tuple[int, int]] = ()) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        failed: frozenset[int] = frozenset(),
+        delays_ns: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self.switches = frozenset(topology.switches)
         self.hosts = topology.host_names()
         self._links = topology.links
         self._delays_ns = delays_ns or [_delays_ns(link) for link in topology.links]
         self._by_hand = topology.routing == "by_hand"
         self._spread = topology.routing == "multipath"
-        self._ways: dict[str, dict[str, tuple[Cost, Hops]]] = {name: {} for name in topology.nodes()}
+        self._ways: dict[str, dict[str, tuple[Cost, Hops]]] = {
+            name: {} for name in topology.nodes()
+        }
         for at, link in enumerate(topology.links):
             if at not in failed:
                 self._join(at, link, topology.routing)
-        self._given = {(node, path[-1]): hops for path in topology.routes for node, hops in self._along(path)}
+        self._given = {
+            (node, path[-1]): hops for path in topology.routes for node, hops in self._along(path)
+        }
         self._hanging: dict[str, list[str]] = defaultdict(list)
         for host in self.hosts:
             self._hanging[self.anchor(host)].append(host)
@@ -81,8 +96,12 @@ class Routing:
         self._lost: dict[str, list[str]] = {}
 
     def _join(self, at: int, link: Link, by: str) -> None:
-        """Of several links between two nodes the best counts; if packets are spread, all that are as good."""
-        for (source, target), delay_ns in zip((link.ends, link.ends[::-1]), self._delays_ns[at], strict=True):
+        """Of several links between two nodes the best counts; if packets are spread, all that are
+        as good.
+        """
+        for (source, target), delay_ns in zip(
+            (link.ends, link.ends[::-1]), self._delays_ns[at], strict=True
+        ):
             cost = _cost(link.way(source), delay_ns, by)
             known, hops = self._ways[source].get(target, (cost, ()))
             if cost < known or not hops:
@@ -97,14 +116,25 @@ class Routing:
         return [(node, self._to(node, near)) for node, near in pairwise(path)]
 
     def anchor(self, host: str) -> str:
-        """The switch that a host hangs on with all its links, else the host itself: ways to all hosts of a switch are found once."""
+        """The switch that a host hangs on with all its links, else the host itself: ways to all
+        hosts of a switch are found once.
+        """
         neighbours = list(self._ways[host])
         return neighbours[0] if len(neighbours) == 1 and neighbours[0] in self.switches else host
 
     def _branches(self) -> dict[str, str]:
-        """For each switch of a branch the next one towards the trunk. Where a host with several ways hangs, there is trunk."""
-        beside = {switch: {near for near in self._ways[switch] if near in self.switches} for switch in self.switches}
-        single = {switch for switch in self.switches if all(near in beside or self.anchor(near) == switch for near in self._ways[switch])}
+        """For each switch of a branch the next one towards the trunk. Where a host with several
+        ways hangs, there is trunk.
+        """
+        beside = {
+            switch: {near for near in self._ways[switch] if near in self.switches}
+            for switch in self.switches
+        }
+        single = {
+            switch
+            for switch in self.switches
+            if all(near in beside or self.anchor(near) == switch for near in self._ways[switch])
+        }
         up: dict[str, str] = {}
         tips = sorted(switch for switch in single if len(beside[switch]) == 1)
         while tips:
@@ -118,7 +148,9 @@ class Routing:
         return up
 
     def _gathered(self) -> dict[str, list[str]]:
-        """The hosts that hang on each node, or on the branches that it carries; the tips of branches come first in `_up`."""
+        """The hosts that hang on each node, or on the branches that it carries; the tips of
+        branches come first in `_up`.
+        """
         below = {name: list(self._hanging.get(name, ())) for name in self._ways}
         for switch, above in self._up.items():
             below[above] += below[switch]
@@ -144,7 +176,11 @@ class Routing:
                 return self._to(node, step)
             step = self._up[step]
         if node in self._up:
-            return self._to(node, self._up[node]) if self._trunk(node) == step or self._best(self._trunk(node), step) else ()
+            return (
+                self._to(node, self._up[node])
+                if self._trunk(node) == step or self._best(self._trunk(node), step)
+                else ()
+            )
         return self._best(node, step)
 
     def groups(self, node: str) -> Iterator[tuple[Hops, list[str]]]:
@@ -152,7 +188,9 @@ class Routing:
 
         A branch sends all the others to `rest`. Hosts that cannot be reached are in no group.
         """
-        yield from ((self._to(node, host), [host]) for host in self._hanging.get(node, ()) if host != node)
+        yield from (
+            (self._to(node, host), [host]) for host in self._hanging.get(node, ()) if host != node
+        )
         yield from ((self._to(node, tip), self.below[tip]) for tip in self._carried(node))
         if node not in self._up:
             for root in self._roots:
@@ -160,18 +198,24 @@ class Routing:
                     yield hops, self.below[root]
 
     def rest(self, node: str) -> Hops:
-        """Where a branch, or a host that hangs on one switch, sends what it knows no other way for; nowhere if it is neither."""
+        """Where a branch, or a host that hangs on one switch, sends what it knows no other way for;
+        nowhere if it is neither.
+        """
         if node in self.switches:
             return self._to(node, self._up[node]) if node in self._up else ()
         anchor = self.anchor(node)
         return self._to(node, anchor) if anchor != node else ()
 
     def lost(self, node: str) -> list[str]:
-        """The hosts that cannot be reached from a node; the same for a whole branch and its trunk."""
+        """The hosts that cannot be reached from a node; the same for a whole branch and its
+        trunk.
+        """
         trunk = self._trunk(node)
         if trunk not in self._lost:
             reached = {host for _, hosts in self.groups(trunk) for host in hosts}
-            self._lost[trunk] = [host for host in self.hosts if host not in reached and host != trunk]
+            self._lost[trunk] = [
+                host for host in self.hosts if host not in reached and host != trunk
+            ]
         return self._lost[trunk]
 
     def given(self, node: str) -> dict[str, Hops]:
@@ -182,11 +226,17 @@ class Routing:
         return [near for near in self._ways[node] if self._up.get(near) == node]
 
     def _best(self, node: str, root: str) -> Hops:
-        """The best of the neighbours by which a node without a branch above it can reach another."""
+        """The best of the neighbours by which a node without a branch above it can reach
+        another.
+        """
         costs, nexts = self._trunk_to(root)
         if node in nexts and not self._spread:
             return self._to(node, nexts[node])
-        ways = [(_joined(costs[near], cost), near) for near, (cost, _) in self._ways[node].items() if near in costs]
+        ways = [
+            (_joined(costs[near], cost), near)
+            for near, (cost, _) in self._ways[node].items()
+            if near in costs
+        ]
         if not ways or node == root:
             return ()
         least, first = min(ways)
@@ -194,14 +244,18 @@ class Routing:
         return tuple(hop for near in nears for hop in self._to(node, near))
 
     def _trunk_to(self, root: str) -> tuple[dict[str, Cost], dict[str, str]]:
-        """What it costs to reach `root` from each switch of the trunk, and which neighbour is next (Dijkstra, from the root on)."""
+        """What it costs to reach `root` from each switch of the trunk, and which neighbour is next
+        (Dijkstra, from the root on).
+        """
         if root in self._known:
             return self._known[root]
         costs: dict[str, Cost] = {}
         nexts: dict[str, str] = {}
         ahead: list[tuple[Cost, str, str]] = [] if self._by_hand else [(AT_HOME, root, "")]
         while ahead:
-            cost, node, after = heapq.heappop(ahead)  # Of ways that cost the same, the one by the first name comes first.
+            cost, node, after = heapq.heappop(
+                ahead
+            )  # Of ways that cost the same, the one by the first name comes first.
             if node in costs:
                 continue
             costs[node], nexts[node] = cost, after
@@ -213,9 +267,16 @@ class Routing:
         return costs, nexts
 
     def unreachable(self, hosts: Iterable[str]) -> list[tuple[str, str]]:
-        """Pairs of these hosts between which there is no way. From the first to the others is enough, unless ways are given by hand."""
+        """Pairs of these hosts between which there is no way. From the first to the others is
+        enough, unless ways are given by hand.
+        """
         names = list(hosts)
-        pairs = [(one, other) for one in (names if self._by_hand else names[:1]) for other in names if one != other]
+        pairs = [
+            (one, other)
+            for one in (names if self._by_hand else names[:1])
+            for other in names
+            if one != other
+        ]
         return [pair for pair in pairs if self._way(*pair) is None]
 
     def neighbours(self, node: str) -> list[str]:
@@ -225,10 +286,19 @@ class Routing:
     def delay_ns(self, source: str, host: str) -> float:
         """How long packets are on their way; endless if there is none."""
         way = self._way(source, host)
-        return math.inf if way is None else sum(self._delays_ns[hop.link][node != self._links[hop.link].ends[0]] for node, hop in way)
+        return (
+            math.inf
+            if way is None
+            else sum(
+                self._delays_ns[hop.link][node != self._links[hop.link].ends[0]]
+                for node, hop in way
+            )
+        )
 
     def _way(self, source: str, host: str) -> list[tuple[str, Hop]] | None:
-        """Each node that a packet passes, and its hop there; none if it does not arrive, as ways by hand may lead nowhere."""
+        """Each node that a packet passes, and its hop there; none if it does not arrive, as ways by
+        hand may lead nowhere.
+        """
         way: list[tuple[str, Hop]] = []
         at = source
         while at != host:

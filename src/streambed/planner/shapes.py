@@ -1,4 +1,6 @@
-"""Shapes: what each way through a link comes to when its files of samples are read, and what faults make of it."""
+"""Shapes: what each way through a link comes to when its files of samples are read, and what faults
+make of it.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ def shape_of(link: Link, source: str, samples: Samples) -> Shape:
     return Shape(**link.way(source).changes(samples))
 
 
-def read_samples(experiment: Experiment, base: Path) -> tuple[dict[str, tuple[int, ...]], list[Problem]]:
-    """What the files of samples hold that an experiment names relative to `base`, and what is wrong with them."""
+def read_samples(
+    experiment: Experiment, base: Path
+) -> tuple[dict[str, tuple[int, ...]], list[Problem]]:
+    """What the files of samples hold that an experiment names relative to `base`, and what is wrong
+    with them.
+    """
     found: dict[str, tuple[int, ...]] = {}
     wrong: list[Problem] = []
     for key, name in _named(experiment):
@@ -43,7 +49,9 @@ def read_samples(experiment: Experiment, base: Path) -> tuple[dict[str, tuple[in
 
 
 def samples_in(path: Path) -> tuple[int, ...]:
-    """The delays of a file: one a line, with its unit or as plain nanoseconds. Blank lines and # comments are passed over."""
+    """The delays of a file: one a line, with its unit or as plain nanoseconds. Blank lines and #
+    comments are passed over.
+    """
     found = []
     for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         text = line.partition("#")[0].strip()
@@ -105,7 +113,9 @@ def changed_shapes(experiment: Experiment, samples: Samples) -> dict[tuple[str, 
     return found
 
 
-def _changed(experiment: Experiment, fault: Fault, samples: Samples) -> Iterator[tuple[str, str, Way, Shape]]:
+def _changed(
+    experiment: Experiment, fault: Fault, samples: Samples
+) -> Iterator[tuple[str, str, Way, Shape]]:
     """Name of the link, source, values and shape of each direction that a fault changes."""
     names = experiment.topology.ends_by_name()
     change = fault.changes_of(names)
@@ -115,11 +125,18 @@ def _changed(experiment: Experiment, fault: Fault, samples: Samples) -> Iterator
     changes = change.way.changes(samples)
     for name in change.links:
         for source in (change.source,) if change.source else links[name].ends:
-            yield name, source, change.way, replace(shape_of(links[name], source, samples), **changes)
+            yield (
+                name,
+                source,
+                change.way,
+                replace(shape_of(links[name], source, samples), **changes),
+            )
 
 
 def with_mean_delays(topology: Topology, samples: Samples) -> Topology:
-    """The same, but links that draw from samples say their mean as `delay`: routes are chosen by it."""
+    """The same, but links that draw from samples say their mean as `delay`: routes are chosen by
+    it.
+    """
     return replace(topology, links=tuple(_timed(link, samples) for link in topology.links))
 
 
@@ -127,4 +144,8 @@ def _timed(link: Link, samples: Samples) -> Link:
     back = link.back
     if back and back.samples is not None:
         link = replace(link, back=replace(back, delay=Duration(back.changes(samples)["delay_ns"])))
-    return link if link.samples is None else replace(link, delay=Duration(link.changes(samples)["delay_ns"]))
+    return (
+        link
+        if link.samples is None
+        else replace(link, delay=Duration(link.changes(samples)["delay_ns"]))
+    )

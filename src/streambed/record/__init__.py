@@ -1,4 +1,5 @@
-"""The folder that holds a run, and the small ways to write into it. Imports nothing but the standard library: the box uses it.
+"""The folder that holds a run, and the small ways to write into it. Imports nothing but the
+standard library: the box uses it.
 
 runs/<name>/<time>/
   experiment.yaml plan.json status.json versions.json verdicts.json fidelity.json report.html
@@ -37,7 +38,9 @@ def file_name(process: str) -> str:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Replace a file so that a reader sees the old content or the new, never half of it; a disk that is full leaves the old."""
+    """Replace a file so that a reader sees the old content or the new, never half of it; a disk
+    that is full leaves the old.
+    """
     part = path.with_name(path.name + ".part")
     try:
         part.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -68,7 +71,9 @@ def wait_until(done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02
 
 
 def wait_for_an_end(pids: Iterable[int], *, limit_s: float) -> None:
-    """Return as soon as one of these processes has ended, or after so long. Costs nothing meanwhile."""
+    """Return as soon as one of these processes has ended, or after so long. Costs nothing
+    meanwhile.
+    """
     poller = select.poll()
     with contextlib.ExitStack() as stack:
         for pid in pids:
@@ -80,4 +85,6 @@ def wait_for_an_end(pids: Iterable[int], *, limit_s: float) -> None:
             poller.register(descriptor, select.POLLIN)
         whole_ms = int(limit_s * 1000)
         if not poller.poll(whole_ms):
-            time.sleep(max(0.0, limit_s - whole_ms / 1000))  # Poll knows milliseconds; a fault should come on time.
+            time.sleep(
+                max(0.0, limit_s - whole_ms / 1000)
+            )  # Poll knows milliseconds; a fault should come on time.

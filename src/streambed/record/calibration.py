@@ -1,4 +1,6 @@
-"""What calibration measured of one direction of a link, and how far that may be from what was declared."""
+"""What calibration measured of one direction of a link, and how far that may be from what was
+declared.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from dataclasses import dataclass
 from streambed.units import shown
 
 LATE_NS, LATE_SHARE = 1_000_000, 0.05
-"""How far a link may be from its declared delay: the larger of the two. Also bounds the mean lateness of a second."""
+"""How far a link may be from its declared delay: the larger of the two. Also bounds the mean
+lateness of a second.
+"""
 RATE_SHARE = 0.05
 
 
@@ -54,7 +58,11 @@ class LinkCalibration:
     @property
     def wrong(self) -> bool:
         """Whether it is further from what was declared than it may be."""
-        return self.silent or self.error_ns > bound_ns(self.declared_ns) or self.rate_error > RATE_SHARE
+        return (
+            self.silent
+            or self.error_ns > bound_ns(self.declared_ns)
+            or self.rate_error > RATE_SHARE
+        )
 
     @property
     def only_slower(self) -> bool:
@@ -72,7 +80,9 @@ class LinkCalibration:
             return f"{way} took {shown(self.measured_ns or 0)} instead of {shown(self.declared_ns)}"
         if self.rate_error > RATE_SHARE:
             measured_mbit = (self.measured_bps or 0) / 1e6
-            return f"{way} carried {measured_mbit:.3g} Mbit/s instead of {self.declared_bps / 1e6:.3g}"
+            return (
+                f"{way} carried {measured_mbit:.3g} Mbit/s instead of {self.declared_bps / 1e6:.3g}"
+            )
         return ""
 
 

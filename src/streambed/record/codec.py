@@ -1,6 +1,7 @@
 """The one codec for what passes between programs: frozen dataclasses as JSON.
 
-Events, gauges and orders are written and read here and nowhere else. The files are plain JSON: any program can read them.
+Events, gauges and orders are written and read here and nowhere else. The files are plain JSON: any
+program can read them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def fields_of(message: Any) -> dict[str, Any]:
 
 
 def decode(kind: type[Message], text: bytes | str) -> Message:
-    """The dataclass that a line of JSON holds; FormatError if it holds something else. Unknown keys are ignored."""
+    """The dataclass that a line of JSON holds; FormatError if it holds something else. Unknown keys
+    are ignored.
+    """
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as error:
@@ -36,7 +39,9 @@ def decode(kind: type[Message], text: bytes | str) -> Message:
 
 
 def convert(kind: type[Message], plain: Any) -> Message:
-    """The dataclass that plain data holds; FormatError if it holds something else. Unknown keys are ignored."""
+    """The dataclass that plain data holds; FormatError if it holds something else. Unknown keys are
+    ignored.
+    """
     try:
         return msgspec.convert(plain, kind, str_keys=True)
     except msgspec.ValidationError as error:

@@ -1,4 +1,6 @@
-"""The event log of a run: one line of JSON for each event, written at once and read by whoever judges or shows the run."""
+"""The event log of a run: one line of JSON for each event, written at once and read by whoever
+judges or shows the run.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class EventLog:
 
 
 def append_event(directory: Path, event: Event) -> None:
-    """Record an event of a run that is over. It takes the place of half a line, which a killed run may have left."""
+    """Record an event of a run that is over. It takes the place of half a line, which a killed run
+    may have left.
+    """
     path = directory / "history" / EVENTS
     before = path.read_bytes() if path.exists() else b""
     whole_lines = before[: before.rfind(b"\n") + 1]

@@ -1,7 +1,8 @@
 """Everything that can happen in a run, one frozen dataclass each.
 
-`history/events.jsonl` holds one line for each event: its time, its name in EVENTS, and its fields. Sentences about events are
-made where people read them, never here, and nothing is ever read out of a sentence.
+`history/events.jsonl` holds one line for each event: its time, its name in EVENTS, and its fields.
+Sentences about events are made where people read them, never here, and nothing is ever read out of
+a sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any, Literal
 
 from streambed.record.calibration import LinkCalibration
 
-PhaseName = Literal["build", "start", "servers", "ready", "load", "heal", "drain", "stop", "destroy"]
+PhaseName = Literal[
+    "build", "start", "servers", "ready", "load", "heal", "drain", "stop", "destroy"
+]
 Scalar = bool | int | float | str
 
 
@@ -242,12 +245,12 @@ WaitReason = Literal["behind", "unreadable", "in_flight", "arriving", "running",
 class Wait:
     """Something that the drain was still waiting for.
 
-    behind      `reader` has not read `records` records of a partition
-    unreadable  nobody could tell where a partition of `topic` ends, or any of it if there is no partition
-    in_flight   the process `reader` has sent `records` records that are not decided; they are on their way to `topics`
-    arriving    `reader` still receives records from a broker that has no positions
-    running     the process `reader` was to end by itself
-    unknown     written by an older version, which kept only `says`
+    behind      `reader` has not read `records` records of a partition unreadable  nobody could tell
+    where a partition of `topic` ends, or any of it if there is no partition in_flight   the process
+    `reader` has sent `records` records that are not decided; they are on their way to `topics`
+    arriving    `reader` still receives records from a broker that has no positions running     the
+    process `reader` was to end by itself unknown     written by an older version, which kept only
+    `says`
     """
 
     reason: WaitReason

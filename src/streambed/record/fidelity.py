@@ -1,8 +1,10 @@
-"""Fidelity: how well the emulated network did what was declared, judged from the history of a run alone.
+"""Fidelity: how well the emulated network did what was declared, judged from the history of a run
+alone.
 
-Links are calibrated before the load; while it lasts the delay line says how late it was, and the machine how hard it was pressed.
-From that follows one statement, and the spans of time in which results are not to be believed. A busy processor is no reason for
-doubt: programs may need all of it. That packets were late, or that nobody could have been punctual, is.
+Links are calibrated before the load; while it lasts the delay line says how late it was, and the
+machine how hard it was pressed. From that follows one statement, and the spans of time in which
+results are not to be believed. A busy processor is no reason for doubt: programs may need all of
+it. That packets were late, or that nobody could have been punctual, is.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class Span:
     says: str
     reasons: tuple[Reason, ...] = ()
     only_slower: bool = True
-    """Packets were late then, and nothing else: what was fast enough all the same would have been with punctual links too."""
+    """Packets were late then, and nothing else: what was fast enough all the same would have been
+    with punctual links too.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +105,11 @@ def fidelity(history: History) -> Fidelity:
     within_ms = max((way.error_ns + late_ns for way in ways), default=0) / 1e6
     shares = [(way.error_ns + late_ns) / way.declared_ns for way in ways if way.declared_ns]
     share = f" and {_brief(100 * max(shares))} %" if shares else ""
-    good = f"links were within {_brief(within_ms)} ms{share} of what was declared" if ways else "no link was emulated"
+    good = (
+        f"links were within {_brief(within_ms)} ms{share} of what was declared"
+        if ways
+        else "no link was emulated"
+    )
     return Fidelity(
         believable=not spans,
         says=_says(history, spans, _reasons(found), good) if spans else good,
@@ -116,7 +124,9 @@ def _brief(value: float) -> str:
 
 
 def judged(history: History) -> tuple[int, int] | None:
-    """From the start of the load until the run stopped, or its last event; None if there was no load."""
+    """From the start of the load until the run stopped, or its last event; None if there was no
+    load.
+    """
     if history.load_ns is None:
         return None
     stops = (event.time for event in history.of(Phase) if event.phase == "stop")
@@ -128,7 +138,9 @@ def doubts(history: History, ways: list[LinkCalibration]) -> Iterator[Doubt]:
     always = history.start_ns, history.events[-1].time + SECOND_NS
     yield from (Doubt(*always, "wrong", 0, way.text, way.only_slower) for way in ways if way.wrong)
     delay_ns = least_delay_ns(ways)
-    for since, time, mean_ns, max_ns in _steps(history, "delay_line_late_mean_ns", "delay_line_late_max_ns"):
+    for since, time, mean_ns, max_ns in _steps(
+        history, "delay_line_late_mean_ns", "delay_line_late_max_ns"
+    ):
         if mean_ns > bound_ns(delay_ns):
             yield Doubt(since, time, "late", max_ns)
         if time - since > SILENT_NS:
@@ -136,7 +148,9 @@ def doubts(history: History, ways: list[LinkCalibration]) -> Iterator[Doubt]:
     for since, time, waited_s, turns in _growth(history, "delay_line_waited_s", "delay_line_turns"):
         if turns and waited_s * 1e9 / turns > bound_ns(delay_ns):
             yield Doubt(since, time, "held up", min(1, waited_s * 1e9 / (time - since)))
-    for since, time, *parts_s in _growth(history, "machine_stolen_s", "machine_busy_s", "machine_idle_s"):
+    for since, time, *parts_s in _growth(
+        history, "machine_stolen_s", "machine_busy_s", "machine_idle_s"
+    ):
         if parts_s[0] > STOLEN_SHARE * sum(parts_s):
             yield Doubt(since, time, "stolen", parts_s[0] / sum(parts_s))
     for since, time, late_s in _steps(history, "sampler_late_s"):
@@ -145,9 +159,14 @@ def doubts(history: History, ways: list[LinkCalibration]) -> Iterator[Doubt]:
 
 
 def _steps(history: History, *metrics: str) -> Iterator[tuple[Any, ...]]:
-    """For each time at which all of these were sampled: the time before, the time, and the values."""
+    """For each time at which all of these were sampled: the time before, the time, and the
+    values.
+    """
     found = history.samples.filter(pl.col("metric").is_in(metrics))
-    values = [pl.col("value").filter(pl.col("metric") == metric).first().alias(metric) for metric in metrics]
+    values = [
+        pl.col("value").filter(pl.col("metric") == metric).first().alias(metric)
+        for metric in metrics
+    ]
     table = found.group_by("time").agg(values).drop_nulls().sort("time")
     before = None
     for time, *sampled in table.iter_rows():
@@ -165,12 +184,18 @@ def _growth(history: History, *metrics: str) -> Iterator[tuple[Any, ...]]:
 
 def clipped(found: Iterable[Doubt], start: int, end: int) -> list[Doubt]:
     """What of it was between two times."""
-    inside = [replace(doubt, start=max(doubt.start, start), end=min(doubt.end, end)) for doubt in found]
-    return sorted((doubt for doubt in inside if doubt.start < doubt.end), key=lambda doubt: doubt.start)
+    inside = [
+        replace(doubt, start=max(doubt.start, start), end=min(doubt.end, end)) for doubt in found
+    ]
+    return sorted(
+        (doubt for doubt in inside if doubt.start < doubt.end), key=lambda doubt: doubt.start
+    )
 
 
 def merged(found: list[Doubt]) -> tuple[Span, ...]:
-    """Doubts, in order of their start, that touch each other as one span, which says each reason once with its worst value."""
+    """Doubts, in order of their start, that touch each other as one span, which says each reason
+    once with its worst value.
+    """
     groups: list[list[Doubt]] = []
     for doubt in found:
         if groups and doubt.start <= max(other.end for other in groups[-1]):
@@ -194,20 +219,33 @@ def _span(group: list[Doubt]) -> Span:
 def _reasons(group: list[Doubt]) -> str:
     wrong = [doubt.says for doubt in group if doubt.reason == "wrong"]
     more = [f"{len(wrong) - LISTED} more links are wrong"] if len(wrong) > LISTED else []
-    worst = {reason: max((doubt.value for doubt in group if doubt.reason == reason), default=None) for reason in SAYS}
-    said = [SAYS[reason].format(_amount(reason, value)) for reason, value in worst.items() if value is not None]
+    worst = {
+        reason: max((doubt.value for doubt in group if doubt.reason == reason), default=None)
+        for reason in SAYS
+    }
+    said = [
+        SAYS[reason].format(_amount(reason, value))
+        for reason, value in worst.items()
+        if value is not None
+    ]
     return "; ".join([*wrong[:LISTED], *more, *said])
 
 
 def _amount(reason: Reason, value: float) -> str:
-    return f"up to {100 * value:.0f} %" if reason in ("stolen", "held up") else f"up to {shown(value)}"
+    return (
+        f"up to {100 * value:.0f} %" if reason in ("stolen", "held up") else f"up to {shown(value)}"
+    )
 
 
 def _late_otherwise(history: History, spans: tuple[Span, ...], window: tuple[int, int]) -> float:
     """The largest mean lateness of a second outside the spans."""
     start, end = window
     steps = list(_steps(history, "delay_line_late_mean_ns"))
-    calm = (late for _, time, late in steps if start <= time <= end and not any(span.start < time <= span.end for span in spans))
+    calm = (
+        late
+        for _, time, late in steps
+        if start <= time <= end and not any(span.start < time <= span.end for span in spans)
+    )
     return max(calm, default=0.0)
 
 
@@ -217,6 +255,9 @@ def _says(history: History, spans: tuple[Span, ...], why: str, good: str) -> str
     start, end = judged(history) or (0, 0)
     if (first.start, first.end) == (start, end):
         return f"not to be believed: {why}"
-    times = ", ".join(f"{clock(history.seconds(span.start))}–{clock(history.seconds(span.end))}" for span in spans[:LISTED])
+    times = ", ".join(
+        f"{clock(history.seconds(span.start))}–{clock(history.seconds(span.end))}"
+        for span in spans[:LISTED]
+    )
     more = f" and {len(spans) - LISTED} more" if len(spans) > LISTED else ""
     return f"{window_s:.0f} s of {(end - start) / 1e9:.0f} s are not to be believed ({times}{more}): {why}; otherwise {good}"

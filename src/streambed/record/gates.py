@@ -1,4 +1,6 @@
-"""Gates: files that appear when agents may go on. The conductor opens them, agents wait for them."""
+"""Gates: files that appear when agents may go on. The conductor opens them, agents wait for
+them.
+"""
 
 from __future__ import annotations
 

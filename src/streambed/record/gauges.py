@@ -1,4 +1,6 @@
-"""What agents report of themselves while they run: one small JSON file each, rewritten twice a second."""
+"""What agents report of themselves while they run: one small JSON file each, rewritten twice a
+second.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ class Gauge:
 class ProducerGauge(Gauge):
     """How far the producers of a process have come."""
 
-    METRICS: ClassVar[dict[str, str]] = {"sent": "sent_total", "acked": "acked_total", "failed": "failed_total"}
+    METRICS: ClassVar[dict[str, str]] = {
+        "sent": "sent_total",
+        "acked": "acked_total",
+        "failed": "failed_total",
+    }
 
     sent: int = 0
     acked: int = 0
@@ -41,7 +47,11 @@ class ProducerGauge(Gauge):
 class ReaderGauge(Gauge):
     """How far the consumers of a process, or a sink, have come."""
 
-    METRICS: ClassVar[dict[str, str]] = {"seen": "seen_total", "lag": "lag_records", "lag_s": "lag_s"}
+    METRICS: ClassVar[dict[str, str]] = {
+        "seen": "seen_total",
+        "lag": "lag_records",
+        "lag_s": "lag_s",
+    }
 
     seen: int = 0
     lag: int = 0

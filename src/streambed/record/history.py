@@ -1,4 +1,5 @@
-"""The History of a run: what happened (events), what was measured (samples), every record sent and seen (the ledger).
+"""The History of a run: what happened (events), what was measured (samples), every record sent and
+seen (the ledger).
 
 Checks and reports read it; nothing here runs anything. All times are monotonic nanoseconds.
 """
@@ -42,7 +43,9 @@ class History:
 
     events: tuple[Event, ...] = ()
     samples: pl.DataFrame = field(default_factory=lambda: empty(tables.SAMPLES))
-    ledger: Ledger = field(default_factory=lambda: Ledger(sent=empty(tables.SENT), seen=empty(tables.SEEN)))
+    ledger: Ledger = field(
+        default_factory=lambda: Ledger(sent=empty(tables.SENT), seen=empty(tables.SEEN))
+    )
     declaration: dict[str, Any] = field(default_factory=dict)
     components: Mapping[str, Component] = field(default_factory=dict)
     """The declared components by name: `kinds.cast.history_at` fills them in."""
@@ -93,7 +96,9 @@ WORST_FIRST: tuple[Answer, ...] = ("fails", "unknown", "holds")
 
 
 def worst(verdicts: Iterable[Verdict]) -> Answer | None:
-    """The answer for all checks together: one that fails outweighs one that is unknown. None without verdicts."""
+    """The answer for all checks together: one that fails outweighs one that is unknown. None
+    without verdicts.
+    """
     answers = {verdict.answer for verdict in verdicts}
     return next((answer for answer in WORST_FIRST if answer in answers), None)
 
@@ -116,7 +121,9 @@ def read(directory: Path) -> History:
     return History(
         events=read_events(directory),
         samples=_table(folder, "samples", tables.SAMPLES),
-        ledger=Ledger(sent=_table(folder, "sent", tables.SENT), seen=_table(folder, "seen", tables.SEEN)),
+        ledger=Ledger(
+            sent=_table(folder, "sent", tables.SENT), seen=_table(folder, "seen", tables.SEEN)
+        ),
         declaration=record.read_json(directory / "plan.json").get("declaration", {}),
     )
 
@@ -150,7 +157,8 @@ def _joined(parts: dict[Path, tables.TablePart], schema: pa.Schema) -> pa.Table:
 def keep_as_parquet(directory: Path) -> list[Event]:
     """Turn the tables of a run that is over into Parquet; what should be recorded about it.
 
-    The Arrow files of a table go once its Parquet file is there. A table with a corrupt file keeps them all.
+    The Arrow files of a table go once its Parquet file is there. A table with a corrupt file keeps
+    them all.
     """
     recorded: list[Event] = []
     for name, schema in TABLES.items():

@@ -17,7 +17,9 @@ def in_new_form(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wait(wait: Any) -> Any:
-    """An old wait is a sentence, and nothing is read out of a sentence: what it was about is unknown."""
+    """An old wait is a sentence, and nothing is read out of a sentence: what it was about is
+    unknown.
+    """
     return {"reason": "unknown", "says": wait} if isinstance(wait, str) else wait
 
 

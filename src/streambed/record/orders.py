@@ -1,7 +1,8 @@
 """What each agent is told to do: one frozen dataclass for each kind of agent.
 
-The planner writes an order as `orders/<process>.json` in the run's folder, and the agent's command line names that file.
-It is plain JSON, so that the agents that run in a user's own interpreter can read it without streambed.
+The planner writes an order as `orders/<process>.json` in the run's folder, and the agent's command
+line names that file. It is plain JSON, so that the agents that run in a user's own interpreter can
+read it without streambed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ FOLDER = "orders"
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOrder:
-    """How a rate changes over the load; which fields count depends on the shape. Zero: not declared."""
+    """How a rate changes over the load; which fields count depends on the shape. Zero: not
+    declared.
+    """
 
     shape: str
     to: float = 0.0

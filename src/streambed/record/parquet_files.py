@@ -1,4 +1,6 @@
-"""Tables of a run that is over, as Parquet files. Apart from tables.py, so that agents do not load Parquet."""
+"""Tables of a run that is over, as Parquet files. Apart from tables.py, so that agents do not load
+Parquet.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,11 @@ def write(path: Path, table: pa.Table) -> None:
 
 
 def read(path: Path, schema: pa.Schema) -> pa.Table:
-    """The table in a file; FormatError if it is damaged. Files of older versions have no checksums."""
-    # Not with polars: it takes no notice of checksums, and some damage makes it end the whole program.
+    """The table in a file; FormatError if it is damaged. Files of older versions have no
+    checksums.
+    """
+    # Not with polars: it takes no notice of checksums, and some damage makes it end the whole
+    # program.
     try:
         table = pq.read_table(path, page_checksum_verification=True)
         table.validate(full=True)

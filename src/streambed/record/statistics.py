@@ -1,4 +1,5 @@
-"""What numbers tell and how surely: one number of many, intervals, and whether two runs differ by more than chance.
+"""What numbers tell and how surely: one number of many, intervals, and whether two runs differ by
+more than chance.
 
 Everything random is drawn from a seed, so that the same records give the same answer.
 """
@@ -23,11 +24,15 @@ BLOCKS_MIN = 10
 """Fewer blocks than this in a run are too few to draw from."""
 GRID = 200_001
 GROUPS = 2000
-"""Redrawn percentiles are found among so many groups of neighbouring values: exact up to as many values, then to half a per mille."""
+"""Redrawn percentiles are found among so many groups of neighbouring values: exact up to as many
+values, then to half a per mille.
+"""
 
 
 def reduced(statistic: Statistic, values: Numbers) -> float:
-    """One number for all values. Between two values a percentile is the higher one, as in checks."""
+    """One number for all values. Between two values a percentile is the higher one, as in
+    checks.
+    """
     if statistic in SHARES:
         return float(np.sort(values)[_place(SHARES[statistic], np.float64(values.size))])
     return float(values.sum() if statistic == "sum" else values.mean())
@@ -40,7 +45,9 @@ def _place(share: float, counts: Numbers | np.float64) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A few independent values: their mean, their spread, and where the true mean lies with 95 % confidence."""
+    """A few independent values: their mean, their spread, and where the true mean lies with 95 %
+    confidence.
+    """
 
     count: int
     mean: float
@@ -54,18 +61,33 @@ def summary_of(values: Sequence[float]) -> Summary:
     """The mean of independent values with its interval; one value alone has none."""
     count, mean = len(values), float(np.mean(values))
     if count == 1:
-        return Summary(count=1, mean=mean, deviation=None, low=None, high=None, method="none: one value shows no spread")
+        return Summary(
+            count=1,
+            mean=mean,
+            deviation=None,
+            low=None,
+            high=None,
+            method="none: one value shows no spread",
+        )
     deviation = float(np.std(values, ddof=1))
     half = student(count - 1) * deviation / math.sqrt(count)
     method = f"Student t, {count - 1} degree{'' if count == 2 else 's'} of freedom"
-    return Summary(count=count, mean=mean, deviation=deviation, low=mean - half, high=mean + half, method=method)
+    return Summary(
+        count=count,
+        mean=mean,
+        deviation=deviation,
+        low=mean - half,
+        high=mean + half,
+        method=method,
+    )
 
 
 @cache
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
     """How many standard errors to each side hold a share of Student's t distribution.
 
-    With t = √freedom · tan(angle) the density is cos(angle) to the power of freedom - 1: smooth and bounded, so a grid integrates it.
+    With t = √freedom · tan(angle) the density is cos(angle) to the power of freedom - 1: smooth and
+    bounded, so a grid integrates it.
     """
     angles = np.linspace(0.0, math.pi / 2, GRID)
     density = np.cos(angles) ** (freedom - 1)
@@ -75,7 +97,9 @@ def student(freedom: int, confidence: float = CONFIDENCE) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Observations:
-    """Values of one run, each belonging to a block of time: values of one block depend on each other, blocks do not."""
+    """Values of one run, each belonging to a block of time: values of one block depend on each
+    other, blocks do not.
+    """
 
     values: Numbers
     blocks: npt.NDArray[np.int64]
@@ -88,7 +112,9 @@ class Observations:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One statistic of two runs: how far B is above A, where the true difference lies, and how often chance alone does as much."""
+    """One statistic of two runs: how far B is above A, where the true difference lies, and how
+    often chance alone does as much.
+    """
 
     a: float
     b: float
@@ -108,8 +134,12 @@ class Difference:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
-def difference_of(statistic: Statistic, a: Observations, b: Observations, *, seed: int = 1) -> Difference:
-    """Compare two runs by drawing whole blocks: with replacement for the interval, exchanged between the runs for chance."""
+def difference_of(
+    statistic: Statistic, a: Observations, b: Observations, *, seed: int = 1
+) -> Difference:
+    """Compare two runs by drawing whole blocks: with replacement for the interval, exchanged
+    between the runs for chance.
+    """
     plain = Difference(a=reduced(statistic, a.values), b=reduced(statistic, b.values))
     if min(a.block_count, b.block_count) < BLOCKS_MIN:
         return plain
@@ -118,7 +148,13 @@ def difference_of(statistic: Statistic, a: Observations, b: Observations, *, see
     low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     exchanged = _exchanged(statistic, a, b, draw)
     as_large = int(np.sum(np.abs(exchanged) >= abs(plain.difference) * (1 - 1e-12)))
-    return Difference(a=plain.a, b=plain.b, low=float(low), high=float(high), chance=(1 + as_large) / (1 + RESAMPLES))
+    return Difference(
+        a=plain.a,
+        b=plain.b,
+        low=float(low),
+        high=float(high),
+        chance=(1 + as_large) / (1 + RESAMPLES),
+    )
 
 
 def _resampled(statistic: Statistic, of: Observations, draw: np.random.Generator) -> Numbers:
@@ -128,9 +164,16 @@ def _resampled(statistic: Statistic, of: Observations, draw: np.random.Generator
     return _reweighted(statistic, of, times.astype(np.float64))
 
 
-def _exchanged(statistic: Statistic, a: Observations, b: Observations, draw: np.random.Generator) -> Numbers:
-    """The difference after blocks were dealt out to the two runs at random, to each as many as it had."""
-    both = Observations(values=np.concatenate((a.values, b.values)), blocks=np.concatenate((a.blocks, b.blocks + 1 + a.blocks.max())))
+def _exchanged(
+    statistic: Statistic, a: Observations, b: Observations, draw: np.random.Generator
+) -> Numbers:
+    """The difference after blocks were dealt out to the two runs at random, to each as many as it
+    had.
+    """
+    both = Observations(
+        values=np.concatenate((a.values, b.values)),
+        blocks=np.concatenate((a.blocks, b.blocks + 1 + a.blocks.max())),
+    )
     to_b = np.zeros((RESAMPLES, both.block_count))
     to_b[:, : b.block_count] = 1.0
     to_b = draw.permuted(to_b, axis=1)
@@ -147,7 +190,9 @@ def _reweighted(statistic: Statistic, of: Observations, times: Numbers) -> Numbe
     order = np.argsort(of.values, kind="stable")
     group = np.arange(order.size) * min(GROUPS, order.size) // order.size
     ends = np.append(np.flatnonzero(np.diff(group)), order.size - 1)
-    table = np.bincount(group * names.size + blocks[order], minlength=ends.size * names.size).reshape(ends.size, names.size)
+    table = np.bincount(
+        group * names.size + blocks[order], minlength=ends.size * names.size
+    ).reshape(ends.size, names.size)
     counted = np.cumsum(table @ times.T, axis=0)
     reached = np.sum(counted <= _place(SHARES[statistic], counted[-1]), axis=0)
     redrawn: Numbers = of.values[order[ends[reached]]]

@@ -18,7 +18,9 @@ FREE_BYTES_MIN = 1 << 20
 
 
 def started_ticks(pid: int) -> int:
-    """When a process started: with its number, this tells it from a later one of the same number; 0 if it is gone."""
+    """When a process started: with its number, this tells it from a later one of the same number; 0
+    if it is gone.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -28,14 +30,19 @@ def started_ticks(pid: int) -> int:
 
 def begin(directory: Path, pid: int) -> None:
     """Note that a run is under way, and by which process."""
-    write_whole(directory / "status.json", json.dumps({"state": "running", "reason": "", "pid": pid, "started": started_ticks(pid)}))
+    write_whole(
+        directory / "status.json",
+        json.dumps({"state": "running", "reason": "", "pid": pid, "started": started_ticks(pid)}),
+    )
 
 
 def conclude(directory: Path, state: State, reason: str) -> None:
     """Note how a run ended; the first to conclude is believed."""
     status = read_json(directory / "status.json")
     if status.get("state", "running") == "running":
-        write_whole(directory / "status.json", json.dumps({**status, "state": state, "reason": reason}))
+        write_whole(
+            directory / "status.json", json.dumps({**status, "state": state, "reason": reason})
+        )
 
 
 def full_disk(directory: Path) -> str:
@@ -46,9 +53,15 @@ def full_disk(directory: Path) -> str:
 
 
 def describe_failure(directory: Path, error: BaseException) -> None:
-    """Conclude a failed run with its reason. On a full disk it may not be possible to write it: readers then find out by themselves."""
+    """Conclude a failed run with its reason. On a full disk it may not be possible to write it:
+    readers then find out by themselves.
+    """
     trace = directory / "logs" / "box.log"
-    said = str(error) if isinstance(error, StreambedError) else f"{type(error).__name__}: {error}. The whole trace is in {trace}"
+    said = (
+        str(error)
+        if isinstance(error, StreambedError)
+        else f"{type(error).__name__}: {error}. The whole trace is in {trace}"
+    )
     reason = full_disk(directory) or said
     with contextlib.suppress(OSError):
         conclude(directory, "failed", reason)

@@ -1,4 +1,6 @@
-"""The tables of a run: samples, and the ledger's two. Appended in memory, kept as Arrow while the run lasts."""
+"""The tables of a run: samples, and the ledger's two. Appended in memory, kept as Arrow while the
+run lasts.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ ALIGNMENT = 8
 END_MARK = MESSAGE_MARK + bytes(4)
 """What closing an Arrow stream writes."""
 
-SAMPLES = pa.schema({"time": pa.int64(), "metric": pa.string(), "of": pa.string(), "value": pa.float64()})
+SAMPLES = pa.schema(
+    {"time": pa.int64(), "metric": pa.string(), "of": pa.string(), "value": pa.float64()}
+)
 SENT = pa.schema(
     {
         "producer": pa.string(),
@@ -50,12 +54,21 @@ SEEN = pa.schema(
 )
 
 KEPT = pa.schema(
-    {"consumer": pa.string(), "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "key": pa.binary(), "value": pa.binary()}
+    {
+        "consumer": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "key": pa.binary(),
+        "value": pa.binary(),
+    }
 )
 
 
 class Table:
-    """Rows appended in memory and flushed once a second as Arrow IPC, so that a killed run loses a second at most."""
+    """Rows appended in memory and flushed once a second as Arrow IPC, so that a killed run loses a
+    second at most.
+    """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
@@ -73,7 +86,9 @@ class Table:
         self._rows.extend(rows)
 
     def append_columns(self, *columns: Sequence[Any] | pa.Array) -> None:
-        """Add many rows at once, one sequence per column, and hand them over. One that comes again may be a `column` made once."""
+        """Add many rows at once, one sequence per column, and hand them over. One that comes again
+        may be a `column` made once.
+        """
         arrays = [
             values if isinstance(values, pa.Array) else pa.array(values, kind)
             for values, kind in zip(columns, self._schema.types, strict=True)
@@ -89,7 +104,12 @@ class Table:
         """Hand everything over to the kernel."""
         self._flushed_ns = now_ns()
         if self._rows:
-            columns = [_array(values, kind) for values, kind in zip(zip(*self._rows, strict=True), self._schema.types, strict=True)]
+            columns = [
+                _array(values, kind)
+                for values, kind in zip(
+                    zip(*self._rows, strict=True), self._schema.types, strict=True
+                )
+            ]
             self._rows = []
             self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
         self._file.flush()
@@ -103,7 +123,12 @@ class Table:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
@@ -123,9 +148,9 @@ def column(words: Sequence[str]) -> pa.Array:
 class TableEnd:
     """How the Arrow file of a table ends.
 
-    complete  its writer closed it
-    cut_off   the last bytes are missing: its writer still writes, or was killed; every whole batch can be read
-    corrupt   bytes before the end are wrong, or cannot be read: batches are missing that were once written
+    complete  its writer closed it cut_off   the last bytes are missing: its writer still writes, or
+    was killed; every whole batch can be read corrupt   bytes before the end are wrong, or cannot be
+    read: batches are missing that were once written
     """
 
     state: Literal["complete", "cut_off", "corrupt"]
@@ -178,7 +203,9 @@ def _read_batches(path: Path, schema: pa.Schema, batches: list[pa.RecordBatch]) 
 
 
 def _rest(file: pa.NativeFile, start: int, size: int) -> bytes:
-    """What follows the last whole batch. What a writer has added meanwhile is left out: it would look like something wrong."""
+    """What follows the last whole batch. What a writer has added meanwhile is left out: it would
+    look like something wrong.
+    """
     seen = max(size, file.tell())
     file.seek(start)
     rest: bytes = file.read(seen - start)
@@ -206,7 +233,9 @@ def _end_of(start: int, rest: bytes) -> TableEnd:
 
 
 def _failure(error: Exception, start: int, rest: bytes) -> TableEnd:
-    """Half a batch is all that a writer which was killed leaves; if more follows, the bytes in between are wrong."""
+    """Half a batch is all that a writer which was killed leaves; if more follows, the bytes in
+    between are wrong.
+    """
     disk_failed = isinstance(error, OSError) and error.errno
     if not disk_failed and _is_half_a_message(rest):
         return TableEnd(state="cut_off")

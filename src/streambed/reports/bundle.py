@@ -14,7 +14,9 @@ from streambed.artifacts.locked_jars import cache
 
 @functools.cache
 def bundle() -> str:
-    """The script. To make it takes seconds, so that it is kept in the cache of this user, one for each version."""
+    """The script. To make it takes seconds, so that it is kept in the cache of this user, one for
+    each version.
+    """
     kept = cache() / "scripts" / f"vega-{version('vl-convert-python')}.js"
     if kept.exists():
         return kept.read_text()

@@ -19,13 +19,21 @@ Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 WIDTH_PX = 960
 """The width of a figure that is a file; in the page it is as wide as the page."""
 
-FAULTS = {"fault": pl.String, "what": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "healed": pl.Boolean}
+FAULTS = {
+    "fault": pl.String,
+    "what": pl.String,
+    "from_s": pl.Float64,
+    "to_s": pl.Float64,
+    "healed": pl.Boolean,
+}
 DOUBTS = {"doubt": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "why": pl.String}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Something to see. `table` is all that was measured, even where the chart shows less of it and the caption says so."""
+    """Something to see. `table` is all that was measured, even where the chart shows less of it and
+    the caption says so.
+    """
 
     name: str
     title: str
@@ -42,7 +50,9 @@ class Figure:
 
     @functools.cached_property
     def _drawn(self) -> dict[str, Any]:
-        """The chart's own description. Comparing each row of it with the schema would take most of a report's time: tests do that."""
+        """The chart's own description. Comparing each row of it with the schema would take most of
+        a report's time: tests do that.
+        """
         spec: dict[str, Any] = json.loads(self.chart.to_json(validate=False))
         spec.pop("config")
         return spec
@@ -64,11 +74,21 @@ def rows(table: pl.DataFrame) -> alt.Data:
 
 def end_s(history: History) -> float:
     """The last moment that anything was recorded, in seconds since the run began."""
-    return history.seconds(max([history.start_ns, *(event.time for event in history.events[-1:]), *history.samples["time"].top_k(1)]))
+    return history.seconds(
+        max(
+            [
+                history.start_ns,
+                *(event.time for event in history.events[-1:]),
+                *history.samples["time"].top_k(1),
+            ]
+        )
+    )
 
 
 def faults(history: History) -> pl.DataFrame:
-    """When each fault was there: number, what it was, from_s, to_s. One that was never healed lasts to the end."""
+    """When each fault was there: number, what it was, from_s, to_s. One that was never healed lasts
+    to the end.
+    """
     healed = {event.fault: history.seconds(event.time) for event in history.of(Heal)}
     found = [
         {
@@ -86,7 +106,12 @@ def faults(history: History) -> pl.DataFrame:
 def doubts(history: History) -> pl.DataFrame:
     """When the run is not to be believed, and why: number, from_s, to_s, why."""
     found = [
-        {"doubt": f"D{number}", "from_s": history.seconds(span.start), "to_s": history.seconds(span.end), "why": span.says}
+        {
+            "doubt": f"D{number}",
+            "from_s": history.seconds(span.start),
+            "to_s": history.seconds(span.end),
+            "why": span.says,
+        }
         for number, span in enumerate(fidelity(history).spans, 1)
     ]
     return pl.DataFrame(found, schema=DOUBTS)
@@ -102,48 +127,83 @@ def time_axis(history: History, column: str = "time_s") -> alt.X:
 def shaded(history: History, *layers: alt.Chart) -> Chart:
     """Layers over the shaded faults, and over the times that are not to be believed."""
     under, over = [], []
-    for table, name, about, y_px in ((faults(history), "fault", "what", 9), (doubts(history), "doubt", "why", 21)):
+    for table, name, about, y_px in (
+        (faults(history), "fault", "what", 9),
+        (doubts(history), "doubt", "why", 21),
+    ):
         if not table.is_empty():
             base = alt.Chart(rows(table)).encode(time_axis(history, "from_s"))
             times = (alt.Tooltip(f"{column}:Q", format=".1f") for column in ("from_s", "to_s"))
             tooltip = [alt.Tooltip(f"{name}:N"), alt.Tooltip(f"{about}:N"), *times]
-            under.append(base.mark_rect(style=name, clip=True).encode(alt.X2("to_s:Q"), tooltip=tooltip))
-            over.append(base.mark_text(style=f"{name}_name", dx=3, clip=True).encode(alt.Text(f"{name}:N"), y=alt.value(y_px)))
+            under.append(
+                base.mark_rect(style=name, clip=True).encode(alt.X2("to_s:Q"), tooltip=tooltip)
+            )
+            over.append(
+                base.mark_text(style=f"{name}_name", dx=3, clip=True).encode(
+                    alt.Text(f"{name}:N"), y=alt.value(y_px)
+                )
+            )
     return alt.layer(*under, *layers, *over)
 
 
 def edges(history: History) -> list[alt.Chart]:
-    """When faults and doubtful times came and went, to be drawn over cells that hide their shade."""
+    """When faults and doubtful times came and went, to be drawn over cells that hide their
+    shade.
+    """
     drawn = []
     for found, style_name in ((faults(history), "fault_name"), (doubts(history), "doubt_name")):
-        times = pl.DataFrame({"from_s": [*found["from_s"], *found["to_s"]]}, schema={"from_s": pl.Float64})
+        times = pl.DataFrame(
+            {"from_s": [*found["from_s"], *found["to_s"]]}, schema={"from_s": pl.Float64}
+        )
         rule = alt.Chart(rows(times)).mark_rule(style=style_name, strokeDash=[3, 3], clip=True)
         drawn += [rule.encode(time_axis(history, "from_s"))] if times.height else []
     return drawn
 
 
 def lines(
-    history: History, table: pl.DataFrame, *, by: str, value: str, unit: str, keep: series.Keep = "mean", number: str = "~r"
+    history: History,
+    table: pl.DataFrame,
+    *,
+    by: str,
+    value: str,
+    unit: str,
+    keep: series.Keep = "mean",
+    number: str = "~r",
 ) -> tuple[Chart, str]:
-    """One line for each `by`, over what is shaded; and a sentence that owns up to whatever is not drawn."""
+    """One line for each `by`, over what is shaded; and a sentence that owns up to whatever is not
+    drawn.
+    """
     chosen, left_out = series.largest(table, by=by, value=value)
     thinned, thinning = series.thin(chosen, by=by, value=value, keep=keep)
     names = chosen[by].unique(maintain_order=True).sort().to_list()
     pick = alt.selection_point(fields=[by], bind="legend")
     zoom = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
     base = alt.Chart(rows(thinned)).encode(
-        time_axis(history), alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=alt.Axis(format=number, minExtent=44))
+        time_axis(history),
+        alt.Y(
+            f"{value}:Q",
+            title=unit,
+            scale=alt.Scale(zero=True),
+            axis=alt.Axis(format=number, minExtent=44),
+        ),
     )
     line = base.mark_line(clip=True).encode(
         _dash(by, names),
         alt.Color(f"{by}:N", scale=alt.Scale(domain=names)),
         opacity=alt.condition(pick, alt.value(1.0), alt.value(0.12)),
     )
-    tooltip = [alt.Tooltip(f"{by}:N"), alt.Tooltip("time_s:Q", format=".1f"), alt.Tooltip(f"{value}:Q", title=unit, format=f".4{number}")]
-    # Points are there to be pointed at; they are seen only where there is no second one to draw a line to.
+    tooltip = [
+        alt.Tooltip(f"{by}:N"),
+        alt.Tooltip("time_s:Q", format=".1f"),
+        alt.Tooltip(f"{value}:Q", title=unit, format=f".4{number}"),
+    ]
+    # Points are there to be pointed at; they are seen only where there is no second one to draw a
+    # line to.
     points = base.mark_point(clip=True, opacity=0, size=60, filled=True).encode(tooltip=tooltip)
     if thinned.height < 2 * len(names):
-        points = points.mark_point(clip=True, opacity=1, size=60, filled=True).encode(alt.Color(f"{by}:N"))
+        points = points.mark_point(clip=True, opacity=1, size=60, filled=True).encode(
+            alt.Color(f"{by}:N")
+        )
     chart = shaded(history, line.add_params(pick, zoom).properties(height=240), points)
     return chart, " ".join(filter(None, (left_out, thinning)))
 

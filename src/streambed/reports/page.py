@@ -1,4 +1,6 @@
-"""The report: one page that needs nothing but a browser, with every figure as SVG and as a table beside it."""
+"""The report: one page that needs nothing but a browser, with every figure as SVG and as a table
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,19 @@ from streambed.record.history import History
 from streambed.reports import style
 from streambed.reports.bundle import bundle
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults
-from streambed.reports.figures import delivery, fidelity, kafka, latency, network, ports, processes, records, spark, timeline, topology
+from streambed.reports.figures import (
+    delivery,
+    fidelity,
+    kafka,
+    latency,
+    network,
+    ports,
+    processes,
+    records,
+    spark,
+    timeline,
+    topology,
+)
 from streambed.results.runs import history_at
 
 Shown = Figure | Absent
@@ -34,7 +48,9 @@ LISTED = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """All that a run directory has to tell. A run that broke early may lack anything but its name."""
+    """All that a run directory has to tell. A run that broke early may lack anything but its
+    name.
+    """
 
     directory: Path
     history: History
@@ -53,7 +69,9 @@ class Recorded:
         """What every plot says of the run that it belongs to."""
         seed = self.plan.seed if self.plan else "unknown"
         state = self.status.get("state", "unknown")
-        return f"{self.name} · run {self.directory.name} · seed {seed}" + ("" if state == "finished" else f" · {state}")
+        return f"{self.name} · run {self.directory.name} · seed {seed}" + (
+            "" if state == "finished" else f" · {state}"
+        )
 
 
 def read(directory: Path) -> Recorded:
@@ -73,7 +91,9 @@ def write(directory: Path) -> Path:
     """Write report.html and figures/ into a run directory; returns the page's path."""
     run = read(directory)
     shown = sections(run.history, run.plan)
-    for figure in (figure for figures in shown.values() for figure in figures if isinstance(figure, Figure)):
+    for figure in (
+        figure for figures in shown.values() for figure in figures if isinstance(figure, Figure)
+    ):
         keep(figure, directory / "figures", run.subtitle)
     path = directory / "report.html"
     record.write_whole(path, page(run, shown))
@@ -84,14 +104,29 @@ def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
     """Every figure of a report, in the order of reading."""
     return {
         "Network": [topology.topology(plan)],
-        "Fidelity": [fidelity.calibration(history), fidelity.lateness(history), fidelity.pressure(history)],
+        "Fidelity": [
+            fidelity.calibration(history),
+            fidelity.lateness(history),
+            fidelity.pressure(history),
+        ],
         "Timeline": [timeline.timeline(history)],
-        "Throughput": [network.throughput(history, plan, "received"), network.throughput(history, plan, "sent"), *network.traffic(history)],
-        "Switches": [ports.switch_ports(history, plan, "received"), ports.switch_ports(history, plan, "sent")],
+        "Throughput": [
+            network.throughput(history, plan, "received"),
+            network.throughput(history, plan, "sent"),
+            *network.traffic(history),
+        ],
+        "Switches": [
+            ports.switch_ports(history, plan, "received"),
+            ports.switch_ports(history, plan, "sent"),
+        ],
         "Records": [records.record_rates(history), records.lag(history)],
         "Kafka": [kafka.leadership(history), kafka.replication(history)],
         "Delivery": [delivery.heat_map(history)],
-        "Latency": [latency.over_time(history), latency.distribution(history), latency.synchronisation(history)],
+        "Latency": [
+            latency.over_time(history),
+            latency.distribution(history),
+            latency.synchronisation(history),
+        ],
         "Resources": [processes.processors(history, plan), processes.memory(history)],
         "Spark": [spark.durations(history), spark.batch_rows(history)],
     }
@@ -101,14 +136,18 @@ def keep(figure: Figure, folder: Path, subtitle: str) -> None:
     """A figure as two files: what is seen, and the numbers behind it."""
     folder.mkdir(exist_ok=True)
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    svg = vl_convert.vegalite_to_svg(figure.spec(subtitle, WIDTH_PX), vl_version=version, config=style.config("light"))
+    svg = vl_convert.vegalite_to_svg(
+        figure.spec(subtitle, WIDTH_PX), vl_version=version, config=style.config("light")
+    )
     record.write_whole(folder / f"{figure.name}.svg", svg)
     figure.table.write_parquet(folder / f"{figure.name}.parquet")
 
 
 def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
     """The text of the page."""
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
     environment.filters |= {"plain": plain, "script": as_script}
     figures = [figure for found in shown.values() for figure in found if isinstance(figure, Figure)]
     return environment.get_template("report.html").render(
@@ -132,7 +171,11 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
 def facts(run: Recorded) -> dict[str, str]:
     """What stands beneath the title."""
     clock = next(iter(run.history.of(Clock)), None)
-    date = datetime.fromtimestamp(clock.wall_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if clock else "not recorded"
+    date = (
+        datetime.fromtimestamp(clock.wall_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        if clock
+        else "not recorded"
+    )
     machine = run.plan.machine if run.plan else None
     return {
         "run": run.directory.name,
@@ -149,23 +192,37 @@ def facts(run: Recorded) -> dict[str, str]:
 
 
 def timers(history: History) -> pl.DataFrame:
-    """The timers that decide how a fault ends, as the run recorded them at its start: none if it did not."""
+    """The timers that decide how a fault ends, as the run recorded them at its start: none if it
+    did not.
+    """
     timers = [timer for event in history.of(Timers) for timer in event.timers]
     found = [{**fields_of(timer), "value": plain(timer.value)} for timer in timers]
-    return pl.DataFrame(found, schema={"of": pl.String, "name": pl.String, "value": pl.String, "declared": pl.Boolean})
+    return pl.DataFrame(
+        found,
+        schema={"of": pl.String, "name": pl.String, "value": pl.String, "declared": pl.Boolean},
+    )
 
 
 def files(directory: Path) -> pl.DataFrame:
     """The files of a run with their sizes; what servers and jobs keep in data/ is left to them."""
-    found = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.relative_to(directory).parts[0] != "data"]
+    found = [
+        path
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.relative_to(directory).parts[0] != "data"
+    ]
     return pl.DataFrame(
-        [{"file": str(path.relative_to(directory)), "bytes": path.stat().st_size} for path in found],
+        [
+            {"file": str(path.relative_to(directory)), "bytes": path.stat().st_size}
+            for path in found
+        ],
         schema={"file": pl.String, "bytes": pl.Int64},
     )
 
 
 def plain(value: object) -> str:
-    """A value of evidence or of a table as people write it; a long list ends with how many more there are."""
+    """A value of evidence or of a table as people write it; a long list ends with how many more
+    there are.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -180,4 +237,9 @@ def plain(value: object) -> str:
 
 def as_script(value: object) -> str:
     """JSON that may stand inside a script element: no name or log line can close it."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return (
+        json.dumps(value, separators=(",", ":"))
+        .replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )

@@ -1,4 +1,6 @@
-"""A sheet: the page of something other than one run, made of sections with figures and a table each."""
+"""A sheet: the page of something other than one run, made of sections with figures and a table
+each.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,17 @@ class Sheet:
 
 def write(sheet: Sheet, path: Path) -> Path:
     """Write a page, and its figures into the folder figures beside it."""
-    figures = [figure for section in sheet.sections for figure in section.figures if isinstance(figure, Figure)]
+    figures = [
+        figure
+        for section in sheet.sections
+        for figure in section.figures
+        if isinstance(figure, Figure)
+    ]
     for figure in figures:
         keep(figure, path.parent / "figures", sheet.subtitle)
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
     environment.filters |= {"plain": plain, "script": as_script}
     text = environment.get_template("sheet.html").render(
         sheet=sheet,

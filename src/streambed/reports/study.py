@@ -1,4 +1,6 @@
-"""The page of a study: every measure over what was varied, with each trial and the interval of each point."""
+"""The page of a study: every measure over what was varied, with each trial and the interval of each
+point.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,18 @@ QUANTITIES: tuple[type[Quantity], ...] = (Duration, Bandwidth, Share, Frequency,
 
 
 class Axis(NamedTuple):
-    """Texts of one key as numbers of one unit; no numbers if they are not all quantities of one kind."""
+    """Texts of one key as numbers of one unit; no numbers if they are not all quantities of one
+    kind.
+    """
 
     numbers: dict[str, float]
     unit: str
 
 
 def axis_of(texts: list[str]) -> Axis:
-    """Numbers to draw for the values of a key, in the largest unit in which the smallest is one at least."""
+    """Numbers to draw for the values of a key, in the largest unit in which the smallest is one at
+    least.
+    """
     try:
         return Axis({text: float(text) for text in texts}, "")
     except ValueError:
@@ -39,7 +45,9 @@ def axis_of(texts: list[str]) -> Axis:
             continue
         least = min((value for value in values.values() if value), default=0.0)
         fitting = [(size, unit) for unit, size in kind.units.items() if size <= least]
-        size, unit = max(fitting) if fitting else min((size, unit) for unit, size in kind.units.items())
+        size, unit = (
+            max(fitting) if fitting else min((size, unit) for unit, size in kind.units.items())
+        )
         return Axis({text: value / float(size) for text, value in values.items()}, unit)
     return Axis({}, "")
 
@@ -51,7 +59,10 @@ def write(result: StudyResult) -> Path:
     banners += [f"{name} is doubtful: {says}" for name, says in result.doubts().items()]
     left_out = f"Records due, and seconds passed, before {study.warm_up} of the load are left out of latency, throughput and cpu."
     lines = [left_out] if study.warm_up.ns else ["Nothing is left out as warm-up."]
-    lines.append("Bars are 95 % intervals of the mean by Student's t over repetitions; faint points are single trials.")
+    lines.append(
+        "Bars are 95 % intervals of the mean by Student's t over repetitions; faint points are "
+        "single trials."
+    )
     shown = sheet.Sheet(
         kind="study",
         title=study.name,
@@ -78,23 +89,41 @@ def figures(study: Study, trials: pl.DataFrame, summary: pl.DataFrame) -> list[F
     """Those that the study asks for; otherwise each measure over the first varied key."""
     keys = study.keys()
     if not keys:
-        return [Absent(name="none", title="Plots", reason="Nothing is varied: the table below has all there is.")]
+        return [
+            Absent(
+                name="none",
+                title="Plots",
+                reason="Nothing is varied: the table below has all there is.",
+            )
+        ]
     plots = study.plots or tuple(Plot(x=keys[0], y=measure) for measure in study.measures)
     return [figure(plot, at, keys, trials, summary) for at, plot in enumerate(plots)]
 
 
-def figure(plot: Plot, at: int, keys: list[str], trials: pl.DataFrame, summary: pl.DataFrame) -> Figure | Absent:
+def figure(
+    plot: Plot, at: int, keys: list[str], trials: pl.DataFrame, summary: pl.DataFrame
+) -> Figure | Absent:
     """One measure over one key: the mean of each point with its interval, and every trial."""
     name, title = f"plot_{at}_{re.sub('[^A-Za-z0-9]+', '_', plot.y)}", f"{plot.y} over {plot.x}"
-    points = summary.filter((pl.col("measure") == plot.y) & pl.col("n").gt(0) & pl.col(plot.x).is_not_null())
+    points = summary.filter(
+        (pl.col("measure") == plot.y) & pl.col("n").gt(0) & pl.col(plot.x).is_not_null()
+    )
     if points.is_empty():
         return Absent(name=name, title=title, reason="No trial gave a value.")
     axis = axis_of(points[plot.x].unique(maintain_order=True).to_list())
-    single = trials.filter((pl.col("measure") == plot.y) & pl.col("value").is_not_null() & pl.col(plot.x).is_not_null())
+    single = trials.filter(
+        (pl.col("measure") == plot.y) & pl.col("value").is_not_null() & pl.col(plot.x).is_not_null()
+    )
     others = [key for key in keys if key != plot.x]
     means, values = (_drawable(table, plot, others, axis) for table in (points, single))
     caption = f"Mean of each point with its 95 % interval by Student's t; every trial as a faint point. {plot.y} in {points['unit'][0]}."
-    return Figure(name=name, title=title, caption=caption, chart=_chart(means, values, plot, axis, points["unit"][0]), table=points)
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption,
+        chart=_chart(means, values, plot, axis, points["unit"][0]),
+        table=points,
+    )
 
 
 def _drawable(table: pl.DataFrame, plot: Plot, others: list[str], axis: Axis) -> pl.DataFrame:
@@ -103,18 +132,34 @@ def _drawable(table: pl.DataFrame, plot: Plot, others: list[str], axis: Axis) ->
     line = [pl.format("{}={}", pl.lit(key), pl.col(key).fill_null("")) for key in others]
     together = pl.concat_str(line, separator=", ") if line else pl.lit("")
     colour = pl.col(plot.colour) if plot.colour else together
-    numbers = [pl.col(name).round_sig_figs(6) for name in ("mean", "low", "high", "value") if name in table.columns]
+    numbers = [
+        pl.col(name).round_sig_figs(6)
+        for name in ("mean", "low", "high", "value")
+        if name in table.columns
+    ]
     place = x.replace_strict(axis.numbers, return_dtype=pl.Float64) if axis.numbers else x
     return table.select(*numbers, x=place, line=together, colour=colour)
 
 
 def _chart(points: pl.DataFrame, single: pl.DataFrame, plot: Plot, axis: Axis, unit: str) -> Chart:
     legend = alt.Legend(title=plot.colour or None) if points["colour"].n_unique() > 1 else None
-    kind, order = ("Q", None) if axis.numbers else ("O", points["x"].unique(maintain_order=True).to_list())
+    kind, order = (
+        ("Q", None) if axis.numbers else ("O", points["x"].unique(maintain_order=True).to_list())
+    )
     title = f"{plot.x} in {axis.unit}" if axis.unit else plot.x
-    x = alt.X(f"x:{kind}", title=title, sort=order, scale=alt.Scale(zero=False, padding=16) if axis.numbers else alt.Undefined)
+    x = alt.X(
+        f"x:{kind}",
+        title=title,
+        sort=order,
+        scale=alt.Scale(zero=False, padding=16) if axis.numbers else alt.Undefined,
+    )
     colour = alt.Color("colour:N", legend=legend)
-    y = alt.Y("mean:Q", title=f"{plot.y} in {unit}", scale=alt.Scale(zero=True), axis=alt.Axis(minExtent=44))
+    y = alt.Y(
+        "mean:Q",
+        title=f"{plot.y} in {unit}",
+        scale=alt.Scale(zero=True),
+        axis=alt.Axis(minExtent=44),
+    )
     base = alt.Chart(rows(points)).encode(x, colour)
     tooltip = [
         alt.Tooltip("x:N", title=plot.x),
@@ -122,9 +167,13 @@ def _chart(points: pl.DataFrame, single: pl.DataFrame, plot: Plot, axis: Axis, u
         *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("mean", "low", "high")),
     ]
     layers = [
-        alt.Chart(rows(single)).mark_point(opacity=0.3, size=25, filled=True).encode(x, alt.Y("value:Q"), colour),
+        alt.Chart(rows(single))
+        .mark_point(opacity=0.3, size=25, filled=True)
+        .encode(x, alt.Y("value:Q"), colour),
         base.mark_line(opacity=0.5).encode(y, alt.Detail("line:N")),
-        base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2).encode(alt.Y("low:Q"), alt.Y2("high:Q")),
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2)
+        .encode(alt.Y("low:Q"), alt.Y2("high:Q")),
         base.mark_point(size=60, filled=True, opacity=1).encode(y, tooltip=tooltip),
     ]
     return alt.layer(*layers).properties(height=280)

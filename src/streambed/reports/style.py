@@ -1,4 +1,6 @@
-"""How figures look: colours that colour-blind readers can tell apart, on paper-white and on night-black."""
+"""How figures look: colours that colour-blind readers can tell apart, on paper-white and on
+night-black.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,26 @@ from typing import Any, Literal
 Theme = Literal["light", "dark"]
 
 COLOURS: dict[Theme, tuple[str, ...]] = {
-    "light": ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#e69f00", "#5b4fa3"),
-    "dark": ("#56b4e9", "#e69f00", "#2fc79a", "#e79fc4", "#f0e442", "#c7d0dc", "#ff6f61", "#b3a6ff"),
+    "light": (
+        "#0072b2",
+        "#d55e00",
+        "#009e73",
+        "#cc79a7",
+        "#8a6d00",
+        "#56b4e9",
+        "#e69f00",
+        "#5b4fa3",
+    ),
+    "dark": (
+        "#56b4e9",
+        "#e69f00",
+        "#2fc79a",
+        "#e79fc4",
+        "#f0e442",
+        "#c7d0dc",
+        "#ff6f61",
+        "#b3a6ff",
+    ),
 }
 """Okabe and Ito's palette, darkened or lightened where it would vanish in its background."""
 
@@ -16,17 +36,36 @@ FATES: dict[Theme, tuple[str, ...]] = {
     "light": ("#b2182b", "#e69f00", "#8b8f98", "#5b4fa3", "#a6cee3"),
     "dark": ("#ff5a4f", "#f0c24b", "#8b93a1", "#b3a6ff", "#2d5f86"),
 }
-"""Of records in the delivery heat map: lost, undecided, unacked, duplicated, delivered. What went well stands back."""
+"""Of records in the delivery heat map: lost, undecided, unacked, duplicated, delivered. What went
+well stands back.
+"""
 
-RAMP: dict[Theme, tuple[str, ...]] = {"light": ("#eef2f7", "#56a5d8", "#08306b"), "dark": ("#1c2430", "#2d78ad", "#d9f0ff")}
+RAMP: dict[Theme, tuple[str, ...]] = {
+    "light": ("#eef2f7", "#56a5d8", "#08306b"),
+    "dark": ("#1c2430", "#2d78ad", "#d9f0ff"),
+}
 """From little to much."""
 
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 """When the colours are used up they come again with the next dash."""
 
 INK: dict[Theme, dict[str, str]] = {
-    "light": {"back": "#ffffff", "text": "#1d2430", "soft": "#5a6473", "grid": "#e4e8ee", "fault": "#d55e00", "doubt": "#6a51a3"},
-    "dark": {"back": "#151a22", "text": "#e8ecf2", "soft": "#a3adbb", "grid": "#2b3340", "fault": "#ff8a4c", "doubt": "#b3a6ff"},
+    "light": {
+        "back": "#ffffff",
+        "text": "#1d2430",
+        "soft": "#5a6473",
+        "grid": "#e4e8ee",
+        "fault": "#d55e00",
+        "doubt": "#6a51a3",
+    },
+    "dark": {
+        "back": "#151a22",
+        "text": "#e8ecf2",
+        "soft": "#a3adbb",
+        "grid": "#2b3340",
+        "fault": "#ff8a4c",
+        "doubt": "#b3a6ff",
+    },
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
 
@@ -39,7 +78,11 @@ def config(theme: Theme) -> dict[str, Any]:
         "font": FONT,
         "padding": {"left": 4, "right": 16, "top": 4, "bottom": 4},
         "view": {"stroke": None},
-        "range": {"category": list(COLOURS[theme]), "heatmap": list(FATES[theme]), "ramp": list(RAMP[theme])},
+        "range": {
+            "category": list(COLOURS[theme]),
+            "heatmap": list(FATES[theme]),
+            "ramp": list(RAMP[theme]),
+        },
         "title": {
             "anchor": "start",
             "color": ink["text"],
@@ -54,16 +97,37 @@ def config(theme: Theme) -> dict[str, Any]:
         "line": {"strokeWidth": 1.6},
         "style": {
             "fault": {"color": ink["fault"], "opacity": 0.14},
-            "fault_name": {"color": ink["fault"], "fontSize": 10, "fontWeight": "bold", "align": "left"},
+            "fault_name": {
+                "color": ink["fault"],
+                "fontSize": 10,
+                "fontWeight": "bold",
+                "align": "left",
+            },
             "doubt": {"color": ink["doubt"], "opacity": 0.16},
-            "doubt_name": {"color": ink["doubt"], "fontSize": 10, "fontWeight": "bold", "align": "left"},
+            "doubt_name": {
+                "color": ink["doubt"],
+                "fontSize": 10,
+                "fontWeight": "bold",
+                "align": "left",
+            },
             "wire": {"color": ink["soft"], "strokeWidth": 1.5},
-            "node": {"color": COLOURS[theme][0], "stroke": ink["back"], "strokeWidth": 2, "opacity": 1},
+            "node": {
+                "color": COLOURS[theme][0],
+                "stroke": ink["back"],
+                "strokeWidth": 2,
+                "opacity": 1,
+            },
             "switch": {"color": ink["soft"], "stroke": ink["back"], "strokeWidth": 2, "opacity": 1},
             "label": {"color": ink["text"], "fontSize": 12},
             "moment": {"color": ink["text"], "stroke": ink["back"], "strokeWidth": 1, "opacity": 1},
             "soft": {"color": ink["soft"], "fontSize": 11},
-            "halo": {"color": ink["back"], "stroke": ink["back"], "strokeWidth": 9, "strokeJoin": "round", "fontSize": 11},
+            "halo": {
+                "color": ink["back"],
+                "stroke": ink["back"],
+                "strokeWidth": 9,
+                "strokeJoin": "round",
+                "fontSize": 11,
+            },
         },
     }
 

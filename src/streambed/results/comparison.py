@@ -1,4 +1,6 @@
-"""Two runs side by side: what was declared differently, what came out differently, and whether that can be chance."""
+"""Two runs side by side: what was declared differently, what came out differently, and whether that
+can be chance.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,10 @@ from streambed.record.statistics import Difference, difference_of
 
 ABSENT = "not given"
 CAUTION = (
-    "Intervals and chances by drawing whole seconds at random, for records of one second are not independent. They know how much a run "
-    "varies within itself, not how much one run differs from the next: a study with repetitions tells that. Of twenty intervals one "
+    "Intervals and chances by drawing whole seconds at random, for records of one second are not "
+    "independent. They know how much a run "
+    "varies within itself, not how much one run differs from the next: a study with repetitions "
+    "tells that. Of twenty intervals one "
     "misses by chance."
 )
 
@@ -32,14 +36,22 @@ class Compared:
 
     @property
     def cells(self) -> tuple[str, str, str, str, str]:
-        """What a table shows: A, B, their difference, its interval, and how often chance does as much."""
+        """What a table shows: A, B, their difference, its interval, and how often chance does as
+        much.
+        """
         found = self.difference
         if found is None:
             return "", "", "", "", ""
         a, b, more = (shown(value, self.unit) for value in (found.a, found.b, found.difference))
         if found.low is None or found.high is None or found.chance is None:
             return a, b, more, "", ""
-        return a, b, more, f"{shown(found.low, self.unit)} to {shown(found.high, self.unit)}", f"{found.chance:.3f}"
+        return (
+            a,
+            b,
+            more,
+            f"{shown(found.low, self.unit)} to {shown(found.high, self.unit)}",
+            f"{found.chance:.3f}",
+        )
 
     @property
     def says(self) -> str:
@@ -87,7 +99,9 @@ def _compared(name: str, measure: Measure, a: History, b: History, seed: int) ->
 
 
 def common_measures(a: History, b: History) -> Iterator[tuple[str, Measure]]:
-    """What can be measured in both: latency, throughput, losses, readiness and the use of processors, by the names both know."""
+    """What can be measured in both: latency, throughput, losses, readiness and the use of
+    processors, by the names both know.
+    """
     for of in _both(_readers(a), _readers(b)):
         yield f"median latency of {of}", Measure(latency=of, statistic="p50")
         yield f"p99 latency of {of}", Measure(latency=of, statistic="p99")
@@ -107,14 +121,23 @@ def _both(a: Any, b: Any) -> list[str]:
 def _readers(history: History) -> list[str]:
     """Consumers of what producers wrote, and Spark jobs that say what they read and write."""
     written = set(_topics(history))
-    consumers = [name for name in _consumers(history) if written & set(topics_of(history.components[name]))]
+    consumers = [
+        name for name in _consumers(history) if written & set(topics_of(history.components[name]))
+    ]
     engines = engines_among(history.components)
-    return [*consumers, *(name for name, engine in engines.items() if engine.reads and engine.writes)]
+    return [
+        *consumers,
+        *(name for name, engine in engines.items() if engine.reads and engine.writes),
+    ]
 
 
 def _consumers(history: History) -> list[str]:
     """Components with consumer groups."""
-    return [name for name, component in history.components.items() if any(reader.group for reader in component.readers)]
+    return [
+        name
+        for name, component in history.components.items()
+        if any(reader.group for reader in component.readers)
+    ]
 
 
 def _topics(history: History) -> list[str]:
@@ -124,7 +147,9 @@ def _topics(history: History) -> list[str]:
 
 
 def _processes(history: History) -> list[str]:
-    return sorted(history.samples.filter(history.samples["metric"] == "process_cpu_s")["of"].unique())
+    return sorted(
+        history.samples.filter(history.samples["metric"] == "process_cpu_s")["of"].unique()
+    )
 
 
 def differences(a: Any, b: Any) -> list[tuple[str, str, str]]:

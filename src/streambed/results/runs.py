@@ -76,35 +76,56 @@ class Run:
         return history.read_table(self.directory, "kept")
 
     def query(self, store: str, text: str) -> pl.DataFrame:
-        """What a store of the run answers to one statement or command, while the run lasts or afterwards.
+        """What a store of the run answers to one statement or command, while the run lasts or
+        afterwards.
 
-        Of a run that is over a copy is asked: what a statement changes there is gone with the answer.
+        Of a run that is over a copy is asked: what a statement changes there is gone with the
+        answer.
         """
         asked = subprocess.run(
-            [sys.executable, "-m", "streambed.runner.query.running", str(self.directory.absolute()), store, text],
+            [
+                sys.executable,
+                "-m",
+                "streambed.runner.query.running",
+                str(self.directory.absolute()),
+                store,
+                text,
+            ],
             capture_output=True,
             check=False,
         )
         if asked.returncode:
-            raise (QueryError if asked.returncode == QueryError.exit_status else WorldError)(asked.stderr.decode().strip())
+            raise (QueryError if asked.returncode == QueryError.exit_status else WorldError)(
+                asked.stderr.decode().strip()
+            )
         return pl.read_ipc(asked.stdout)
 
     def verdicts(self) -> list[Verdict]:
         """What was judged last; empty if it never was."""
-        return [Verdict(**found) for found in json.loads(self._judged.read_text())] if self._judged.exists() else []
+        return (
+            [Verdict(**found) for found in json.loads(self._judged.read_text())]
+            if self._judged.exists()
+            else []
+        )
 
     def verdict(self, name: str) -> Verdict:
-        """The verdict of one check: by its kind, such as no_loss, or with what it is about, such as latency:reader."""
+        """The verdict of one check: by its kind, such as no_loss, or with what it is about, such as
+        latency:reader.
+        """
         found = self.named_verdicts()
         alike = [full for full in found if full.partition(":")[0] == name]
         if name in found or len(alike) == 1:
             return found[name if name in found else alike[0]]
         if alike:
-            raise UsageError(f"there are {len(alike)} verdicts on {name}: ask for one of {', '.join(alike)}")
+            raise UsageError(
+                f"there are {len(alike)} verdicts on {name}: ask for one of {', '.join(alike)}"
+            )
         raise UsageError(f"there is no verdict '{name}'. {suggestion(name, found)}")
 
     def named_verdicts(self) -> dict[str, Verdict]:
-        """The verdicts, judged now if they never were, by kind and by what each is about: no_loss:lines, latency:reader."""
+        """The verdicts, judged now if they never were, by kind and by what each is about:
+        no_loss:lines, latency:reader.
+        """
         found: dict[str, Verdict] = {}
         for check, verdict in zip(self.checks(), self.verdicts() or self.check(), strict=True):
             name = f"{verdict.check}:{check.about}" if check.about else verdict.check
@@ -113,7 +134,9 @@ class Run:
         return found
 
     def fidelity(self) -> Fidelity:
-        """How well its links did what was declared, and when it is not to be believed; judged now if it never was."""
+        """How well its links did what was declared, and when it is not to be believed; judged now
+        if it never was.
+        """
         kept = read_json(self._measured)
         if not kept:
             return fidelity(self.history())
@@ -131,7 +154,10 @@ class Run:
         """Judge it, without running it, and keep the verdicts, and how well its links did."""
         recorded = self.history()
         verdicts = [doubted(check.judge(recorded), recorded) for check in self.checks()]
-        write_whole(self._judged, json.dumps([asdict(verdict) for verdict in verdicts], default=str, indent=1))
+        write_whole(
+            self._judged,
+            json.dumps([asdict(verdict) for verdict in verdicts], default=str, indent=1),
+        )
         write_whole(self._measured, json.dumps(asdict(fidelity(recorded)), indent=1))
         return verdicts
 
@@ -145,7 +171,9 @@ def history_at(directory: Path) -> History:
 def every(into: Path = RUNS) -> list[Run]:
     """All runs under a folder, oldest first."""
     return [
-        Run(path.parent) for path in sorted(into.glob("*/*/plan.json"), key=lambda path: path.parent.name) if not path.parent.is_symlink()
+        Run(path.parent)
+        for path in sorted(into.glob("*/*/plan.json"), key=lambda path: path.parent.name)
+        if not path.parent.is_symlink()
     ]
 
 
@@ -172,13 +200,21 @@ def _names(run: Run) -> Iterator[str]:
 def remove(run: Run) -> None:
     """Delete a run's folder, and the link that points at it."""
     if run.state == "running":
-        raise UsageError(f"{run.directory} is still running: stop it first (Ctrl-C where it was started)")
+        raise UsageError(
+            f"{run.directory} is still running: stop it first (Ctrl-C where it was started)"
+        )
     latest = run.directory.parent / "latest"
     if latest.is_symlink() and latest.resolve() == run.directory.resolve():
         latest.unlink()
     shutil.rmtree(run.directory)
-    left = [path.parent for path in sorted(run.directory.parent.glob("*/plan.json")) if not path.parent.is_symlink()]
+    left = [
+        path.parent
+        for path in sorted(run.directory.parent.glob("*/plan.json"))
+        if not path.parent.is_symlink()
+    ]
     if left and not latest.is_symlink():
         latest.symlink_to(left[-1].name)
-    elif not any(run.directory.parent.iterdir()):  # A study of the same name may keep its trials here.
+    elif not any(
+        run.directory.parent.iterdir()
+    ):  # A study of the same name may keep its trials here.
         run.directory.parent.rmdir()

@@ -59,7 +59,10 @@ class StudyResult:
     def __init__(self, declared: DeclaredStudy, folder: Path) -> None:
         self.declared = declared
         self.folder = folder
-        self.kept = {name: Kept(**found) for name, found in read_json(folder / NOTES).get("trials", {}).items()}
+        self.kept = {
+            name: Kept(**found)
+            for name, found in read_json(folder / NOTES).get("trials", {}).items()
+        }
         self.interrupted = False
 
     def __repr__(self) -> str:
@@ -79,7 +82,11 @@ class StudyResult:
     def failures(self) -> dict[str, str]:
         """Why trials did not finish, by their names."""
         kept = {trial.name: self.kept_of(trial) for trial in self.pending}
-        return {name: found.reason or found.state for name, found in kept.items() if found.state != "pending"}
+        return {
+            name: found.reason or found.state
+            for name, found in kept.items()
+            if found.state != "pending"
+        }
 
     def kept_of(self, trial: Trial) -> Kept:
         """What became of a trial; one whose folder is gone is pending again."""
@@ -95,29 +102,50 @@ class StudyResult:
         """Write down what became of a trial, at once."""
         self.kept[trial.name] = kept
         trials = {name: asdict(found) for name, found in self.kept.items()}
-        write_whole(self.folder / NOTES, json.dumps({"study": self.declared.study.name, "trials": trials}, indent=1))
+        write_whole(
+            self.folder / NOTES,
+            json.dumps({"study": self.declared.study.name, "trials": trials}, indent=1),
+        )
 
     def forget(self) -> None:
         """Remove all that the study keeps, and nothing else that may be in its folder."""
         if (self.folder / NOTES).exists():
             for name in ("trials", "figures"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
-            for name in (NOTES, PAGE, *(f"{table}.{form}" for table in ("trials", "summary") for form in ("parquet", "csv"))):
+            for name in (
+                NOTES,
+                PAGE,
+                *(
+                    f"{table}.{form}"
+                    for table in ("trials", "summary")
+                    for form in ("parquet", "csv")
+                ),
+            ):
                 (self.folder / name).unlink(missing_ok=True)
         self.kept = {}
 
     def refuse_changes(self) -> None:
-        """Raise UsageError if a trial that is kept was run with another experiment than the files declare now."""
+        """Raise UsageError if a trial that is kept was run with another experiment than the files
+        declare now.
+        """
         for trial in self.finished:
             now = self.declared.experiment(trial)
             then = completed(self.run(trial).plan.declaration)
-            changed = [f"{key} was {was}, is {now}" for key, was, now in differences(then, now.experiment.declaration())]
+            changed = [
+                f"{key} was {was}, is {now}"
+                for key, was, now in differences(then, now.experiment.declaration())
+            ]
             files, kept = files_of(now), self.kept_of(trial).files
-            changed += [f"{name} has changed" for name in sorted({*files, *kept}) if files.get(name) != kept.get(name)]
+            changed += [
+                f"{name} has changed"
+                for name in sorted({*files, *kept})
+                if files.get(name) != kept.get(name)
+            ]
             if changed:
                 more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
                 raise UsageError(
-                    f"{self.folder} keeps trials of another experiment: since {trial.name} was run, {'; '.join(changed[:SHOWN])}{more}. "
+                    f"{self.folder} keeps trials of another experiment: since {trial.name} was "
+                    f"run, {'; '.join(changed[:SHOWN])}{more}. "
                     "Start over with --again, or give the study another name"
                 )
 
@@ -150,8 +178,14 @@ def _judged(run: Run) -> list[Verdict]:
 
 
 def files_of(declared: Declared) -> dict[str, str]:
-    """Checksums of the files that an experiment names relative to itself: jobs, scripts, lines to send."""
-    names = {text for text in _texts(declared.experiment.declaration()) if text and not os.path.isabs(text)}
+    """Checksums of the files that an experiment names relative to itself: jobs, scripts, lines to
+    send.
+    """
+    names = {
+        text
+        for text in _texts(declared.experiment.declaration())
+        if text and not os.path.isabs(text)
+    }
     found = sorted(name for name in names if os.path.isfile(os.path.join(declared.base, name)))
     return {name: hashlib.sha256((declared.base / name).read_bytes()).hexdigest() for name in found}
 
@@ -170,10 +204,27 @@ def trial_table(result: StudyResult) -> pl.DataFrame:
     keys = study.keys()
     rows: list[dict[str, Any]] = []
     for trial in sorted(result.declared.trials, key=lambda trial: (trial.point, trial.repetition)):
-        same: dict[str, Any] = {"study": study.name, "trial": trial.name, **{key: trial.keys.get(key) for key in keys}}
+        same: dict[str, Any] = {
+            "study": study.name,
+            "trial": trial.name,
+            **{key: trial.keys.get(key) for key in keys},
+        }
         same |= {"repetition": trial.repetition, "seed": trial.seed}
         rows += [{**same, **taken} for taken in _taken(result, trial)]
-    texts = {name: pl.String for name in ("study", "trial", *keys, "measure", "unit", "state", "verdicts", "reason", "run")}
+    texts = {
+        name: pl.String
+        for name in (
+            "study",
+            "trial",
+            *keys,
+            "measure",
+            "unit",
+            "state",
+            "verdicts",
+            "reason",
+            "run",
+        )
+    }
     return pl.DataFrame(rows, schema_overrides={**texts, "value": pl.Float64})
 
 
@@ -187,7 +238,11 @@ def _taken(result: StudyResult, trial: Trial) -> Iterator[dict[str, Any]]:
     for name, measure in result.declared.study.measures.items():
         value, reason = None, kept.reason
         try:
-            value = measure.take(history, result.declared.study.warm_up) if kept.state == "finished" else None
+            value = (
+                measure.take(history, result.declared.study.warm_up)
+                if kept.state == "finished"
+                else None
+            )
         except NotTaken as error:
             reason = str(error)
         same = {"state": kept.state, "verdicts": verdicts, "reason": reason, "run": kept.run}
@@ -195,15 +250,22 @@ def _taken(result: StudyResult, trial: Trial) -> Iterator[dict[str, Any]]:
 
 
 def summary_table(result: StudyResult, trials: pl.DataFrame) -> pl.DataFrame:
-    """A row for each point and measure: how many trials gave a value, their mean, spread and 95 % interval."""
+    """A row for each point and measure: how many trials gave a value, their mean, spread and 95 %
+    interval.
+    """
     names = ("study", *result.declared.study.keys(), "measure", "unit")
     rows: list[dict[str, Any]] = []
     for group, part in trials.group_by(names, maintain_order=True):
         values = part["value"].drop_nulls().to_list()
         numbers = asdict(summary_of(values)) if values else {"count": 0, "method": "none: no value"}
         rows.append({**dict(zip(names, group, strict=True)), "trials": part.height, **numbers})
-    schema: dict[str, type[pl.DataType]] = {name: pl.String for name in names} | {"trials": pl.Int64, "count": pl.Int64}
-    schema |= {name: pl.Float64 for name in ("mean", "deviation", "low", "high")} | {"method": pl.String}
+    schema: dict[str, type[pl.DataType]] = {name: pl.String for name in names} | {
+        "trials": pl.Int64,
+        "count": pl.Int64,
+    }
+    schema |= {name: pl.Float64 for name in ("mean", "deviation", "low", "high")} | {
+        "method": pl.String
+    }
     return pl.DataFrame(rows, schema=schema).rename({"count": "n"})
 
 

@@ -1,9 +1,10 @@
-"""The box: a fresh small process that enters new namespaces, and the process 1 that lives and dies with the conductor.
+"""The box: a fresh small process that enters new namespaces, and the process 1 that lives and
+dies with the conductor.
 
 launcher ──pipe──▶ box (enters namespaces) ──▶ process 1 (reaps) ──▶ conductor ──▶ hosts, delay line, programs
 
-Whoever of them dies, the others follow at once: the box when the pipe closes, process 1 with the box, everything in the
-PID namespace with process 1, process 1 with the conductor.
+Whoever of them dies, the others follow at once: the box when the pipe closes, process 1 with the
+box, everything in the PID namespace with process 1, process 1 with the conductor.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from streambed.runner.cgroups import caps
 
 
 def main(plan_path: Path, where: str, groups: list[str]) -> int:
-    """Run the plan in a box of its own; the exit status of the conductor. The control groups of caps go when all has ended.
+    """Run the plan in a box of its own; the exit status of the conductor. The control groups of
+    caps go when all has ended.
 
-    "outside" leaves it the machine's own network; everything else is as inside, so that nothing outlives the run.
+    "outside" leaves it the machine's own network; everything else is as inside, so that nothing
+    outlives the run.
     """
     directory = plan_path.parent
 
@@ -34,7 +37,8 @@ def main(plan_path: Path, where: str, groups: list[str]) -> int:
         os._exit(3)
 
     signal.signal(signal.SIGTERM, interrupted)  # Whoever has nothing to end yet keeps this one.
-    realtime.claim()  # For the delay line, which could not have it any more once inside; everybody else gives it up.
+    # For the delay line, which could not have it any more once inside; everybody else gives it up.
+    realtime.claim()
     try:
         enter_namespaces(network=where == "inside")
     except Exception as error:
@@ -68,7 +72,9 @@ def _watch(first: int) -> str:
 
 
 def _as_first(plan_path: Path) -> None:
-    """Process 1: reaps orphans and ends with the conductor; when it ends, the kernel ends everything in the box."""
+    """Process 1: reaps orphans and ends with the conductor; when it ends, the kernel ends
+    everything in the box.
+    """
     settle_as_first()
     conductor = os.fork()
     if conductor == 0:

@@ -1,4 +1,6 @@
-"""Watching brokers: each is asked once a second, in a thread of its own, because one that is paused takes its time to answer."""
+"""Watching brokers: each is asked once a second, in a thread of its own, because one that is paused
+takes its time to answer.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Watcher:
                 for broker in self._brokers:
                     self._look(broker)
                 self._table.flush()
-        except Exception as error:  # Whatever it is, a run that is no longer watched must not go on as if it were.
+        except (
+            Exception
+        ) as error:  # Whatever it is, a run that is no longer watched must not go on as if it were.
             self._world.troubles.append(error)
 
     def _look(self, broker: Broker) -> None:

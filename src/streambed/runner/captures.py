@@ -21,11 +21,17 @@ def note_gaps(world: LiveWorld) -> None:
         gauge = world.gauge(name)
         for link, captured in gauge.links.items() if isinstance(gauge, CaptureGauge) else ():
             if captured.full:
-                world.record(Note(says=f"the capture of {link} reached its limit: it ends after {captured.packets} packets"))
+                world.record(
+                    Note(
+                        says=f"the capture of {link} reached its limit: it ends after {captured.packets} packets"
+                    )
+                )
             if captured.lost:
                 says = f"the capture of {link} lacks {captured.lost} packets: they came faster than they could be written"
                 world.record(Note(says=says))
 
 
 def _names(world: LiveWorld) -> list[str]:
-    return [process.name for process in world.processes.values() if process.spec.component == CAPTURE]
+    return [
+        process.name for process in world.processes.values() if process.spec.component == CAPTURE
+    ]

@@ -1,4 +1,6 @@
-"""The conductor: carries out one plan inside the box, phase by phase, and records what happens. Judging comes later."""
+"""The conductor: carries out one plan inside the box, phase by phase, and records what happens.
+Judging comes later.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ from streambed.kinds.cast import cast_of
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, now_ns
 from streambed.record.event_log import EventLog
-from streambed.record.events import Clock, Drained, DrainIncomplete, Note, Phase, Ready, WitnessIncomplete
+from streambed.record.events import (
+    Clock,
+    Drained,
+    DrainIncomplete,
+    Note,
+    Phase,
+    Ready,
+    WitnessIncomplete,
+)
 from streambed.record.gates import LoadBegins, ServersReady, open_gate
 from streambed.runner import captures
 from streambed.runner.broker_watch import watching
@@ -44,7 +54,12 @@ def conduct(plan: Plan) -> None:
     try:
         with live_world(plan, cast, events, troubles) as world:
             calibrate(world)  # Before anything else needs a processor.
-            with exposed(world), sampling(world), _converging(world), timeline(cast.faults, world) as faults:
+            with (
+                exposed(world),
+                sampling(world),
+                _converging(world),
+                timeline(cast.faults, world) as faults,
+            ):
                 conduct_in(world, faults)
     finally:
         events.record(Phase(phase="destroy"))
@@ -67,7 +82,9 @@ def conduct_in(world: LiveWorld, faults: Timeline) -> None:
 
 
 def _converging(world: LiveWorld) -> AbstractContextManager[None]:
-    """Packets take other ways when links fail, if that is declared. What finds these ways takes a while to load, so only then."""
+    """Packets take other ways when links fail, if that is declared. What finds these ways takes a
+    while to load, so only then.
+    """
     if world.plan.outside or not world.plan.declaration["topology"].get("reroute"):
         return nullcontext()
     from streambed.runner.rerouting import converging
@@ -113,12 +130,16 @@ def await_all(world: LiveWorld, waits: dict[str, Missing], end_ns: int) -> None:
         return not waits
 
     if not world.wait(all_ready, limit_s=(end_ns - now_ns()) / 1e9):
-        raise ProcessError("\n".join(_late(world, name, missing()) for name, missing in waits.items()))
+        raise ProcessError(
+            "\n".join(_late(world, name, missing()) for name, missing in waits.items())
+        )
 
 
 def _late(world: LiveWorld, name: str, missing: str) -> str:
     processes = [process for process in world.processes.values() if process.spec.component == name]
-    last: Iterator[str] = (f"\n  | {line}" for process in processes for line in process.last_lines())
+    last: Iterator[str] = (
+        f"\n  | {line}" for process in processes for line in process.last_lines()
+    )
     limit_s = world.plan.ready_limit_ns / 1e9
     return f"{name} was not ready within {limit_s:g} s: {missing}. Raise `ready:` if it needs longer. Last lines:{''.join(last)}"
 
@@ -135,7 +156,9 @@ def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
 
 
 def drain(world: LiveWorld) -> None:
-    """Wait until every reader has caught up; then let the witness read the checked topics back, and commands judge what there is."""
+    """Wait until every reader has caught up; then let the witness read the checked topics back, and
+    commands judge what there is.
+    """
     began_ns = now_ns()
     world.record(Phase(phase="drain"))
     asked = Drain(world, tuple(world.components.values()))
@@ -155,5 +178,7 @@ def stop(world: LiveWorld) -> None:
     """Agents and programs are asked to end and keep what they have; servers end with the world."""
     world.record(Phase(phase="stop"))
     servers = {component.name for component in world.components.values() if component.server}
-    world.stop([process for process in world.processes.values() if process.spec.component not in servers])
+    world.stop(
+        [process for process in world.processes.values() if process.spec.component not in servers]
+    )
     captures.note_gaps(world)

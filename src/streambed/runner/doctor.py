@@ -44,7 +44,11 @@ def examine() -> list[Finding]:
 def _network(found: Machine) -> list[Finding]:
     why = " ".join(found.notes)
     if not found.namespaces:
-        return [Finding(what="namespaces", good=False, says="this user may not make namespaces", mend=why)]
+        return [
+            Finding(
+                what="namespaces", good=False, says="this user may not make namespaces", mend=why
+            )
+        ]
     ways = {
         "netem": "by the kernel's netem",
         "delay_line": "by the delay line (NFQUEUE): this kernel has no netem",
@@ -52,8 +56,18 @@ def _network(found: Machine) -> list[Finding]:
     }
     return [
         Finding(what="namespaces", good=True, says=f"kernel {found.kernel}, no root needed"),
-        Finding(what="delay, loss", good=found.means != "none", says=ways[found.means], mend=why if found.means == "none" else ""),
-        Finding(what="rate", good=found.shaping, says="by tbf" if found.shaping else "cannot be had", mend="" if found.shaping else why),
+        Finding(
+            what="delay, loss",
+            good=found.means != "none",
+            says=ways[found.means],
+            mend=why if found.means == "none" else "",
+        ),
+        Finding(
+            what="rate",
+            good=found.shaping,
+            says="by tbf" if found.shaping else "cannot be had",
+            mend="" if found.shaping else why,
+        ),
     ]
 
 
@@ -62,8 +76,20 @@ def _delay_line(found: Machine) -> list[Finding]:
     if found.means != "delay_line":
         return []
     good = realtime.can_be_had()
-    says = "runs in real time" if good else "runs with short slices: on a busy machine it may be some milliseconds late"
-    return [Finding(what="delay line", good=good, says=says, mend="" if good else realtime.ALLOW, optional=True)]
+    says = (
+        "runs in real time"
+        if good
+        else "runs with short slices: on a busy machine it may be some milliseconds late"
+    )
+    return [
+        Finding(
+            what="delay line",
+            good=good,
+            says=says,
+            mend="" if good else realtime.ALLOW,
+            optional=True,
+        )
+    ]
 
 
 def _size(found: Machine) -> Finding:
@@ -80,7 +106,10 @@ def _disk() -> Finding:
     free_gib = shutil.disk_usage(Path.cwd()).free >> 30
     good = free_gib >= FREE_GIB_MIN
     return Finding(
-        what="disk", good=good, says=f"{free_gib} GiB free here", mend="" if good else "free some space, or run with --into on another disk"
+        what="disk",
+        good=good,
+        says=f"{free_gib} GiB free here",
+        mend="" if good else "free some space, or run with --into on another disk",
     )
 
 
@@ -89,7 +118,9 @@ def _java() -> Finding:
         java = artifacts.find_java()
     except StreambedError as error:
         return Finding(what="java", good=False, says="none", mend=str(error))
-    return Finding(what="java", good=True, says="; ".join([f"{java.version} at {java.path}", *java.notes]))
+    return Finding(
+        what="java", good=True, says="; ".join([f"{java.version} at {java.path}", *java.notes])
+    )
 
 
 def _artifacts() -> list[Finding]:
@@ -127,13 +158,27 @@ def _missing(name: str, error: MissingError) -> Finding:
 def _caps() -> list[Finding]:
     found = []
     for controller, folder in hierarchies.find().items():
-        says = f"by control groups in {folder}" if folder else "this user may not make control groups with such a cap"
+        says = (
+            f"by control groups in {folder}"
+            if folder
+            else "this user may not make control groups with such a cap"
+        )
         mend = "" if folder else f"to cap it, {DELEGATE}"
-        found.append(Finding(what=f"{controller} caps", good=bool(folder), says=says, mend=mend, optional=True))
+        found.append(
+            Finding(
+                what=f"{controller} caps", good=bool(folder), says=says, mend=mend, optional=True
+            )
+        )
     return found
 
 
 def _browser() -> Finding:
     found = next((path for name in BROWSERS if (path := shutil.which(name))), "")
-    mend = "" if found else "any browser shows the report; a chromium on PATH lets the tests look at it"
-    return Finding(what="browser", good=bool(found), says=found or "none on PATH", mend=mend, optional=True)
+    mend = (
+        ""
+        if found
+        else "any browser shows the report; a chromium on PATH lets the tests look at it"
+    )
+    return Finding(
+        what="browser", good=bool(found), says=found or "none on PATH", mend=mend, optional=True
+    )

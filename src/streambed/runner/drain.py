@@ -1,4 +1,6 @@
-"""Drain: the load is over; wait until every producer has its answers and every reader has caught up."""
+"""Drain: the load is over; wait until every producer has its answers and every reader has caught
+up.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,15 @@ from streambed.world import World
 SETTLE_NS = 1_000_000_000
 """How long readers must have caught up where jobs or programs may still write more."""
 QUIET_NS = 2_000_000_000
-"""How long nothing must arrive from a broker without positions before its readers count as caught up."""
+"""How long nothing must arrive from a broker without positions before its readers count as caught
+up.
+"""
 
 
 def merged(positions: Iterable[Position]) -> list[Position]:
-    """One position for each reader: the farthest of its processes in each partition, and all that they have read."""
+    """One position for each reader: the farthest of its processes in each partition, and all that
+    they have read.
+    """
     by_reader: dict[str, Position] = {}
     for position in positions:
         known = by_reader.get(position.reader)
@@ -55,7 +61,13 @@ def behind(position: Position, ends: Ends) -> Iterator[Wait]:
         for partition, end in ends.get(topic, {}).items():
             lag = (end or 0) - read.get(partition, 0)
             if lag > 0:
-                yield Wait(reason="behind", reader=position.reader, topics=(topic,), partition=partition, records=lag)
+                yield Wait(
+                    reason="behind",
+                    reader=position.reader,
+                    topics=(topic,),
+                    partition=partition,
+                    records=lag,
+                )
 
 
 class Drain:
@@ -66,7 +78,9 @@ class Drain:
         self._components = components
         self._brokers = [component.as_broker for component in components if component.as_broker]
         self._still_since_ns: int | None = None
-        self._settle_ns = SETTLE_NS if any(component.may_write_more for component in components) else 0
+        self._settle_ns = (
+            SETTLE_NS if any(component.may_write_more for component in components) else 0
+        )
         self._arrivals: dict[str, tuple[int, int]] = {}
         self.waits: tuple[Wait, ...] = ()
 
@@ -99,12 +113,20 @@ class Drain:
     def _of_reader(self, position: Position, ends: dict[str, Ends]) -> Iterator[Wait]:
         for known in ends.values():
             yield from behind(position, known)
-        without = [topic for broker in self._brokers if broker.name not in ends for topic in broker.partitions if topic in position.topics]
+        without = [
+            topic
+            for broker in self._brokers
+            if broker.name not in ends
+            for topic in broker.partitions
+            if topic in position.topics
+        ]
         if without and self._still_arrives(position):
             yield Wait(reason="arriving", reader=position.reader, topics=tuple(without))
 
     def _still_arrives(self, position: Position) -> bool:
-        """Whether a reader has read anything since a while ago; without positions, that is all that can be known."""
+        """Whether a reader has read anything since a while ago; without positions, that is all that
+        can be known.
+        """
         seen, since_ns = self._arrivals.get(position.reader, (-1, 0))
         if position.seen != seen:
             since_ns = now_ns()
@@ -113,7 +135,9 @@ class Drain:
 
 
 def final_states(world: World, components: Iterable[Component]) -> None:
-    """Raise ProcessError if a component is not in the state that was declared for the end of the load."""
+    """Raise ProcessError if a component is not in the state that was declared for the end of the
+    load.
+    """
     for component in components:
         if problem := component.final_problem(world):
             raise ProcessError(problem)

@@ -1,4 +1,6 @@
-"""The launcher: prepares a run's folder, starts the box, and sees it through. It stays outside all namespaces."""
+"""The launcher: prepares a run's folder, starts the box, and sees it through. It stays outside all
+namespaces.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,11 @@ VERSIONS = ("streambed", "pyspark", "confluent-kafka", "pyarrow", "polars")
 
 def examine() -> Machine:
     """This machine, what it can emulate, and the Java that runs will use."""
-    found, java, groups = machine.examine(artifacts.cache() / "machine.json"), artifacts.find_java(), hierarchies.find()
+    found, java, groups = (
+        machine.examine(artifacts.cache() / "machine.json"),
+        artifacts.find_java(),
+        hierarchies.find(),
+    )
     return replace(
         found,
         java=str(java.path),
@@ -51,8 +57,12 @@ def examine() -> Machine:
     )
 
 
-def prepare(experiment: Experiment, *, base: Path, into: Path = RUNS, notes: tuple[str, ...] = ()) -> Plan:
-    """Decide everything; makes nothing. Notes about how the declaration was understood are kept with the plan."""
+def prepare(
+    experiment: Experiment, *, base: Path, into: Path = RUNS, notes: tuple[str, ...] = ()
+) -> Plan:
+    """Decide everything; makes nothing. Notes about how the declaration was understood are kept
+    with the plan.
+    """
     stamp = time.strftime("%Y%m%d-%H%M%S")
     directory = into.absolute() / experiment.name / stamp
     number = 2
@@ -63,17 +73,29 @@ def prepare(experiment: Experiment, *, base: Path, into: Path = RUNS, notes: tup
     return replace(decided, notes=(*decided.notes, *notes))
 
 
-def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None) -> Run:
-    """Carry out a plan and wait for its end; `on_look` is called ten times a second meanwhile. Ctrl-C stops the run in order."""
+def launch(
+    decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None
+) -> Run:
+    """Carry out a plan and wait for its end; `on_look` is called ten times a second meanwhile.
+    Ctrl-C stops the run in order.
+    """
     kinds = {component["kind"] for component in decided.declaration["components"].values()}
     for need in needs_of(sorted(kinds)):
         artifacts.demand(need)
     directory = Path(decided.directory)
-    with caps.applied(decided) as capped, listening(capped) as listened, _active(decided.name) as others:
+    with (
+        caps.applied(decided) as capped,
+        listening(capped) as listened,
+        _active(decided.name) as others,
+    ):
         _make_folder(directory)
         notes = (
             *decided.notes,
-            *(f"another run is active ({other}): they share the CPU, so neither can be compared with a run alone" for other in others),
+            *(
+                f"another run is active ({other}): they share the CPU, so neither can be compared "
+                "with a run alone"
+                for other in others
+            ),
         )
         _fill(directory, replace(listened, notes=notes), text)
         box = _start_box(directory, listened)
@@ -90,7 +112,9 @@ def launch(decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = la
 
 def _keep_tables(directory: Path) -> None:
     recorded = history.keep_as_parquet(directory)
-    with contextlib.suppress(OSError):  # A full disk, on which nothing can be recorded: the state of the run tells it.
+    with contextlib.suppress(
+        OSError
+    ):  # A full disk, on which nothing can be recorded: the state of the run tells it.
         for event in recorded:
             append_event(directory, event)
 
@@ -100,12 +124,16 @@ def _make_folder(directory: Path) -> None:
         for name in FOLDERS:
             (directory / name).mkdir(parents=True)
     except OSError as error:
-        raise WorldError(f"the run's folder {directory} cannot be made: {error.strerror}. Give another place with --into") from error
+        raise WorldError(
+            f"the run's folder {directory} cannot be made: {error.strerror}. Give another place "
+            "with --into"
+        ) from error
     free = shutil.disk_usage(directory).free
     if free < FREE_BYTES_MIN:
         shutil.rmtree(directory)
         raise WorldError(
-            f"the disk that holds {directory.parent} is full: {free >> 20} MiB free, a run needs {FREE_BYTES_MIN >> 20} MiB at least. "
+            f"the disk that holds {directory.parent} is full: {free >> 20} MiB free, a run needs "
+            f"{FREE_BYTES_MIN >> 20} MiB at least. "
             "Free some space, or run with --into on another disk"
         )
 
@@ -114,7 +142,11 @@ def _fill(directory: Path, decided: Plan, text: str) -> None:
     plan.write(decided, directory / "plan.json")
     (directory / "experiment.yaml").write_text(text or json.dumps(decided.declaration, indent=1))
     versions = {name: importlib.metadata.version(name) for name in VERSIONS}
-    versions |= {"python": sys.version.split()[0], "java": decided.machine.java_build, "kernel": decided.machine.kernel}
+    versions |= {
+        "python": sys.version.split()[0],
+        "java": decided.machine.java_build,
+        "kernel": decided.machine.kernel,
+    }
     (directory / "versions.json").write_text(json.dumps(versions, indent=1))
     latest = directory.parent / "latest"
     part = directory.parent / f".latest-{directory.name}"
@@ -123,7 +155,9 @@ def _fill(directory: Path, decided: Plan, text: str) -> None:
 
 
 def _start_box(directory: Path, decided: Plan) -> subprocess.Popen[bytes]:
-    """The pipe to its input tells the box that we live; a session of its own keeps Ctrl-C for us."""
+    """The pipe to its input tells the box that we live; a session of its own keeps Ctrl-C for
+    us.
+    """
     with (directory / "logs" / "box.log").open("wb") as log:
         box = subprocess.Popen(
             [
@@ -145,7 +179,9 @@ def _start_box(directory: Path, decided: Plan) -> subprocess.Popen[bytes]:
 
 
 def _see_through(box: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
-    """Wait for the end of the box. A first Ctrl-C asks for an orderly stop, a second is not waited for."""
+    """Wait for the end of the box. A first Ctrl-C asks for an orderly stop, a second is not waited
+    for.
+    """
 
     def ended() -> bool:
         look()
@@ -168,13 +204,24 @@ def _end(box: subprocess.Popen[bytes], directory: Path) -> None:
         box.kill()
         status = box.wait()
     interrupted = status == -signal.SIGTERM  # It had not even begun to listen.
-    with contextlib.suppress(OSError):  # On a full disk nobody can write it down; a reader then finds the process gone.
-        conclude(directory, *(BY_USER if interrupted else ("broken", full_disk(directory) or f"the box was killed (status {status})")))
+    with contextlib.suppress(
+        OSError
+    ):  # On a full disk nobody can write it down; a reader then finds the process gone.
+        conclude(
+            directory,
+            *(
+                BY_USER
+                if interrupted
+                else ("broken", full_disk(directory) or f"the box was killed (status {status})")
+            ),
+        )
 
 
 @contextlib.contextmanager
 def _active(name: str) -> Iterator[list[str]]:
-    """Hold a lock for as long as this run lasts; the names of other runs of this user that hold theirs."""
+    """Hold a lock for as long as this run lasts; the names of other runs of this user that hold
+    theirs.
+    """
     folder = artifacts.cache() / "active"
     folder.mkdir(parents=True, exist_ok=True)
     mine = folder / f"{os.getpid()}-{time.monotonic_ns()}"

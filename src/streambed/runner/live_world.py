@@ -40,34 +40,47 @@ class Interrupted(BaseException):
 class LiveWorld:
     """A plan made real; what components, faults and probes ask of it is in world.World."""
 
-    def __init__(self, plan: Plan, cast: Cast, made: Network, events: EventLog, troubles: list[BaseException]) -> None:
+    def __init__(
+        self, plan: Plan, cast: Cast, made: Network, events: EventLog, troubles: list[BaseException]
+    ) -> None:
         self.plan = plan
         self.directory = Path(plan.directory)
         self.network = made
         self.record = events.record
         self.processes = {spec.name: self._process(spec) for spec in plan.processes}
         self.troubles = troubles
-        """What went wrong in other threads, or that the user wants no more; whoever watches raises it."""
+        """What went wrong in other threads, or that the user wants no more; whoever watches raises
+        it.
+        """
         self.links_changed: Callable[[], None] = lambda: None
         """Called after faults come or go, by whoever wants to know."""
         self.components = cast.components
-        for name in self.components:  # Also of those that start no process: a store may be a file there.
+        for (
+            name
+        ) in self.components:  # Also of those that start no process: a store may be a file there.
             (self.directory / "data" / name).mkdir(parents=True, exist_ok=True)
         self._kept: dict[str, Any] = {}
         self._holders: dict[str, tuple[int, str]] = {}
 
     def _process(self, spec: ProcessSpec) -> LiveProcess:
         networks = {host: self.network.hosts[host].namespace for host in spec.networks}
-        return LiveProcess(spec, self.network.hosts[spec.node], self.directory, self.record, networks)
+        return LiveProcess(
+            spec, self.network.hosts[spec.node], self.directory, self.record, networks
+        )
 
     def find(self, target: str) -> LiveProcess:
-        """The process called so, or the only process of the component called so, on a host if that is named."""
+        """The process called so, or the only process of the component called so, on a host if that
+        is named.
+        """
         component, _, node = target.partition("/")
         found = [
             process
             for process in self.processes.values()
             if process.name == target
-            or (process.spec.component == component and (not node or node in (process.spec.node, *process.spec.networks)))
+            or (
+                process.spec.component == component
+                and (not node or node in (process.spec.node, *process.spec.networks))
+            )
         ]
         if len(found) != 1:
             raise WorldError(f"'{target}' names {len(found)} processes, one was wanted")
@@ -112,7 +125,9 @@ class LiveWorld:
         return kept
 
     def watch(self) -> None:
-        """Notice what died since the last look; a death that the declaration does not allow ends the run."""
+        """Notice what died since the last look; a death that the declaration does not allow ends
+        the run.
+        """
         self.watch_network()
         for process in self.processes.values():
             status = process.ended()
@@ -124,12 +139,16 @@ class LiveWorld:
                 raise ProcessError(death(process, status, self.plan))
 
     def watch_network(self) -> None:
-        """A run whose delay line or sampler died, or that is no longer wanted, is over, whatever its phase. Raises each trouble once."""
+        """A run whose delay line or sampler died, or that is no longer wanted, is over, whatever
+        its phase. Raises each trouble once.
+        """
         if self.troubles:
             raise self.troubles.pop(0)
         line = self.network.delay_line
         if line and line.poll() is not None:
-            raise WorldError("the delay line died: every emulated link is dead, so the run cannot be believed")
+            raise WorldError(
+                "the delay line died: every emulated link is dead, so the run cannot be believed"
+            )
 
     def wait(self, done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02) -> bool:
         """Wait for a condition while watching that everybody lives."""
@@ -141,12 +160,16 @@ class LiveWorld:
         return wait_until(done_or_dead, limit_s=limit_s, step_s=step_s)
 
     def rest_until(self, time_ns: int) -> None:
-        """Wait for a time while watching that everybody lives: a death is noticed at once, other troubles soon."""
+        """Wait for a time while watching that everybody lives: a death is noticed at once, other
+        troubles soon.
+        """
         while (left_ns := time_ns - now_ns()) > 0:
             self.watch()
             line = self.network.delay_line
             pids = [process.pid for process in self.processes.values() if process.pid]
-            wait_for_an_end([*pids, line.pid] if line else pids, limit_s=min(left_ns / 1e9, TROUBLES_S_MAX))
+            wait_for_an_end(
+                [*pids, line.pid] if line else pids, limit_s=min(left_ns / 1e9, TROUBLES_S_MAX)
+            )
 
     def stop(self, processes: list[LiveProcess]) -> None:
         """Ask politely, then insist."""
@@ -162,7 +185,9 @@ class LiveWorld:
             process.kill()
 
     def end(self) -> None:
-        """End whatever still runs, all at once: a server with a large heap takes a while to be gone, and many would take turns."""
+        """End whatever still runs, all at once: a server with a large heap takes a while to be
+        gone, and many would take turns.
+        """
         for process in self.processes.values():
             process.strike_down()
         for process in self.processes.values():
@@ -175,7 +200,9 @@ def death(process: LiveProcess, status: int, plan: Plan) -> str:
     if process.memory_kills:
         how = f"was killed for memory: {_memory_cap(process.spec, plan)}. Raise that, or let it need less"
     last = "".join(f"\n  | {line}" for line in process.last_lines())
-    return f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
+    return (
+        f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
+    )
 
 
 def _memory_cap(spec: ProcessSpec, plan: Plan) -> str:
@@ -185,11 +212,17 @@ def _memory_cap(spec: ProcessSpec, plan: Plan) -> str:
 
 
 def timers(world: LiveWorld) -> tuple[Timer, ...]:
-    """The settings that decide how a fault ends: of TCP as a host sees it, and of servers, declared or by their own default."""
+    """The settings that decide how a fault ends: of TCP as a host sees it, and of servers, declared
+    or by their own default.
+    """
     files = [Path("/proc/sys/net/ipv4", name) for name in KERNEL_TIMERS]
 
     def of_kernel() -> list[Timer]:
-        return [Timer(of="kernel", name=file.name, value=int(file.read_text()), declared=False) for file in files if file.exists()]
+        return [
+            Timer(of="kernel", name=file.name, value=int(file.read_text()), declared=False)
+            for file in files
+            if file.exists()
+        ]
 
     found = world.call(world.plan.nodes[0].name, of_kernel)
     for name, component in world.components.items():
@@ -199,7 +232,9 @@ def timers(world: LiveWorld) -> tuple[Timer, ...]:
 
 
 @contextlib.contextmanager
-def live_world(plan: Plan, cast: Cast, events: EventLog, troubles: list[BaseException]) -> Iterator[LiveWorld]:
+def live_world(
+    plan: Plan, cast: Cast, events: EventLog, troubles: list[BaseException]
+) -> Iterator[LiveWorld]:
     """Build the network of a plan; on every way out its processes end and the network goes."""
     with open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made:
         world = LiveWorld(plan, cast, made, events, troubles)

@@ -9,12 +9,16 @@ from pathlib import Path
 STAT, PRESSURE, QUEUES = Path("/proc/stat"), Path("/proc/pressure/cpu"), Path("/proc/schedstat")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 IDLE, STOLEN = (3, 4), 7
-"""Which columns of /proc/stat: idle and waiting for a disk; taken away by the hypervisor. Time of guests is in others already."""
+"""Which columns of /proc/stat: idle and waiting for a disk; taken away by the hypervisor. Time of
+guests is in others already.
+"""
 COLUMNS = 8
 
 
 def machine_load() -> Iterator[tuple[str, float]]:
-    """Processor seconds busy, idle and stolen, all cores together; and for how long programs waited for a core, if the kernel says."""
+    """Processor seconds busy, idle and stolen, all cores together; and for how long programs waited
+    for a core, if the kernel says.
+    """
     yield from parse_stat(STAT.read_text())
     if PRESSURE.exists():
         yield "machine_waited_s", parse_pressure(PRESSURE.read_text())
@@ -42,7 +46,9 @@ def parse_queues(text: str) -> float:
 
 
 def waiting(pid: int) -> Iterator[tuple[str, float]]:
-    """How long the first thread of a process has waited for a core, and how often it got one; nothing if the kernel does not count."""
+    """How long the first thread of a process has waited for a core, and how often it got one;
+    nothing if the kernel does not count.
+    """
     try:
         _, waited_ns, turns = Path(f"/proc/{pid}/schedstat").read_text().split()
     except (FileNotFoundError, ProcessLookupError):

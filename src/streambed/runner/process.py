@@ -1,4 +1,6 @@
-"""A process of a run: started on its host, in a session of its own, its output in a log of its own."""
+"""A process of a run: started on its host, in a session of its own, its output in a log of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ class LiveProcess:
     """The live twin of a ProcessSpec. A killed one can be started again and keeps its files."""
 
     def __init__(
-        self, spec: ProcessSpec, host: Host, directory: Path, record: Callable[[Event], None], networks: Mapping[str, int] | None = None
+        self,
+        spec: ProcessSpec,
+        host: Host,
+        directory: Path,
+        record: Callable[[Event], None],
+        networks: Mapping[str, int] | None = None,
     ) -> None:
         """`networks` are descriptors of the networks that it may enter, by host."""
         self.spec = spec
@@ -40,7 +47,9 @@ class LiveProcess:
         self._networks = networks or {}
         self._argv = caps.joined(spec.groups, spec.argv)
         self.memory_kills = 0
-        """How many of its processes the kernel killed for want of memory in the life that ended last."""
+        """How many of its processes the kernel killed for want of memory in the life that ended
+        last.
+        """
         self._killed_before = 0
         self._popen: subprocess.Popen[bytes] | None = None
         self._told_to_end = False
@@ -64,7 +73,9 @@ class LiveProcess:
 
     @property
     def pid(self) -> int:
-        """Its number inside the box, which is its session's number too; 0 before the first start."""
+        """Its number inside the box, which is its session's number too; 0 before the first
+        start.
+        """
         return self._popen.pid if self._popen else 0
 
     def start(self) -> None:
@@ -76,7 +87,9 @@ class LiveProcess:
                 _lay_down(file)
         self.incarnation += 1
         self._pauses = 0
-        self._popen = self._host.call(lambda: _begun_on(self.spec.allowance.cores, lambda: self._begin(home)))
+        self._popen = self._host.call(
+            lambda: _begun_on(self.spec.allowance.cores, lambda: self._begin(home))
+        )
         if self.spec.allowance.priority and not self.spec.groups:
             _stand_back(self.pid, self.spec.allowance.priority)
         self._told_to_end = False
@@ -98,7 +111,9 @@ class LiveProcess:
             "PYTHONUNBUFFERED": "1",
             "STREAMBED_PROCESS": file_name(self.name),
             "STREAMBED_INCARNATION": str(self.incarnation),
-            "STREAMBED_NETWORKS": " ".join(f"{host}={descriptor}" for host, descriptor in self._networks.items()),
+            "STREAMBED_NETWORKS": " ".join(
+                f"{host}={descriptor}" for host, descriptor in self._networks.items()
+            ),
             **self.spec.env,
         }
         with self.log.open("ab") as log:
@@ -126,7 +141,9 @@ class LiveProcess:
         return heal
 
     def pause(self) -> Heal:
-        """Stop all of its session; healing lets it go on, the last one if there are several. Another life of it is not stopped."""
+        """Stop all of its session; healing lets it go on, the last one if there are several.
+        Another life of it is not stopped.
+        """
         if not self.alive:
             raise WorldError(f"{self.name} is not running, so it cannot be paused")
         life = self.incarnation
@@ -163,7 +180,9 @@ class LiveProcess:
             os.killpg(self.pid, number)
 
     def _signal_session(self, number: int) -> None:
-        """The group at once, then all of the session: some make groups of their own, as Spark's workers do."""
+        """The group at once, then all of the session: some make groups of their own, as Spark's
+        workers do.
+        """
         self._signal_group(number)
         for member in session_members(self.pid):
             with contextlib.suppress(ProcessLookupError):
@@ -176,7 +195,9 @@ class LiveProcess:
             self.ended()
 
     def ended(self) -> int | None:
-        """Its exit status, the first time that it is found to have ended; None otherwise. Records the end."""
+        """Its exit status, the first time that it is found to have ended; None otherwise. Records
+        the end.
+        """
         if self._popen is None or self._popen.poll() is None:
             return None
         status = self._popen.returncode
@@ -184,7 +205,9 @@ class LiveProcess:
         self._popen = None
         killed = caps.memory_kills(self.spec.groups)
         self.memory_kills, self._killed_before = killed - self._killed_before, killed
-        lines = [] if expected and self.spec.starts != "drain" else self.last_lines()  # What is said after the drain may be a judgement.
+        lines = (
+            [] if expected and self.spec.starts != "drain" else self.last_lines()
+        )  # What is said after the drain may be a judgement.
         self._record(
             ProcessEnded(
                 process=self.name,
@@ -204,7 +227,9 @@ class LiveProcess:
             return [line.rstrip() for line in deque(log, LAST_LINES)]
 
 
-def _begun_on(cores: tuple[int, ...], begin: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+def _begun_on(
+    cores: tuple[int, ...], begin: Callable[[], subprocess.Popen[bytes]]
+) -> subprocess.Popen[bytes]:
     """A process begins on the cores of the thread that begins it."""
     if not cores:
         return begin()
@@ -217,7 +242,9 @@ def _begun_on(cores: tuple[int, ...], begin: Callable[[], subprocess.Popen[bytes
 
 
 def _stand_back(session: int, priority: int) -> None:
-    """Where the kernel shares time between sessions first, the priority of a process counts within its own session alone."""
+    """Where the kernel shares time between sessions first, the priority of a process counts within
+    its own session alone.
+    """
     file = Path(f"/proc/{session}/autogroup")
 
     def told() -> bool:

@@ -1,4 +1,6 @@
-"""Convergence: some time after a link failed, or came back, packets take the ways that are best now."""
+"""Convergence: some time after a link failed, or came back, packets take the ways that are best
+now.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,17 @@ Failed = frozenset[str]
 
 
 class Convergence:
-    """Looks which links failed, and changes routes in a thread of its own when the time has come."""
+    """Looks which links failed, and changes routes in a thread of its own when the time has
+    come.
+    """
 
-    def __init__(self, plan: Plan, network: Network, record: Callable[[Event], None], troubles: list[BaseException]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        network: Network,
+        record: Callable[[Event], None],
+        troubles: list[BaseException],
+    ) -> None:
         topology = TypeAdapter(Topology).validate_python(plan.declaration["topology"])
         self._after_ns = topology.reroute.ns if topology.reroute else 0
         self._tables = RouteTables(topology, plan.links, plan.addresses())
@@ -34,14 +44,18 @@ class Convergence:
         self._record = record
         self._troubles = troubles
         self._seen: Failed = frozenset()
-        self._known: dict[Failed, Tables] = {frozenset(): {node.name: node.routes for node in plan.nodes}}
+        self._known: dict[Failed, Tables] = {
+            frozenset(): {node.name: node.routes for node in plan.nodes}
+        }
         self._changes: SimpleQueue[tuple[int, Failed] | None] = SimpleQueue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="convergence")
         self._thread.start()
 
     def look(self) -> None:
-        """Notice what changed since the last look; call it after whatever may cut or mend a wire."""
+        """Notice what changed since the last look; call it after whatever may cut or mend a
+        wire.
+        """
         failed = self._network.cut_wires()
         if failed != self._seen:
             self._seen = failed
@@ -63,7 +77,9 @@ class Convergence:
     def _change(self, due_ns: int, failed: Failed) -> None:
         """Routes are found before their time, so that they can hold when it comes."""
         if failed not in self._known:
-            self._known[failed] = self._tables.tables(frozenset(self._places[name] for name in failed))
+            self._known[failed] = self._tables.tables(
+                frozenset(self._places[name] for name in failed)
+            )
         if self._stop.wait(max(0, due_ns - now_ns()) / 1e9):
             return
         changed = self._network.reroute(self._known[failed])

@@ -1,4 +1,6 @@
-"""The sampler: once a second it measures ports, processes, agents, the delay line, the machine and the batches of jobs."""
+"""The sampler: once a second it measures ports, processes, agents, the delay line, the machine and
+the batches of jobs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Measured = tuple[str, str, float]
 
 
 def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
-    """CPU seconds, ended children included, and resident bytes of every session in the box; one process may be counted apart."""
+    """CPU seconds, ended children included, and resident bytes of every session in the box; one
+    process may be counted apart.
+    """
     found: dict[int, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -33,9 +37,14 @@ def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # It ended between the listing and the reading.
         session = apart if int(entry) == apart else int(fields[3])
-        counted = fields[11:13] if int(entry) == os.getpid() else fields[11:15]  # The conductor's children are the run's processes.
+        counted = (
+            fields[11:13] if int(entry) == os.getpid() else fields[11:15]
+        )  # The conductor's children are the run's processes.
         cpu_s, rss = found[session]
-        found[session] = (cpu_s + sum(map(int, counted)) / TICKS_PER_S, rss + int(fields[21]) * PAGE_BYTES)
+        found[session] = (
+            cpu_s + sum(map(int, counted)) / TICKS_PER_S,
+            rss + int(fields[21]) * PAGE_BYTES,
+        )
     return found
 
 
@@ -47,7 +56,10 @@ class Sampler:
         self._engines = engines_among(world.components)
         self._table = table
         ports = world.network.ports.names
-        self._port_columns = column(METRICS * len(ports)), column([port for port in ports for _ in METRICS])
+        self._port_columns = (
+            column(METRICS * len(ports)),
+            column([port for port in ports for _ in METRICS]),
+        )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler")
         self._gauge_ns = 0
@@ -56,10 +68,14 @@ class Sampler:
         try:
             due_ns = now_ns() + round(EVERY_S * 1e9)
             while not self._stop.wait(EVERY_S):
-                self._table.append(now_ns(), "sampler_late_s", "machine", max(0, now_ns() - due_ns) / 1e9)
+                self._table.append(
+                    now_ns(), "sampler_late_s", "machine", max(0, now_ns() - due_ns) / 1e9
+                )
                 self.sample()
                 due_ns = now_ns() + round(EVERY_S * 1e9)
-        except Exception as error:  # Whatever it is, a run without samples must not go on as if it had them.
+        except (
+            Exception
+        ) as error:  # Whatever it is, a run without samples must not go on as if it had them.
             self._world.troubles.append(error)
 
     def sample(self) -> None:
@@ -73,14 +89,20 @@ class Sampler:
         self._batches()
 
     def _sample_ports(self, time_ns: int) -> None:
-        """All at once: there are four values for each of many ports, and only the values are new each time."""
+        """All at once: there are four values for each of many ports, and only the values are new
+        each time.
+        """
         values = self._world.network.ports.read()
         self._table.append_columns([time_ns] * len(values), *self._port_columns, values)
 
     def _processes(self) -> Iterator[Measured]:
-        names = {process.pid: process.name for process in self._world.processes.values() if process.pid}
+        names = {
+            process.pid: process.name for process in self._world.processes.values() if process.pid
+        }
         line = self._world.network.delay_line
-        apart = line.pid if line else 0  # The delay line shares the conductor's session, so that it dies with it.
+        apart = (
+            line.pid if line else 0
+        )  # The delay line shares the conductor's session, so that it dies with it.
         names |= {os.getsid(0): "conductor", apart: "delay line"}
         for session, (cpu_s, rss) in processes_by_session(apart).items():
             if session and session in names:
@@ -95,11 +117,15 @@ class Sampler:
 
     def _machine(self) -> Iterator[Measured]:
         line = self._world.network.delay_line
-        yield from ((metric, "delay line", value) for metric, value in (waiting(line.pid) if line else ()))
+        yield from (
+            (metric, "delay line", value) for metric, value in (waiting(line.pid) if line else ())
+        )
         yield from ((metric, "machine", value) for metric, value in machine_load())
 
     def _delay_line(self) -> None:
-        """Each of its gauges once, at the time at which it was written: one that is old says nothing about now."""
+        """Each of its gauges once, at the time at which it was written: one that is old says
+        nothing about now.
+        """
         for gauge in self._world.network.delay_line_gauges():
             written_ns = gauge.pop("written_ns")
             if written_ns > self._gauge_ns:

@@ -26,15 +26,23 @@ ANSWER_LIMIT_S = 1.0
 
 def event_logs(directory: Path) -> list[Path]:
     """The event logs of a run's jobs; UsageError if it has none."""
-    found = sorted(path for path in directory.glob("data/*/events/*") if path.is_file() and not path.name.startswith("."))
+    found = sorted(
+        path
+        for path in directory.glob("data/*/events/*")
+        if path.is_file() and not path.name.startswith(".")
+    )
     if not found:
-        raise UsageError(f"no Spark job of {directory} has left an event log, so there is no history to show")
+        raise UsageError(
+            f"no Spark job of {directory} has left an event log, so there is no history to show"
+        )
     return found
 
 
 @contextmanager
 def history_server(directory: Path, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Its address and its process, once it answers; it ends with the block. Port 0 means any that is free."""
+    """Its address and its process, once it answers; it ends with the block. Port 0 means any that
+    is free.
+    """
     logs = event_logs(directory)
     artifacts.demand("spark_job")
     port = port or _free_port()
@@ -52,23 +60,46 @@ def history_server(directory: Path, port: int = 0) -> Iterator[tuple[str, subpro
 
 
 def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
-    settings = {"fs.logDirectory": (folder / "events").as_uri(), "ui.port": str(port), "fs.cleaner.enabled": "false"}
-    flags = [*artifacts.SPARK_FLAGS, *(f"-Dspark.history.{key}={value}" for key, value in settings.items())]
-    command = artifacts.spark_command(artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=flags, main=(MAIN,))
-    environment = {**os.environ, "SPARK_LOCAL_IP": LOOPBACK}  # Else it would be open to the whole network.
+    settings = {
+        "fs.logDirectory": (folder / "events").as_uri(),
+        "ui.port": str(port),
+        "fs.cleaner.enabled": "false",
+    }
+    flags = [
+        *artifacts.SPARK_FLAGS,
+        *(f"-Dspark.history.{key}={value}" for key, value in settings.items()),
+    ]
+    command = artifacts.spark_command(
+        artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=flags, main=(MAIN,)
+    )
+    environment = {
+        **os.environ,
+        "SPARK_LOCAL_IP": LOOPBACK,
+    }  # Else it would be open to the whole network.
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
-            [*tied(), *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            [*tied(), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
         )
 
 
 def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     if (
-        not wait_until(lambda: process.poll() is not None or _answers(port), limit_s=START_LIMIT_S, step_s=0.1)
+        not wait_until(
+            lambda: process.poll() is not None or _answers(port), limit_s=START_LIMIT_S, step_s=0.1
+        )
         or process.poll() is not None
     ):
-        last = "".join(f"\n  | {line}" for line in log.read_text(errors="replace").splitlines()[-8:])
-        raise ProcessError(f"Spark's history server did not answer on port {port}. Its last lines:{last}")
+        last = "".join(
+            f"\n  | {line}" for line in log.read_text(errors="replace").splitlines()[-8:]
+        )
+        raise ProcessError(
+            f"Spark's history server did not answer on port {port}. Its last lines:{last}"
+        )
 
 
 def _answers(port: int) -> bool:

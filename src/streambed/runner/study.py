@@ -1,4 +1,6 @@
-"""A study carried out: trial after trial, never two at once. What is done is written down at once, so that it can be resumed."""
+"""A study carried out: trial after trial, never two at once. What is done is written down at once,
+so that it can be resumed.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,14 @@ OnProgress = Callable[[Progress], None]
 
 
 def carry_out(
-    declared: DeclaredStudy, *, into: Path = RUNS, again: bool = False, on_progress: OnProgress = lambda progress: None
+    declared: DeclaredStudy,
+    *,
+    into: Path = RUNS,
+    again: bool = False,
+    on_progress: OnProgress = lambda progress: None,
 ) -> StudyResult:
-    """Run what is pending of a study and write its tables; Ctrl-C ends the running trial in order and then the study.
+    """Run what is pending of a study and write its tables; Ctrl-C ends the running trial in order
+    and then the study.
 
     Trials that finished are kept, all others run again; `again` forgets them all first.
     """
@@ -79,7 +86,9 @@ def carry_out(
 
 
 def _attempt(result: StudyResult, trial: Trial, on_progress: OnProgress) -> Kept:
-    """Run one trial and judge it. Whatever it fails of is written down, and is no reason to stop the others."""
+    """Run one trial and judge it. Whatever it fails of is written down, and is no reason to stop
+    the others.
+    """
     began_s = time.monotonic()
     _clear_away(result, trial)
     before = _progress(result, trial)
@@ -87,10 +96,19 @@ def _attempt(result: StudyResult, trial: Trial, on_progress: OnProgress) -> Kept
     declared = result.declared.experiment(trial)
     kept = Kept(state="failed", files=files_of(declared))
     try:
-        plan = launcher.prepare(declared.experiment, base=declared.base, into=result.folder / "trials", notes=declared.notes)
+        plan = launcher.prepare(
+            declared.experiment,
+            base=declared.base,
+            into=result.folder / "trials",
+            notes=declared.notes,
+        )
         kept = replace(kept, run=str(Path(plan.directory).relative_to(result.folder)))
         result.note(trial, replace(kept, state="running"))
-        run = launcher.launch(plan, text=declared.text, on_look=lambda run: on_progress(before.later(time.monotonic() - began_s, run)))
+        run = launcher.launch(
+            plan,
+            text=declared.text,
+            on_look=lambda run: on_progress(before.later(time.monotonic() - began_s, run)),
+        )
         if run.state == "finished":
             run.check()
         kept = replace(kept, state=run.state, reason=run.reason)
@@ -109,7 +127,9 @@ def _clear_away(result: StudyResult, trial: Trial) -> None:
 
 
 def _progress(result: StudyResult, trial: Trial, ended: Kept | None = None) -> Progress:
-    """How far it is. What is to come takes its load, and beside it as much as finished trials did."""
+    """How far it is. What is to come takes its load, and beside it as much as finished trials
+    did.
+    """
 
     def load_s(of: Trial) -> float:
         return result.declared.points[of.point].experiment.duration.s
@@ -130,15 +150,23 @@ def _progress(result: StudyResult, trial: Trial, ended: Kept | None = None) -> P
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the study's folder for as long as it runs: two at once would disturb each other's trials."""
+    """Hold the study's folder for as long as it runs: two at once would disturb each other's
+    trials.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("w")
     except OSError as error:
-        raise WorldError(f"the study's folder {folder} cannot be made: {error.strerror}. Give another place with --into") from error
+        raise WorldError(
+            f"the study's folder {folder} cannot be made: {error.strerror}. Give another place "
+            "with --into"
+        ) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"{folder} is being worked on by another `streambed study`: wait for it, or give --into") from None
+            raise UsageError(
+                f"{folder} is being worked on by another `streambed study`: wait for it, or give "
+                "--into"
+            ) from None
         yield

@@ -29,7 +29,9 @@ class Moment:
 def moments(faults: Sequence[Fault]) -> list[Moment]:
     """All injections and healings in order; at the same time, injections come first."""
     injections = [Moment(fault.at.ns, False, number) for number, fault in enumerate(faults)]
-    healings = [Moment(fault.at.ns + fault.lasts.ns, True, number) for number, fault in enumerate(faults)]
+    healings = [
+        Moment(fault.at.ns + fault.lasts.ns, True, number) for number, fault in enumerate(faults)
+    ]
     return sorted(injections + healings)
 
 
@@ -59,7 +61,9 @@ class Timeline:
         self._world.rest_until(end_ns)
 
     def _ask_ahead(self, roles: Sequence[str], due_ns: int) -> None:
-        """The world remembers the answer for a moment: brokers take some milliseconds to answer, and the fault should not."""
+        """The world remembers the answer for a moment: brokers take some milliseconds to answer,
+        and the fault should not.
+        """
         if roles:
             self._world.rest_until(due_ns - AHEAD_NS)
         for role in roles:
@@ -67,19 +71,33 @@ class Timeline:
                 self._world.holder(role)
 
     def _inject(self, number: int) -> None:
-        """Do it, and record when it held. One that cannot be done now is recorded too, and the run goes on without it."""
+        """Do it, and record when it held. One that cannot be done now is recorded too, and the run
+        goes on without it.
+        """
         fault = self._faults[number]
         try:
             injury = self._injuries[number] = fault.inject(self._world)
         except (OSError, StreambedError) as error:
-            self._world.record(InjectFailed(fault=number, kind=fault.kind, target=fault.aim, reason=str(error)))
+            self._world.record(
+                InjectFailed(fault=number, kind=fault.kind, target=fault.aim, reason=str(error))
+            )
             return
         late_ns = now_ns() - self._start_ns - fault.at.ns
         self._world.links_changed()
-        self._world.record(Inject(fault=number, kind=fault.kind, target=injury.target, lasts_ns=fault.lasts.ns, late_ns=late_ns))
+        self._world.record(
+            Inject(
+                fault=number,
+                kind=fault.kind,
+                target=injury.target,
+                lasts_ns=fault.lasts.ns,
+                late_ns=late_ns,
+            )
+        )
 
     def heal(self, number: int) -> None:
-        """Heal one fault if it is active; a failure to heal is recorded, and the others are healed all the same."""
+        """Heal one fault if it is active; a failure to heal is recorded, and the others are healed
+        all the same.
+        """
         injury = self._injuries.pop(number, None)
         if injury is None:
             return
@@ -87,11 +105,15 @@ class Timeline:
         try:
             injury.heal()
         except (OSError, StreambedError) as error:
-            self._world.record(HealFailed(fault=number, kind=fault.kind, target=injury.target, reason=str(error)))
+            self._world.record(
+                HealFailed(fault=number, kind=fault.kind, target=injury.target, reason=str(error))
+            )
             return
         late_ns = now_ns() - self._start_ns - fault.at.ns - fault.lasts.ns
         self._world.links_changed()
-        self._world.record(Heal(fault=number, kind=fault.kind, target=injury.target, late_ns=late_ns))
+        self._world.record(
+            Heal(fault=number, kind=fault.kind, target=injury.target, late_ns=late_ns)
+        )
 
     def heal_all(self) -> None:
         """Heal whatever is still broken; what is healed before its time has a negative lateness."""

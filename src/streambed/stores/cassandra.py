@@ -6,8 +6,20 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cassandra import DriverException, InvalidRequest, OperationTimedOut, RequestExecutionException, Unauthorized
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
+from cassandra import (
+    DriverException,
+    InvalidRequest,
+    OperationTimedOut,
+    RequestExecutionException,
+    Unauthorized,
+)
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    Session,
+)
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import RoundRobinPolicy
 from cassandra.protocol import SyntaxException
@@ -20,7 +32,14 @@ REQUEST_S = 10
 AT_ONCE = 64
 LOST = (NoHostAvailable, OperationTimedOut, RequestExecutionException)
 WRONG = (InvalidRequest, SyntaxException, Unauthorized, DriverException)
-TYPES = {"name": "text", "text": "text", "bytes": "blob", "integer": "bigint", "real": "double", "boolean": "boolean"}
+TYPES = {
+    "name": "text",
+    "text": "text",
+    "bytes": "blob",
+    "integer": "bigint",
+    "real": "double",
+    "boolean": "boolean",
+}
 
 
 class Cassandra:
@@ -40,18 +59,27 @@ class Cassandra:
             return Answer(columns=tuple(found.column_names), rows=[tuple(row) for row in found])
 
     def make_table(self, table: SinkTable) -> None:
-        """Make a table unless it is there: a topic's partition is a partition here, its records in the order of offsets."""
+        """Make a table unless it is there: a topic's partition is a partition here, its records in
+        the order of offsets.
+        """
         columns = ", ".join(f'"{name}" {TYPES[kind]}' for name, kind in table.columns.items())
-        self.ask(f'create table if not exists "{table.name}" ({columns}, primary key (("topic", "partition"), "offset"))')
+        self.ask(
+            f'create table if not exists "{table.name}" ({columns}, primary key (("topic", '
+            '"partition"), "offset"))'
+        )
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
         """Each row by itself, many at once; an insert takes the place of what is there."""
         names = ", ".join(f'"{name}"' for name in table.columns)
-        text = f'insert into "{table.name}" ({names}) values ({", ".join("?" * len(table.columns))})'
+        text = (
+            f'insert into "{table.name}" ({names}) values ({", ".join("?" * len(table.columns))})'
+        )
         with _said():
             if text not in self._prepared:
                 self._prepared[text] = self._session.prepare(text)
-            execute_concurrent_with_args(self._session, self._prepared[text], list(rows), concurrency=AT_ONCE)
+            execute_concurrent_with_args(
+                self._session, self._prepared[text], list(rows), concurrency=AT_ONCE
+            )
 
     def close(self) -> None:
         """End the session and its threads."""
@@ -60,7 +88,11 @@ class Cassandra:
 
 def connect(address: Address, read_only: bool) -> Cassandra:
     """Open a session, in a keyspace if the address has one."""
-    profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=REQUEST_S, row_factory=tuple_factory)
+    profile = ExecutionProfile(
+        load_balancing_policy=RoundRobinPolicy(),
+        request_timeout=REQUEST_S,
+        row_factory=tuple_factory,
+    )
     cluster = Cluster(
         list(address.hosts),
         port=address.port,

@@ -1,4 +1,6 @@
-"""DuckDB: a file, which one program at a time may open for writing, and only while it does none may read it."""
+"""DuckDB: a file, which one program at a time may open for writing, and only while it does none may
+read it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ DIALECT = Dialect(errors=(duckdb.Error,), lost=lambda error: False)
 
 
 class DuckDB:
-    """Opens the file for each thing that is asked and lets go of it again, so that others have their turn."""
+    """Opens the file for each thing that is asked and lets go of it again, so that others have
+    their turn.
+    """
 
     def __init__(self, address: Address, read_only: bool) -> None:
         self._path = address.path
@@ -25,7 +29,9 @@ class DuckDB:
         try:
             return SqlStore(duckdb.connect(self._path, read_only=self._read_only), DIALECT)
         except duckdb.IOException as error:
-            raise StoreError(f"the file cannot be opened, another program may be writing it: {error}") from error
+            raise StoreError(
+                f"the file cannot be opened, another program may be writing it: {error}"
+            ) from error
 
     def ask(self, text: str) -> Answer:
         """Carry out one statement."""

@@ -32,6 +32,11 @@ def connect(address: Address, read_only: bool) -> SqlStore:
     """Open a connection."""
     with said(DIALECT):
         connection = pymysql.connect(
-            host=address.hosts[0], port=address.port, user=USER, database=address.database, connect_timeout=CONNECT_S, autocommit=True
+            host=address.hosts[0],
+            port=address.port,
+            user=USER,
+            database=address.database,
+            connect_timeout=CONNECT_S,
+            autocommit=True,
         )
     return SqlStore(connection, DIALECT)

@@ -1,4 +1,6 @@
-"""MongoDB: asked with its own commands, written as JSON such as `{"find": "lines", "filter": {"offset": {"$lt": 9}}}`."""
+"""MongoDB: asked with its own commands, written as JSON such as `{"find": "lines", "filter":
+{"offset": {"$lt": 9}}}`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from streambed.stores.store import CONNECT_S, KEY, Address, Answer, SinkTable
 
 REQUEST_S = 10
 CURSORS = ("aggregate", "find", "listCollections", "listIndexes")
-"""The commands that answer with documents; what they have beyond the first batch is asked for too."""
+"""The commands that answer with documents; what they have beyond the first batch is asked for too.
+"""
 ENDING = (91, 189, 11600, 11602)
 """Codes of a server that is being shut down: it will not answer, which is no refusal."""
 AS_KEPT = WriteConcern(w=1, j=True)
@@ -51,7 +54,9 @@ class MongoDB:
         records = [dict(zip(table.columns, row, strict=True)) for row in rows]
         named = [{"_id": "/".join(str(record[key]) for key in KEY), **record} for record in records]
         with _said():
-            upserts = [ReplaceOne({"_id": document["_id"]}, document, upsert=True) for document in named]
+            upserts = [
+                ReplaceOne({"_id": document["_id"]}, document, upsert=True) for document in named
+            ]
             self._database[table.name].bulk_write(upserts, ordered=False)
 
     def close(self) -> None:
@@ -92,11 +97,18 @@ def command_of(text: str) -> Document:
 def table_of(documents: list[Mapping[str, Any]]) -> Answer:
     """A column for each name that any of the documents has; empty where one has none."""
     columns = tuple(dict.fromkeys(name for document in documents for name in document))
-    return Answer(columns=columns, rows=[tuple(_plain(document.get(name)) for name in columns) for document in documents])
+    return Answer(
+        columns=columns,
+        rows=[tuple(_plain(document.get(name)) for name in columns) for document in documents],
+    )
 
 
 def _plain(value: Any) -> Any:
-    return json_util.dumps(value, json_options=json_util.RELAXED_JSON_OPTIONS) if isinstance(value, dict | list) else value
+    return (
+        json_util.dumps(value, json_options=json_util.RELAXED_JSON_OPTIONS)
+        if isinstance(value, dict | list)
+        else value
+    )
 
 
 @contextlib.contextmanager

@@ -22,6 +22,11 @@ def connect(address: Address, read_only: bool) -> SqlStore:
     """Open a connection."""
     with said(DIALECT):
         connection = psycopg.connect(
-            host=address.hosts[0], port=address.port, dbname=address.database, user=USER, connect_timeout=CONNECT_S, autocommit=True
+            host=address.hosts[0],
+            port=address.port,
+            dbname=address.database,
+            user=USER,
+            connect_timeout=CONNECT_S,
+            autocommit=True,
         )
     return SqlStore(connection, DIALECT)

@@ -38,7 +38,10 @@ class Redis:
         for row in rows:
             record = dict(zip(table.columns, row, strict=True))
             name = "/".join([table.name, *(str(record.pop(key)) for key in KEY)])
-            pipeline.hset(name, mapping={key: _plain(value) for key, value in record.items() if value is not None})
+            pipeline.hset(
+                name,
+                mapping={key: _plain(value) for key, value in record.items() if value is not None},
+            )
         try:
             pipeline.execute()
         except (redis.ConnectionError, redis.TimeoutError) as error:
@@ -53,7 +56,12 @@ class Redis:
 
 def connect(address: Address, read_only: bool) -> Redis:
     """Connect, and hear that it has its data: a server that still reads its file refuses."""
-    client = redis.Redis(host=address.hosts[0], port=address.port, socket_connect_timeout=CONNECT_S, socket_timeout=RETRY_S)
+    client = redis.Redis(
+        host=address.hosts[0],
+        port=address.port,
+        socket_connect_timeout=CONNECT_S,
+        socket_timeout=RETRY_S,
+    )
     try:
         client.ping()
     except redis.RedisError as error:
@@ -68,7 +76,10 @@ def _plain(value: Any) -> Any:
 
 def _answer(found: Any) -> Answer:
     if isinstance(found, dict):
-        return Answer(columns=("key", "value"), rows=[(_text(key), _text(value)) for key, value in found.items()])
+        return Answer(
+            columns=("key", "value"),
+            rows=[(_text(key), _text(value)) for key, value in found.items()],
+        )
     if isinstance(found, list | tuple | set):
         return Answer(columns=("value",), rows=[(_text(value),) for value in found])
     return Answer(columns=("value",), rows=[(_text(found),)])

@@ -26,12 +26,21 @@ class RocksDB:
         command, _, key = text.strip().partition(" ")
         if command == "get" and key:
             found = self._database.get(key.strip().encode())
-            return Answer(columns=("key", "value"), rows=[] if found is None else [(key.strip(), _text(found))])
+            return Answer(
+                columns=("key", "value"),
+                rows=[] if found is None else [(key.strip(), _text(found))],
+            )
         if command == "scan":
-            return Answer(columns=("key", "value"), rows=[(_text(name), _text(value)) for name, value in self._entries(key)])
+            return Answer(
+                columns=("key", "value"),
+                rows=[(_text(name), _text(value)) for name, value in self._entries(key)],
+            )
         if command == "count":
             return Answer(columns=("count",), rows=[(sum(1 for _ in self._entries(key)),)])
-        raise QueryError(f"RocksDB has no query language: ask `get KEY`, `scan [PREFIX]` or `count [PREFIX]`, not '{text}'")
+        raise QueryError(
+            "RocksDB has no query language: ask `get KEY`, `scan [PREFIX]` or `count [PREFIX]`, "
+            f"not '{text}'"
+        )
 
     def _entries(self, prefix: str) -> Iterator[tuple[bytes, bytes]]:
         begin = prefix.strip().encode()
@@ -48,7 +57,10 @@ class RocksDB:
         """All rows or none. Offsets are padded, so that keys have the order of records."""
         batch = WriteBatch(raw_mode=True)
         for row in rows:
-            record = {name: _text(value) if isinstance(value, bytes) else value for name, value in zip(table.columns, row, strict=True)}
+            record = {
+                name: _text(value) if isinstance(value, bytes) else value
+                for name, value in zip(table.columns, row, strict=True)
+            }
             key = f"{table.name}/{record['topic']}/{record['partition']}/{record['offset']:019}"
             batch.put(key.encode(), json.dumps(record).encode())
         self._database.write(batch)
@@ -59,7 +71,9 @@ class RocksDB:
 
 
 def connect(address: Address, read_only: bool) -> RocksDB:
-    """Open the folder; keys and values are plain bytes, as every other client of RocksDB has them."""
+    """Open the folder; keys and values are plain bytes, as every other client of RocksDB has
+    them.
+    """
     try:
         access = AccessType.read_only() if read_only else AccessType.read_write()
         return RocksDB(Rdict(address.path, Options(raw_mode=True), access_type=access))

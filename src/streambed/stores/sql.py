@@ -1,4 +1,6 @@
-"""What all SQL stores share: they are asked and written through Python's database interface, each in its own dialect."""
+"""What all SQL stores share: they are asked and written through Python's database interface, each
+in its own dialect.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from streambed.errors import QueryError, StoreError
 from streambed.stores.store import KEY, Answer, SinkTable
 
 TYPES = {
-    "name": "varchar(249)",  # The longest name of a topic; MariaDB cannot have text without a limit in a key.
+    # The longest name of a topic; MariaDB cannot have text without a limit in a key.
+    "name": "varchar(249)",
     "text": "text",
     "bytes": "blob",
     "integer": "bigint",
@@ -22,7 +25,9 @@ TYPES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """How a database differs from others; `lost` tells those of its driver's errors that mean that it does not answer."""
+    """How a database differs from others; `lost` tells those of its driver's errors that mean that
+    it does not answer.
+    """
 
     errors: tuple[type[Exception], ...]
     lost: Callable[[Exception], bool]
@@ -50,7 +55,11 @@ class Dialect:
         marks = ", ".join([self.placeholder] * len(table.columns))
         others = [self.quoted(name) for name in table.columns if name not in KEY]
         changed = ", ".join(f"{name} = excluded.{name}" for name in others)
-        end = f" on conflict ({', '.join(map(self.quoted, KEY))}) do update set {changed}" if self.conflict else ""
+        end = (
+            f" on conflict ({', '.join(map(self.quoted, KEY))}) do update set {changed}"
+            if self.conflict
+            else ""
+        )
         return f"{self.insert} {self.quoted(table.name)} ({names}) values ({marks}){end}"
 
 
@@ -68,7 +77,10 @@ class SqlStore:
             cursor.execute(text)
             if not cursor.description:
                 return Answer()
-            return Answer(columns=tuple(column[0] for column in cursor.description), rows=[tuple(row) for row in cursor.fetchall()])
+            return Answer(
+                columns=tuple(column[0] for column in cursor.description),
+                rows=[tuple(row) for row in cursor.fetchall()],
+            )
 
     def make_table(self, table: SinkTable) -> None:
         """Make a table unless it is there."""

@@ -15,9 +15,16 @@ def connect(address: Address, read_only: bool) -> SqlStore:
     """Open the file."""
     with said(DIALECT):
         connection = sqlite3.connect(
-            f"file:{address.path}?mode={'ro' if read_only else 'rwc'}", uri=True, timeout=BUSY_S, isolation_level=None
+            f"file:{address.path}?mode={'ro' if read_only else 'rwc'}",
+            uri=True,
+            timeout=BUSY_S,
+            isolation_level=None,
         )
         if not read_only:
-            connection.execute("pragma journal_mode = wal")  # So that those who read do not wait for the one who writes.
-            connection.execute("pragma synchronous = off")  # A kernel that fails takes the whole run with it anyway.
+            connection.execute(
+                "pragma journal_mode = wal"
+            )  # So that those who read do not wait for the one who writes.
+            connection.execute(
+                "pragma synchronous = off"
+            )  # A kernel that fails takes the whole run with it anyway.
     return SqlStore(connection, DIALECT)

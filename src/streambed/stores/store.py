@@ -12,9 +12,20 @@ from streambed.errors import MissingError
 CONNECT_S = 2
 """So long a connection may take; whoever can wait longer asks again."""
 KEY = ("topic", "partition", "offset")
-"""What tells two records apart, and so the primary key of a sink's table: a record that is written twice is there once."""
-COLUMNS = {"topic": "name", "partition": "integer", "offset": "integer", "timestamp": "integer", "key": "text", "value": "text"}
-"""The columns of every sink's table, with their types: name (short text), text, bytes, integer, real, boolean."""
+"""What tells two records apart, and so the primary key of a sink's table: a record that is written
+twice is there once.
+"""
+COLUMNS = {
+    "topic": "name",
+    "partition": "integer",
+    "offset": "integer",
+    "timestamp": "integer",
+    "key": "text",
+    "value": "text",
+}
+"""The columns of every sink's table, with their types: name (short text), text, bytes, integer,
+real, boolean.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +56,9 @@ class SinkTable:
 
 
 class Store(Protocol):
-    """An open store. What it cannot do raises StoreError if it does not answer, QueryError if it refuses."""
+    """An open store. What it cannot do raises StoreError if it does not answer, QueryError if it
+    refuses.
+    """
 
     def ask(self, text: str) -> Answer:
         """Carry out one statement or command in the store's own language."""
@@ -65,9 +78,13 @@ ENGINES = ("cassandra", "duckdb", "mariadb", "mongodb", "postgresql", "redis", "
 
 
 def connect(address: Address, *, read_only: bool = False) -> Store:
-    """Open a store. `read_only` keeps a store that is a file from being changed, and from being locked for others."""
+    """Open a store. `read_only` keeps a store that is a file from being changed, and from being
+    locked for others.
+    """
     try:
-        module = importlib.import_module(f"streambed.stores.{address.engine}")  # Only the driver that is needed, which may be absent.
+        module = importlib.import_module(
+            f"streambed.stores.{address.engine}"
+        )  # Only the driver that is needed, which may be absent.
     except ModuleNotFoundError as error:
         what = f"the client of {address.engine} is not installed ({error.name})"
         raise MissingError(what, command="pip install 'streambed[stores]'") from None

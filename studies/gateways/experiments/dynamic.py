@@ -18,7 +18,8 @@ from gateway_traffic.records import Version
 
 TITLE = "Changing source rates, with and without `maxOffsetsPerTrigger`"
 CLAIM = (
-    "An open question of the thesis: whether to enable back-pressure for changing source rates; it may lengthen latency. "
+    "An open question of the thesis: whether to enable back-pressure for changing source rates; it "
+    "may lengthen latency. "
     "Structured Streaming has `maxOffsetsPerTrigger` in its place."
 )
 CALM, SPIKE, LIMIT = 2_000, 30_000, 10_000
@@ -44,18 +45,36 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     for repetition in range(repetitions):
         for limit in (0, LIMIT // smaller):
             topic = f"dynamic-{bench.fresh('dynamic').name}"
-            make_topics(bench.broker.bootstrap, [topic, f"{topic}-dead"], partitions=2, replicas=1, within_s=30.0)
-            with harness.query(bench, topic, Version.COUNTER, trigger="1 second", offsets_per_batch=limit) as running:
+            make_topics(
+                bench.broker.bootstrap,
+                [topic, f"{topic}-dead"],
+                partitions=2,
+                replicas=1,
+                within_s=30.0,
+            )
+            with harness.query(
+                bench, topic, Version.COUNTER, trigger="1 second", offsets_per_batch=limit
+            ) as running:
                 harness.wait(lambda running=running: bool(running.recentProgress), running)
                 began_s = time.time()
-                with harness.feeding(bench.broker.bootstrap, topic, records, lambda at: course(at, bench.quick)):
+                with harness.feeding(
+                    bench.broker.bootstrap, topic, records, lambda at: course(at, bench.quick)
+                ):
                     pass
                 fed_s = time.time()
-                harness.wait(lambda running=running: sum(batch.rows for batch in harness.batches_of(running)) >= count, running)
+                harness.wait(
+                    lambda running=running: (
+                        sum(batch.rows for batch in harness.batches_of(running)) >= count
+                    ),
+                    running,
+                )
                 batches = harness.batches_of(running)
             longest = max(batch.seconds for batch in batches)
             row = {"limit": limit, "repetition": repetition, "longest_batch_s": longest} | sizes
-            row |= {"largest_batch": max(batch.rows for batch in batches), "latency_s": latency(batches, began_s, bench.quick)}
+            row |= {
+                "largest_batch": max(batch.rows for batch in batches),
+                "latency_s": latency(batches, began_s, bench.quick),
+            }
             yield row | {"caught_up_s": max(0.0, batches[-1].ended_s - fed_s)}
 
 
@@ -72,7 +91,9 @@ def latency(batches: list[harness.Batch], began_s: float, quick: bool) -> float:
 def table(found: pl.DataFrame) -> pl.DataFrame:
     """Means of both cases."""
     names = ["longest_batch_s", "largest_batch", "latency_s", "caught_up_s"]
-    return found.group_by("limit", maintain_order=True).agg(pl.len().alias("repetitions"), pl.col(names).mean())
+    return found.group_by("limit", maintain_order=True).agg(
+        pl.len().alias("repetitions"), pl.col(names).mean()
+    )
 
 
 def chart(found: pl.DataFrame) -> alt.Chart:
@@ -80,14 +101,19 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     long = pl.concat(
         [
             results.points(found, ["limit"], value).select(
-                pl.format("{}, {}", pl.lit(name), pl.when(pl.col("limit") > 0).then(pl.lit("limited")).otherwise(pl.lit("not"))).alias(
-                    "case"
-                ),
+                pl.format(
+                    "{}, {}",
+                    pl.lit(name),
+                    pl.when(pl.col("limit") > 0).then(pl.lit("limited")).otherwise(pl.lit("not")),
+                ).alias("case"),
                 pl.col(value).alias("seconds"),
                 pl.col("low").cast(pl.Float64),
                 pl.col("high").cast(pl.Float64),
             )
-            for value, name in (("longest_batch_s", "longest batch"), ("latency_s", "longest latency"))
+            for value, name in (
+                ("longest_batch_s", "longest batch"),
+                ("latency_s", "longest latency"),
+            )
         ]
     )
     return results.bars(long, x="case", y="seconds", titles={"case": "", "seconds": "seconds"})
@@ -97,11 +123,21 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     """What the limit does to batches and to latency."""
     limit = int(found["limit"].max())
     limited, free = {"limit": limit}, {"limit": 0}
-    longest, latency = (judging.changes(found, value, limited, free) for value in ("longest_batch_s", "latency_s"))
+    longest, latency = (
+        judging.changes(found, value, limited, free) for value in ("longest_batch_s", "latency_s")
+    )
     largest = judging.values(found, "largest_batch", **limited)
     return [
-        judging.always(f"no batch is larger than {limit:,} records with the limit", [each <= limit for each in largest]),
-        Statement(says="the limit shortens the longest batch", values=longest, most=0.0, show=judging.change),
+        judging.always(
+            f"no batch is larger than {limit:,} records with the limit",
+            [each <= limit for each in largest],
+        ),
+        Statement(
+            says="the limit shortens the longest batch",
+            values=longest,
+            most=0.0,
+            show=judging.change,
+        ),
         Statement(
             says="the limit lengthens the longest latency",
             values=latency,
@@ -116,7 +152,8 @@ def verdict(found: pl.DataFrame) -> str:
     """With the limit and without."""
     said = [
         f"{'with' if row['limit'] else 'without'} the limit the longest batch takes "
-        f"{row['longest_batch_s']:.1f} s ({row['largest_batch']:,.0f} records) and the longest latency is {row['latency_s']:.1f} s"
+        f"{row['longest_batch_s']:.1f} s ({row['largest_batch']:,.0f} records) and the longest "
+        f"latency is {row['latency_s']:.1f} s"
         for row in table(found).iter_rows(named=True)
     ]
     spike, calm = int(found["spike_per_s"].max()), int(found["calm_per_s"].max())

@@ -42,4 +42,11 @@ def run(bench: harness.Bench, seed: int, *changes: str) -> dict[str, Any]:
     numbers = re.findall(r"(\d+) (?:acknowledged|of them lost|of them twice)", verdict["says"])
     acked, lost, twice = map(int, numbers)
     ledger = summarise(pl.read_parquet(Path(summary["run"]) / "homes.parquet"))
-    return {"acked": acked, "lost": lost, "twice": twice, "p50_ms": ledger.p50_ms, "p99_ms": ledger.p99_ms, "longest_ms": ledger.max_ms}
+    return {
+        "acked": acked,
+        "lost": lost,
+        "twice": twice,
+        "p50_ms": ledger.p50_ms,
+        "p99_ms": ledger.p99_ms,
+        "longest_ms": ledger.max_ms,
+    }

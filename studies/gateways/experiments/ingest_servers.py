@@ -24,17 +24,44 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     """One server and three that share a port; one client as fast as acknowledgements come."""
     file = trace(bench)
     with server(bench.broker.bootstrap) as url:
-        sent(file, url, "websocket", "--records", "20000", "--speed-up", "0")  # The broker's compiler warms up.
+        sent(
+            file, url, "websocket", "--records", "20000", "--speed-up", "0"
+        )  # The broker's compiler warms up.
     for repetition in range(repetitions):
         for servers in (1, 2) if bench.quick else (1, 3):
             (port,) = free_ports(1)
             with ExitStack() as stack:
-                urls = [stack.enter_context(server(bench.broker.bootstrap, "--share-port", port=port)) for _ in range(servers)]
+                urls = [
+                    stack.enter_context(server(bench.broker.bootstrap, "--share-port", port=port))
+                    for _ in range(servers)
+                ]
                 for protocol in ("keep-alive", "websocket"):
-                    count = 2_000 if bench.quick else {"keep-alive": 20_000, "websocket": 50_000}[protocol]
-                    one = sent(file, urls[0], protocol, "--records", str(count), "--speed-up", "0", "--waiting", "4096")
-                    row = {"protocol": protocol, "servers": servers, "repetition": repetition, "acked_per_s": one["acked_per_s"]}
-                    yield row | {"p99_ms": one["p99_ms"], "unacknowledged": one["records"] - one["acked"]}
+                    count = (
+                        2_000
+                        if bench.quick
+                        else {"keep-alive": 20_000, "websocket": 50_000}[protocol]
+                    )
+                    one = sent(
+                        file,
+                        urls[0],
+                        protocol,
+                        "--records",
+                        str(count),
+                        "--speed-up",
+                        "0",
+                        "--waiting",
+                        "4096",
+                    )
+                    row = {
+                        "protocol": protocol,
+                        "servers": servers,
+                        "repetition": repetition,
+                        "acked_per_s": one["acked_per_s"],
+                    }
+                    yield row | {
+                        "p99_ms": one["p99_ms"],
+                        "unacknowledged": one["records"] - one["acked"],
+                    }
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
@@ -45,26 +72,46 @@ def table(found: pl.DataFrame) -> pl.DataFrame:
 def chart(found: pl.DataFrame) -> alt.Chart:
     """Rate over servers."""
     titles = {"servers": "ingest servers", "acked_per_s": "acknowledged records a second"}
-    return results.lines(table(found), x="servers", y="acked_per_s", color="protocol", titles=titles)
+    return results.lines(
+        table(found), x="servers", y="acked_per_s", color="protocol", titles=titles
+    )
 
 
 def statements(found: pl.DataFrame) -> list[Statement]:
     """Whether more servers take in more."""
     made, most = [], int(found["servers"].max())
     for name in found["protocol"].unique(maintain_order=True):
-        changes = judging.changes(found, "acked_per_s", {"protocol": name, "servers": most}, {"protocol": name, "servers": 1})
+        changes = judging.changes(
+            found,
+            "acked_per_s",
+            {"protocol": name, "servers": most},
+            {"protocol": name, "servers": 1},
+        )
         likely = {Outcome.BELOW: SHARED}
         says = f"{name}: {most} servers acknowledge more records a second than one"
-        made.append(Statement(says=says, values=changes, least=0.0, show=judging.change, likely=likely))
-    kept = found.group_by("repetition").agg(pl.col("unacknowledged").sum() == 0).sort("repetition")["unacknowledged"]
-    return [*made, judging.always("every record is acknowledged, by one server as by several", kept.to_list())]
+        made.append(
+            Statement(says=says, values=changes, least=0.0, show=judging.change, likely=likely)
+        )
+    kept = (
+        found.group_by("repetition")
+        .agg(pl.col("unacknowledged").sum() == 0)
+        .sort("repetition")["unacknowledged"]
+    )
+    return [
+        *made,
+        judging.always("every record is acknowledged, by one server as by several", kept.to_list()),
+    ]
 
 
 def verdict(found: pl.DataFrame) -> str:
     """What more servers bring here."""
-    said = [f"{row['protocol']} {row['servers']}: {row['acked_per_s']:,.0f}" for row in table(found).iter_rows(named=True)]
+    said = [
+        f"{row['protocol']} {row['servers']}: {row['acked_per_s']:,.0f}"
+        for row in table(found).iter_rows(named=True)
+    ]
     intro = (
-        f"Acknowledged records a second, by servers: {'; '.join(said)}. All programs share this machine: that shows what more servers "
+        f"Acknowledged records a second, by servers: {'; '.join(said)}. All programs share this "
+        "machine: that shows what more servers "
         "cost, not how far they scale."
     )
     return judging.told(intro, statements(found))

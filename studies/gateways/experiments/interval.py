@@ -19,7 +19,8 @@ from streambed.record.statistics import student
 
 TITLE = "4.6 Batch interval"
 CLAIM = (
-    "Batch time grows about linearly with the interval; the shortest stable interval is about 1 s with one partition, below 1 s with "
+    "Batch time grows about linearly with the interval; the shortest stable interval is about 1 s "
+    "with one partition, below 1 s with "
     "two and three. *Cumulative*, JSON, 1,200 records/s."
 )
 RATE = 5000
@@ -31,8 +32,12 @@ WARM_S = 3.0
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """Batch times of what comes in an interval; then, with records that keep coming, the shortest interval that is stable."""
-    intervals, rate, parts = ((1.0,), 1000, (1,)) if bench.quick else ((0.5, 2.0, 4.0), RATE, (1, 2, 3))
+    """Batch times of what comes in an interval; then, with records that keep coming, the shortest
+    interval that is stable.
+    """
+    intervals, rate, parts = (
+        ((1.0,), 1000, (1,)) if bench.quick else ((0.5, 2.0, 4.0), RATE, (1, 2, 3))
+    )
     needed = bench.needed(int(rate * max(intervals)))
     tried_s = TRIED_S[-1:] if bench.quick else TRIED_S
     tried = ", ".join(f"{each:g}" for each in tried_s)
@@ -41,17 +46,35 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
         for partitions in parts:
             topic = bench.topic(Version.CUMULATIVE, "json.2", partitions, needed)
             for interval_s in intervals:
-                seconds = harness.batch_s(bench, topic, Version.CUMULATIVE, size=int(rate * interval_s), shuffle=partitions)
-                row = {"partitions": partitions, "interval_s": interval_s, "repetition": repetition, "measure": "batch"}
+                seconds = harness.batch_s(
+                    bench,
+                    topic,
+                    Version.CUMULATIVE,
+                    size=int(rate * interval_s),
+                    shuffle=partitions,
+                )
+                row = {
+                    "partitions": partitions,
+                    "interval_s": interval_s,
+                    "repetition": repetition,
+                    "measure": "batch",
+                }
                 yield row | {"rate": rate, "tried": tried, "seconds": seconds}
             if repetition < 0:
                 continue
-            row = {"partitions": partitions, "interval_s": 0.0, "repetition": repetition, "measure": "shortest"}
+            row = {
+                "partitions": partitions,
+                "interval_s": 0.0,
+                "repetition": repetition,
+                "measure": "shortest",
+            }
             seconds = shortest_stable(bench, partitions, CLAIMED_RATE, tried_s)
             yield row | {"rate": CLAIMED_RATE, "tried": tried, "seconds": seconds}
 
 
-def shortest_stable(bench: harness.Bench, partitions: int, rate: int, tried_s: tuple[float, ...]) -> float:
+def shortest_stable(
+    bench: harness.Bench, partitions: int, rate: int, tried_s: tuple[float, ...]
+) -> float:
     """By halving; infinite if none is stable."""
     low, high = 0, len(tried_s)
     while low < high:
@@ -64,10 +87,18 @@ def shortest_stable(bench: harness.Bench, partitions: int, rate: int, tried_s: t
 
 
 def stable(bench: harness.Bench, partitions: int, rate: int, interval_s: float) -> bool:
-    """Batches fit into the interval at the median, and the lag's slope is not above zero by its 95 % interval."""
+    """Batches fit into the interval at the median, and the lag's slope is not above zero by its 95
+    % interval.
+    """
     probe_s = 4.0 if bench.quick else PROBE_S
     topic = f"live-{bench.fresh('live').name}"
-    make_topics(bench.broker.bootstrap, [topic, f"{topic}-dead"], partitions=partitions, replicas=1, within_s=30.0)
+    make_topics(
+        bench.broker.bootstrap,
+        [topic, f"{topic}-dead"],
+        partitions=partitions,
+        replicas=1,
+        within_s=30.0,
+    )
     records = harness.payloads(Version.CUMULATIVE, "json.2", int(rate * probe_s))
     options = {"trigger": f"{int(interval_s * 1000)} milliseconds", "shuffle": partitions}
     with harness.query(bench, topic, Version.CUMULATIVE, **options) as running:
@@ -75,8 +106,16 @@ def stable(bench: harness.Bench, partitions: int, rate: int, interval_s: float) 
         with harness.feeding(bench.broker.bootstrap, topic, records, lambda _: rate) as feeder:
             began_s = time.time()
             harness.wait(lambda: not feeder.is_alive(), running)
-        batches = [batch for batch in harness.batches_of(running) if began_s + WARM_S < batch.ended_s < began_s + probe_s]
-    return bool(batches) and float(np.median([batch.seconds for batch in batches])) <= interval_s and not _grows(batches, rate, began_s)
+        batches = [
+            batch
+            for batch in harness.batches_of(running)
+            if began_s + WARM_S < batch.ended_s < began_s + probe_s
+        ]
+    return (
+        bool(batches)
+        and float(np.median([batch.seconds for batch in batches])) <= interval_s
+        and not _grows(batches, rate, began_s)
+    )
 
 
 def _grows(batches: list[harness.Batch], rate: int, began_s: float) -> bool:
@@ -91,8 +130,12 @@ def _grows(batches: list[harness.Batch], rate: int, began_s: float) -> bool:
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals; the shortest stable interval as the median of the repetitions."""
-    return results.points(found.filter(pl.col("measure") == "batch"), ["partitions", "interval_s"], "seconds").join(
-        found.filter(pl.col("measure") == "shortest").group_by("partitions").agg(pl.col("seconds").median().alias("shortest_stable_s")),
+    return results.points(
+        found.filter(pl.col("measure") == "batch"), ["partitions", "interval_s"], "seconds"
+    ).join(
+        found.filter(pl.col("measure") == "shortest")
+        .group_by("partitions")
+        .agg(pl.col("seconds").median().alias("shortest_stable_s")),
         on="partitions",
         maintain_order="left",
     )
@@ -102,18 +145,41 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     """Batch time over interval, and the stable line."""
     shown = table(found).drop("shortest_stable_s")  # It may be infinite, which plots do not know.
     rate = int(found.filter(measure="batch")["rate"].max())
-    titles = {"interval_s": "batch interval (s)", "seconds": f"batch time (s) at {rate:,} records/s"}
-    line = pl.DataFrame({"interval_s": [0.0, shown["interval_s"].max()], "seconds": [0.0, shown["interval_s"].max()]})
-    stable_line = alt.Chart(line).mark_line(strokeDash=[4, 4], color="grey").encode(x="interval_s:Q", y="seconds:Q")
-    return alt.layer(stable_line, results.lines(shown, x="interval_s", y="seconds", color="partitions", titles=titles))
+    titles = {
+        "interval_s": "batch interval (s)",
+        "seconds": f"batch time (s) at {rate:,} records/s",
+    }
+    line = pl.DataFrame(
+        {
+            "interval_s": [0.0, shown["interval_s"].max()],
+            "seconds": [0.0, shown["interval_s"].max()],
+        }
+    )
+    stable_line = (
+        alt.Chart(line)
+        .mark_line(strokeDash=[4, 4], color="grey")
+        .encode(x="interval_s:Q", y="seconds:Q")
+    )
+    return alt.layer(
+        stable_line,
+        results.lines(shown, x="interval_s", y="seconds", color="partitions", titles=titles),
+    )
 
 
 def bends(found: pl.DataFrame, partitions: int) -> list[float]:
-    """How far batch times lie off the straight line through them at most, relatively, in each repetition."""
+    """How far batch times lie off the straight line through them at most, relatively, in each
+    repetition.
+    """
     made = []
-    for _, group in found.filter(partitions=partitions, measure="batch").sort("repetition", "interval_s").group_by("repetition"):
+    for _, group in (
+        found.filter(partitions=partitions, measure="batch")
+        .sort("repetition", "interval_s")
+        .group_by("repetition")
+    ):
         times, seconds = group["interval_s"].to_numpy(), group["seconds"].to_numpy()
-        made.append(float(np.max(np.abs(np.polyval(np.polyfit(times, seconds, 1), times) / seconds - 1))))
+        made.append(
+            float(np.max(np.abs(np.polyval(np.polyfit(times, seconds, 1), times) / seconds - 1)))
+        )
     return made
 
 
@@ -125,22 +191,57 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     for partitions in found["partitions"].unique().sort():
         name = f"{partitions} partition{'' if partitions == 1 else 's'}"
         if len(lengths) > 2:
-            of, to = ({"interval_s": length, "partitions": partitions} for length in (lengths[-1], lengths[0]))
+            of, to = (
+                {"interval_s": length, "partitions": partitions}
+                for length in (lengths[-1], lengths[0])
+            )
             says = f"{name}: a batch of {lengths[-1]:g} s takes longer than one of {lengths[0]:g} s"
-            made.append(Statement(says=says, values=judging.ratios(batches, "seconds", of, to), least=1.0, show="{:.2f} times".format))
+            made.append(
+                Statement(
+                    says=says,
+                    values=judging.ratios(batches, "seconds", of, to),
+                    least=1.0,
+                    show="{:.2f} times".format,
+                )
+            )
             says = f"{name}: batch times lie on a straight line over the interval, to a fifth"
-            made.append(Statement(says=says, values=bends(found, partitions), most=judging.ABOUT, show=judging.share))
-        made.append(_shortest(name, judging.values(found, "seconds", measure="shortest", partitions=partitions), single=partitions == 1))
+            made.append(
+                Statement(
+                    says=says,
+                    values=bends(found, partitions),
+                    most=judging.ABOUT,
+                    show=judging.share,
+                )
+            )
+        made.append(
+            _shortest(
+                name,
+                judging.values(found, "seconds", measure="shortest", partitions=partitions),
+                single=partitions == 1,
+            )
+        )
     return made
 
 
 def _shortest(name: str, shortest_s: list[float], *, single: bool) -> Statement:
     """That the shortest stable interval is the claimed one, in each repetition."""
-    claimed, kept = ("about 1 s", [each == 1.0 for each in shortest_s]) if single else ("below 1 s", [each < 1.0 for each in shortest_s])
+    claimed, kept = (
+        ("about 1 s", [each == 1.0 for each in shortest_s])
+        if single
+        else ("below 1 s", [each < 1.0 for each in shortest_s])
+    )
     said = ", ".join(f"{each:g} s" if np.isfinite(each) else "none" for each in shortest_s)
     quicker = max(shortest_s) < 1.0
-    likely = {Outcome.BELOW: "a batch costs less before it computes anything than it did then"} if single and quicker else None
-    return judging.always(f"{name}: the shortest stable interval at {CLAIMED_RATE:,}/s is {claimed} (found: {said})", kept, likely)
+    likely = (
+        {Outcome.BELOW: "a batch costs less before it computes anything than it did then"}
+        if single and quicker
+        else None
+    )
+    return judging.always(
+        f"{name}: the shortest stable interval at {CLAIMED_RATE:,}/s is {claimed} (found: {said})",
+        kept,
+        likely,
+    )
 
 
 def verdict(found: pl.DataFrame) -> str:
@@ -151,7 +252,10 @@ def verdict(found: pl.DataFrame) -> str:
             slope, base = np.polyfit(group["interval_s"], group["seconds"], 1)
             said.append(f"{partitions}: {base:.2f} s + {slope:.3f} × interval")
     intro = (
-        f"Batch times at {int(batches['rate'].max()):,}/s{', by partitions ' if said else ''}{'; '.join(said)}. An interval is called "
-        f"stable if the median batch fits into it and the lag does not grow; {found['tried'][0]} s are searched."
+        "Batch times at "
+        f"{int(batches['rate'].max()):,}/s{', by partitions ' if said else ''}{'; '.join(said)}. "
+        "An interval is called "
+        f"stable if the median batch fits into it and the lag does not grow; {found['tried'][0]} s "
+        "are searched."
     )
     return judging.told(intro, statements(found))

@@ -28,19 +28,28 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
             topic = "components.kafka.topics.traffic-counter"
             config = f"{topic}.config={{min.insync.replicas: {in_sync}}}"
             changes = (f"{topic}.replicas={replicas}", config, KILL)
-            yield {"case": case, "repetition": repetition, **emulated.run(bench, repetition + 1, *changes)}
+            yield {
+                "case": case,
+                "repetition": repetition,
+                **emulated.run(bench, repetition + 1, *changes),
+            }
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
     """Lost records, and the longest wait."""
     counts = found.group_by("case").agg(pl.col("acked", "lost", "twice").sum())
-    return results.points(found, ["case"], "longest_ms").join(counts, on="case", maintain_order="left")
+    return results.points(found, ["case"], "longest_ms").join(
+        counts, on="case", maintain_order="left"
+    )
 
 
 def chart(found: pl.DataFrame) -> alt.Chart:
     """The longest wait for an acknowledgement."""
     return results.bars(
-        table(found), x="case", y="longest_ms", titles={"case": "", "longest_ms": "longest wait for an acknowledgement (ms)"}
+        table(found),
+        x="case",
+        y="longest_ms",
+        titles={"case": "", "longest_ms": "longest wait for an acknowledgement (ms)"},
     )
 
 
@@ -48,7 +57,10 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     """Lost or not, and who waits longer."""
     made, cases = [], found["case"].unique(maintain_order=True).to_list()
     for case in cases:
-        lost, acked = judging.values(found, "lost", case=case), int(found.filter(case=case)["acked"].sum())
+        lost, acked = (
+            judging.values(found, "lost", case=case),
+            int(found.filter(case=case)["acked"].sum()),
+        )
         likely = {Outcome.INSIDE: ON_DISK} if case == "1 replica" else None
         says = f"{case}: no acknowledged record is lost ({sum(lost):.0f} of {acked:,})"
         made.append(judging.always(says, [each == 0 for each in lost], likely))
@@ -56,11 +68,19 @@ def statements(found: pl.DataFrame) -> list[Statement]:
         of, to = ({"case": case} for case in (cases[-1], cases[0]))
         changes, likely = judging.changes(found, "longest_ms", of, to), {Outcome.INSIDE: ELECTED}
         says = f"the longest wait for an acknowledgement is shorter with {cases[-1]} than with {cases[0]}"
-        made.append(Statement(says=says, values=changes, most=0.0, show=judging.change, likely=likely))
+        made.append(
+            Statement(says=says, values=changes, most=0.0, show=judging.change, likely=likely)
+        )
     return made
 
 
 def verdict(found: pl.DataFrame) -> str:
     """Lost or not."""
-    said = [f"{row['case']}: longest wait {row['longest_ms'] / 1000:.1f} s" for row in table(found).iter_rows(named=True)]
-    return judging.told(f"{'; '.join(said)}. One record in 200 of a trace is sent twice by its gateway.", statements(found))
+    said = [
+        f"{row['case']}: longest wait {row['longest_ms'] / 1000:.1f} s"
+        for row in table(found).iter_rows(named=True)
+    ]
+    return judging.told(
+        f"{'; '.join(said)}. One record in 200 of a trace is sent twice by its gateway.",
+        statements(found),
+    )

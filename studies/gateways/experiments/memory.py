@@ -39,7 +39,10 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
                 before_s = collecting_s(spark)
                 seconds = harness.batch_s(bench, topic, Version.CUMULATIVE, size=size, spark=spark)
                 row = {"case": case, "repetition": repetition, "batch_s": seconds, "records": size}
-                yield row | {"gc_s": collecting_s(spark) - before_s, "batches": bench.counted + harness.WARM}
+                yield row | {
+                    "gc_s": collecting_s(spark) - before_s,
+                    "batches": bench.counted + harness.WARM,
+                }
 
 
 def collecting_s(spark: object) -> float:
@@ -50,27 +53,40 @@ def collecting_s(spark: object) -> float:
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals."""
-    collected = found.group_by("case").agg((pl.col("gc_s").sum() / pl.col("batches").sum()).alias("gc_s_per_batch"))
-    return results.points(found, ["case"], "batch_s").join(collected, on="case", maintain_order="left")
+    collected = found.group_by("case").agg(
+        (pl.col("gc_s").sum() / pl.col("batches").sum()).alias("gc_s_per_batch")
+    )
+    return results.points(found, ["case"], "batch_s").join(
+        collected, on="case", maintain_order="left"
+    )
 
 
 def chart(found: pl.DataFrame) -> alt.Chart:
     """A bar for each case."""
     return results.bars(
-        table(found), x="case", y="batch_s", titles={"case": "", "batch_s": f"batch time (s), {found['records'].max():,} records"}
+        table(found),
+        x="case",
+        y="batch_s",
+        titles={"case": "", "batch_s": f"batch time (s), {found['records'].max():,} records"},
     )
 
 
 def statements(found: pl.DataFrame) -> list[Statement]:
-    """Whether each case changes a batch's time over PLAIN, and whether collecting takes little of it."""
+    """Whether each case changes a batch's time over PLAIN, and whether collecting takes little of
+    it.
+    """
     made, cases = [], found["case"].unique(maintain_order=True).to_list()
     for case in cases:
         if case != PLAIN and PLAIN in cases:
             ratios = judging.ratios(found, "batch_s", {"case": case}, {"case": PLAIN})
             made.append(judging.alike(f"a batch takes as long with {case} as with {PLAIN}", ratios))
     for case in cases:
-        one = {name: judging.values(found, name, case=case) for name in ("gc_s", "batches", "batch_s")}
-        shares = [gc_s / batches / batch_s for gc_s, batches, batch_s in zip(*one.values(), strict=True)]
+        one = {
+            name: judging.values(found, name, case=case) for name in ("gc_s", "batches", "batch_s")
+        }
+        shares = [
+            gc_s / batches / batch_s for gc_s, batches, batch_s in zip(*one.values(), strict=True)
+        ]
         says = f"{case}: collecting takes less than a tenth of a batch's time"
         made.append(Statement(says=says, values=shares, most=LITTLE, show=judging.share))
     return made
@@ -82,4 +98,7 @@ def verdict(found: pl.DataFrame) -> str:
         f"{row['case']}: {row['batch_s']:.2f} s, of it {row['gc_s_per_batch']:.2f} s collecting"
         for row in table(found).iter_rows(named=True)
     ]
-    return judging.told(f"A batch of {found['records'].max():,} *cumulative* records: {'; '.join(said)}.", statements(found))
+    return judging.told(
+        f"A batch of {found['records'].max():,} *cumulative* records: {'; '.join(said)}.",
+        statements(found),
+    )

@@ -15,7 +15,8 @@ from gateway_traffic.records import Version
 
 TITLE = "4.5 Partitions"
 CLAIM = (
-    "The input rate is the same with 1 to 3 partitions; the batch time falls as they grow, because reading and processing are as parallel "
+    "The input rate is the same with 1 to 3 partitions; the batch time falls as they grow, because "
+    "reading and processing are as parallel "
     "as the topic has partitions. *Cumulative*, JSON, batches of 5 s."
 )
 INTERVAL_S = 5
@@ -41,7 +42,14 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
             for case, (partitions, least, shuffle) in CASES.items():
                 topic = bench.topic(Version.CUMULATIVE, "json.2", partitions, needed)
                 size = rate * INTERVAL_S
-                seconds = harness.batch_s(bench, topic, Version.CUMULATIVE, size=size, shuffle=shuffle, least_partitions=least)
+                seconds = harness.batch_s(
+                    bench,
+                    topic,
+                    Version.CUMULATIVE,
+                    size=size,
+                    shuffle=shuffle,
+                    least_partitions=least,
+                )
                 yield {"case": case, "rate": rate, "repetition": repetition, "batch_s": seconds}
 
 
@@ -54,20 +62,38 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     """A bar for each case at the highest rate."""
     highest = int(found["rate"].max())
     titles = {"case": "", "batch_s": f"batch time (s) at {highest:,} records/s, batches of 5 s"}
-    return results.bars(table(found).filter(pl.col("rate") == highest), x="case", y="batch_s", titles=titles)
+    return results.bars(
+        table(found).filter(pl.col("rate") == highest), x="case", y="batch_s", titles=titles
+    )
 
 
 def statements(found: pl.DataFrame) -> list[Statement]:
     """What more partitions bring, and whether tasks that read bring the same."""
     made = []
     for rate in found["rate"].unique().sort():
-        for more, fewer, reason in (("2 partitions", "1 partition", FEW), ("3 partitions", "2 partitions", TWO_CORES)):
-            changes = judging.changes(found, "batch_s", {"case": more, "rate": rate}, {"case": fewer, "rate": rate})
+        for more, fewer, reason in (
+            ("2 partitions", "1 partition", FEW),
+            ("3 partitions", "2 partitions", TWO_CORES),
+        ):
+            changes = judging.changes(
+                found, "batch_s", {"case": more, "rate": rate}, {"case": fewer, "rate": rate}
+            )
             says = f"at {rate:,}/s a batch is shorter with {more} than with {fewer}"
-            made.append(Statement(says=says, values=changes, most=0.0, show=judging.change, likely={Outcome.ABOVE: reason}))
+            made.append(
+                Statement(
+                    says=says,
+                    values=changes,
+                    most=0.0,
+                    show=judging.change,
+                    likely={Outcome.ABOVE: reason},
+                )
+            )
     highest = int(found["rate"].max())
     for tasks in (2, 3):
-        of, to = {"case": f"1, minPartitions {tasks}", "rate": highest}, {"case": f"{tasks} partitions", "rate": highest}
+        of, to = (
+            {"case": f"1, minPartitions {tasks}", "rate": highest},
+            {"case": f"{tasks} partitions", "rate": highest},
+        )
         says = f"at {highest:,}/s one partition read by {tasks} tasks (`minPartitions`) takes as long as {tasks} partitions"
         made.append(judging.alike(says, judging.ratios(found, "batch_s", of, to)))
     return made
@@ -76,7 +102,8 @@ def statements(found: pl.DataFrame) -> list[Statement]:
 def verdict(found: pl.DataFrame) -> str:
     """What a second and a third partition bring."""
     intro = (
-        "That the input rate is the same is not measured: a batch takes as many records here as would come. `minPartitions` splits the "
+        "That the input rate is the same is not measured: a batch takes as many records here as "
+        "would come. `minPartitions` splits the "
         "reading of a partition, which the thesis's direct stream could not."
     )
     return judging.told(intro, statements(found))

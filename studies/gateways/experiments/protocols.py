@@ -18,7 +18,8 @@ from judging import Outcome, Statement
 
 TITLE = "4.4 HTTP and WebSocket"
 CLAIM = (
-    "True and scheduled sending rates agree up to a maximum, which is higher by WebSocket than by HTTP with a connection for each "
+    "True and scheduled sending rates agree up to a maximum, which is higher by WebSocket than by "
+    "HTTP with a connection for each "
     "record; the client's maximum was about 1,200 records/s. JSON."
 )
 PROTOCOLS = ("per-connection", "keep-alive", "websocket")
@@ -49,15 +50,34 @@ def trace(bench: harness.Bench) -> Path:
     if not path.exists():
         words = [*harness.COMMAND, "trace", str(path), "--gateways", "256", "--days", "0.2"]
         subprocess.run(words, check=True, capture_output=True)
-        subprocess.run([*harness.COMMAND, "topics", "--bootstrap", bench.broker.bootstrap], check=True, capture_output=True)
+        subprocess.run(
+            [*harness.COMMAND, "topics", "--bootstrap", bench.broker.bootstrap],
+            check=True,
+            capture_output=True,
+        )
     return path
 
 
 def sent(file: Path, url: str, protocol: str, *options: str) -> dict[str, Any]:
     """What a client measured."""
-    words = [*harness.COMMAND, "send", str(file), "--url", url, "--protocol", protocol, "--serialisation", "json", "--json", *options]
+    words = [
+        *harness.COMMAND,
+        "send",
+        str(file),
+        "--url",
+        url,
+        "--protocol",
+        protocol,
+        "--serialisation",
+        "json",
+        "--json",
+        *options,
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):  # 1: some records were not acknowledged, which is a result too.
+    if done.returncode not in (
+        0,
+        1,
+    ):  # 1: some records were not acknowledged, which is a result too.
         raise RuntimeError(done.stderr)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -68,19 +88,47 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     rates = [300] if bench.quick else [1200, 4000, 12000]
     file = trace(bench)
     with server(bench.broker.bootstrap) as url:
-        sent(file, url, "websocket", "--records", "20000", "--speed-up", "0")  # The broker's compiler warms up.
+        sent(
+            file, url, "websocket", "--records", "20000", "--speed-up", "0"
+        )  # The broker's compiler warms up.
         for repetition in range(repetitions):
             for protocol in PROTOCOLS:
                 for rate in rates:
                     count = min(RECORDS_MAX, int(rate * SECONDS))
                     one = sent(file, url, protocol, "--records", str(count), "--rate", str(rate))
-                    row = {"protocol": protocol, "scheduled": rate, "repetition": repetition, "true": one["acked_per_s"]}
-                    yield row | {"p99_ms": one["p99_ms"], "acked": one["acked"], "records": one["records"]}
+                    row = {
+                        "protocol": protocol,
+                        "scheduled": rate,
+                        "repetition": repetition,
+                        "true": one["acked_per_s"],
+                    }
+                    yield row | {
+                        "p99_ms": one["p99_ms"],
+                        "acked": one["acked"],
+                        "records": one["records"],
+                    }
                 most = sent(
-                    file, url, protocol, "--records", str(2000 if bench.quick else RECORDS_MAX), "--speed-up", "0", "--waiting", "4096"
+                    file,
+                    url,
+                    protocol,
+                    "--records",
+                    str(2000 if bench.quick else RECORDS_MAX),
+                    "--speed-up",
+                    "0",
+                    "--waiting",
+                    "4096",
                 )
-                row = {"protocol": protocol, "scheduled": 0, "repetition": repetition, "true": most["acked_per_s"]}
-                yield row | {"p99_ms": most["p99_ms"], "acked": most["acked"], "records": most["records"]}
+                row = {
+                    "protocol": protocol,
+                    "scheduled": 0,
+                    "repetition": repetition,
+                    "true": most["acked_per_s"],
+                }
+                yield row | {
+                    "p99_ms": most["p99_ms"],
+                    "acked": most["acked"],
+                    "records": most["records"],
+                }
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
@@ -91,15 +139,25 @@ def table(found: pl.DataFrame) -> pl.DataFrame:
 def chart(found: pl.DataFrame) -> alt.Chart:
     """True over scheduled rate."""
     titles = {"scheduled": "scheduled records a second", "true": "acknowledged records a second"}
-    return results.lines(table(found).filter(pl.col("scheduled") > 0), x="scheduled", y="true", color="protocol", titles=titles)
+    return results.lines(
+        table(found).filter(pl.col("scheduled") > 0),
+        x="scheduled",
+        y="true",
+        color="protocol",
+        titles=titles,
+    )
 
 
 def agreement(found: pl.DataFrame, protocol: str) -> list[float]:
-    """The worst true rate over its scheduled rate below the maximum, in each repetition; none if all rates were above."""
+    """The worst true rate over its scheduled rate below the maximum, in each repetition; none if
+    all rates were above.
+    """
     own = found.filter(pl.col("protocol") == protocol)
     most = float(own.filter(pl.col("scheduled") == 0)["true"].mean() or 0)
     below = own.filter(pl.col("scheduled").is_between(1, BELOW_MAXIMUM * most))
-    worst = below.group_by("repetition").agg((pl.col("true") / pl.col("scheduled")).min().alias("share"))
+    worst = below.group_by("repetition").agg(
+        (pl.col("true") / pl.col("scheduled")).min().alias("share")
+    )
     return [float(each) for each in worst.sort("repetition")["share"]]
 
 
@@ -108,7 +166,9 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     made = []
     for name in PROTOCOLS:
         if shares := agreement(found, name):
-            says = f"{name}: true and scheduled rates agree up to {BELOW_MAXIMUM:.0%} of the maximum".replace("%", " %")
+            says = f"{name}: true and scheduled rates agree up to {BELOW_MAXIMUM:.0%} of the maximum".replace(
+                "%", " %"
+            )
             made.append(Statement(says=says, values=shares, least=AGREE, show=judging.share))
     alone = {"protocol": "per-connection", "scheduled": 0}
     for name in PROTOCOLS[1:]:
@@ -117,13 +177,28 @@ def statements(found: pl.DataFrame) -> list[Statement]:
         made.append(Statement(says=says, values=ratios, least=1.0, show="{:.2f} times".format))
     says = f"with a connection for each record the maximum is about {CLAIMED_MAXIMUM:,}/s"
     likely = {Outcome.ABOVE: "processors and programs are faster than they were"}
-    return [*made, judging.about(says, judging.values(found, "true", **alone), CLAIMED_MAXIMUM, "{:,.0f}/s".format, likely)]
+    return [
+        *made,
+        judging.about(
+            says,
+            judging.values(found, "true", **alone),
+            CLAIMED_MAXIMUM,
+            "{:,.0f}/s".format,
+            likely,
+        ),
+    ]
 
 
 def verdict(found: pl.DataFrame) -> str:
     """The maxima."""
-    most = {name: float(found.filter(protocol=name, scheduled=0)["true"].mean() or 0) for name in PROTOCOLS}
+    most = {
+        name: float(found.filter(protocol=name, scheduled=0)["true"].mean() or 0)
+        for name in PROTOCOLS
+    }
     said = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in most.items())
-    missing, sent_in_all = int((found["records"] - found["acked"]).sum()), int(found["records"].sum())
+    missing, sent_in_all = (
+        int((found["records"] - found["acked"]).sum()),
+        int(found["records"].sum()),
+    )
     intro = f"Maxima: {said}. Client, server and broker share the machine; {missing} of {sent_in_all:,} records were not acknowledged."
     return judging.told(intro, statements(found))

@@ -23,7 +23,11 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
     for repetition in range(repetitions):
         for replicas in (1,) if bench.quick else (1, 3):
             change = f"components.kafka.topics.traffic-counter.replicas={replicas}"
-            yield {"replicas": replicas, "repetition": repetition, **emulated.run(bench, repetition + 1, change)}
+            yield {
+                "replicas": replicas,
+                "repetition": repetition,
+                **emulated.run(bench, repetition + 1, change),
+            }
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
@@ -43,23 +47,38 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     made, numbers = [], found["replicas"].unique().sort()
     for more in numbers[1:]:
         for value, name in (("p50_ms", "median"), ("p99_ms", "99th percentile")):
-            pairs = zip(judging.values(found, value, replicas=more), judging.values(found, value, replicas=numbers[0]), strict=True)
+            pairs = zip(
+                judging.values(found, value, replicas=more),
+                judging.values(found, value, replicas=numbers[0]),
+                strict=True,
+            )
             says = f"{more} replicas lengthen the time to an acknowledgement ({name}) over {numbers[0]}"
             likely = {Outcome.INSIDE: FETCHES}
             late = [after - before for after, before in pairs]
-            made.append(Statement(says=says, values=late, least=0.0, show="{:+.1f} ms".format, likely=likely))
+            made.append(
+                Statement(
+                    says=says, values=late, least=0.0, show="{:+.1f} ms".format, likely=likely
+                )
+            )
     lost = found.group_by("repetition").agg(pl.col("lost").sum()).sort("repetition")["lost"]
     return [
         *made,
-        judging.always(f"no acknowledged record is lost ({lost.sum()} of {found['acked'].sum():,})", [each == 0 for each in lost]),
+        judging.always(
+            f"no acknowledged record is lost ({lost.sum()} of {found['acked'].sum():,})",
+            [each == 0 for each in lost],
+        ),
     ]
 
 
 def verdict(found: pl.DataFrame) -> str:
     """What each replica adds."""
-    said = [f"{row['replicas']}: {row['p50_ms']:.1f} ms (p99 {row['p99_ms']:.0f} ms)" for row in table(found).iter_rows(named=True)]
+    said = [
+        f"{row['replicas']}: {row['p50_ms']:.1f} ms (p99 {row['p99_ms']:.0f} ms)"
+        for row in table(found).iter_rows(named=True)
+    ]
     intro = (
-        "600 records/s, brokers 1 ms from the exchange, homes 10 ms: median from due to acknowledged by number of replicas "
+        "600 records/s, brokers 1 ms from the exchange, homes 10 ms: median from due to "
+        "acknowledged by number of replicas "
         f"{'; '.join(said)}."
     )
     return judging.told(intro, statements(found))

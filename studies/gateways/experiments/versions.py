@@ -15,20 +15,24 @@ from gateway_traffic.records import Version
 
 TITLE = "4.2 Versions of the records"
 CLAIM = (
-    "The batch time of *counter* is about 30 % below that of *cumulative* and *rate*, which are alike; the gap grows with the rate, "
+    "The batch time of *counter* is about 30 % below that of *cumulative* and *rate*, which are "
+    "alike; the gap grows with the rate, "
     "to about 40 % at 1,200 records/s. JSON, 3 partitions, batches of 5 s."
 )
 INTERVAL_S = 5
 CLAIMED_RATE = 1200
 OTHERS = ("cumulative", "rate")
 SMALLER = (
-    "what a batch costs whatever is in it (planning, checkpoint, commit) is a large part of its time, and because "
+    "what a batch costs whatever is in it (planning, checkpoint, commit) is a large part of its "
+    "time, and because "
     "*counter* removes duplicates by state here, which the thesis's did not"
 )
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """Batches of as many records as come in 5 s at each rate; an ingest server takes no more than the highest here (4.4)."""
+    """Batches of as many records as come in 5 s at each rate; an ingest server takes no more than
+    the highest here (4.4).
+    """
     rates = [400, 1200] if bench.quick else [450, 1200, 10000, 30000]
     needed = bench.needed(max(rates) * INTERVAL_S)
     for version in Version:
@@ -38,7 +42,12 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
             for version in Version:
                 topic = bench.topic(version, "json.2", 3, needed)
                 seconds = harness.batch_s(bench, topic, version, size=rate * INTERVAL_S)
-                yield {"version": str(version), "rate": rate, "repetition": repetition, "batch_s": seconds}
+                yield {
+                    "version": str(version),
+                    "rate": rate,
+                    "repetition": repetition,
+                    "batch_s": seconds,
+                }
 
 
 def table(found: pl.DataFrame) -> pl.DataFrame:
@@ -54,24 +63,43 @@ def chart(found: pl.DataFrame) -> alt.Chart:
 
 def gaps(found: pl.DataFrame, rate: int, other: str) -> list[float]:
     """How much less *counter* takes."""
-    ratios = judging.ratios(found, "batch_s", {"rate": rate, "version": "counter"}, {"rate": rate, "version": other})
+    ratios = judging.ratios(
+        found, "batch_s", {"rate": rate, "version": "counter"}, {"rate": rate, "version": other}
+    )
     return [1 - ratio for ratio in ratios]
 
 
 def statements(found: pl.DataFrame) -> list[Statement]:
     """The claim in parts, and the same at the highest rate."""
     lowest, highest = int(found["rate"].min()), int(found["rate"].max())
-    made = [_claimed(found, rate, gap, other) for rate, gap in ((lowest, 0.3), (CLAIMED_RATE, 0.4)) for other in OTHERS]
+    made = [
+        _claimed(found, rate, gap, other)
+        for rate, gap in ((lowest, 0.3), (CLAIMED_RATE, 0.4))
+        for other in OTHERS
+    ]
     made += [
         Statement(
-            says=f"at {highest:,}/s *counter* takes less than *{other}*", values=gaps(found, highest, other), least=0.0, show=judging.share
+            says=f"at {highest:,}/s *counter* takes less than *{other}*",
+            values=gaps(found, highest, other),
+            least=0.0,
+            show=judging.share,
         )
         for other in OTHERS
     ]
     for rate in sorted({CLAIMED_RATE, highest}):
-        ratios = judging.ratios(found, "batch_s", {"rate": rate, "version": "cumulative"}, {"rate": rate, "version": "rate"})
+        ratios = judging.ratios(
+            found,
+            "batch_s",
+            {"rate": rate, "version": "cumulative"},
+            {"rate": rate, "version": "rate"},
+        )
         made.append(judging.alike(f"at {rate:,}/s *cumulative* takes as long as *rate*", ratios))
-    growth = [high - low for high, low in zip(gaps(found, highest, "cumulative"), gaps(found, lowest, "cumulative"), strict=True)]
+    growth = [
+        high - low
+        for high, low in zip(
+            gaps(found, highest, "cumulative"), gaps(found, lowest, "cumulative"), strict=True
+        )
+    ]
     says = f"the gap between *counter* and *cumulative* grows from {lowest:,}/s to {highest:,}/s"
     made.append(Statement(says=says, values=growth, least=0.0, show=judging.change))
     return made
@@ -82,7 +110,11 @@ def _claimed(found: pl.DataFrame, rate: int, gap: float, other: str) -> Statemen
     measured = gaps(found, rate, other)
     likely = {Outcome.BELOW: SMALLER} if min(measured) > 0 else None
     return judging.about(
-        f"at {rate:,}/s *counter* takes about {judging.share(gap)} less than *{other}*", measured, gap, judging.share, likely
+        f"at {rate:,}/s *counter* takes about {judging.share(gap)} less than *{other}*",
+        measured,
+        gap,
+        judging.share,
+        likely,
     )
 
 

@@ -1,7 +1,25 @@
-from histories import acked, behind, event, heal, history_of, inject, ns, seen, undrained, unreadable
+from histories import (
+    acked,
+    behind,
+    event,
+    heal,
+    history_of,
+    inject,
+    ns,
+    seen,
+    undrained,
+    unreadable,
+)
 
 from streambed import NoLoss
-from streambed.kinds.evidence.course import FOREVER_NS, Unread, doubted, faults_of, names_between, unread
+from streambed.kinds.evidence.course import (
+    FOREVER_NS,
+    Unread,
+    doubted,
+    faults_of,
+    names_between,
+    unread,
+)
 from streambed.record.events import Wait
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
@@ -15,14 +33,20 @@ def test_a_fault_is_active_from_inject_to_heal():
 
 
 def test_a_fault_that_was_never_healed_lasts_until_the_end():
-    history = history_of(inject(10, "kill"), event(20, "heal_failed", fault=0, kind="kill", reason="it would not start"))
+    history = history_of(
+        inject(10, "kill"),
+        event(20, "heal_failed", fault=0, kind="kill", reason="it would not start"),
+    )
 
     assert [fault.end for fault in faults_of(history)] == [FOREVER_NS]
 
 
 def test_several_faults_of_a_kind_are_told_apart_by_their_target():
     history = history_of(
-        inject(1, "kill", "one"), heal(2, "kill", "one"), inject(3, "kill", "two", fault=1), heal(4, "kill", "two", fault=1)
+        inject(1, "kill", "one"),
+        heal(2, "kill", "one"),
+        inject(3, "kill", "two", fault=1),
+        heal(4, "kill", "two", fault=1),
     )
 
     assert names_between(faults_of(history), start=0, end=ns(9)) == "kill one, kill two"
@@ -50,7 +74,9 @@ def test_a_reader_that_had_died_did_not_catch_up_whatever_the_drain_says():
 
 
 def test_a_reader_that_is_behind_leaves_open_the_partitions_that_it_is_behind_in():
-    history = history_of(undrained(behind("readers", "lines", partition=2), behind("readers", "words", partition=0)))
+    history = history_of(
+        undrained(behind("readers", "lines", partition=2), behind("readers", "words", partition=0))
+    )
 
     assert unread_of(history, "readers", ["one", "two"]) == Unread(partitions=frozenset({2}))
 
@@ -70,7 +96,9 @@ def test_a_topic_that_could_not_be_read_leaves_everything_open_for_all_its_reade
 
 
 def test_records_in_flight_leave_their_topics_open():
-    history = history_of(undrained(Wait(reason="in_flight", reader="poet", topics=("lines",), records=3)))
+    history = history_of(
+        undrained(Wait(reason="in_flight", reader="poet", topics=("lines",), records=3))
+    )
 
     assert unread_of(history) == ALL
     assert unread_of(history, topic="words") == NOTHING
@@ -83,17 +111,32 @@ def test_a_wait_of_an_older_version_leaves_everything_open():
 
 
 def test_a_promise_kept_without_the_declared_fault_is_unknown():
-    failed = event(3, "inject_failed", fault=0, kind="kill", target="leader of lines/0", reason="lines/0 has no leader")
+    failed = event(
+        3,
+        "inject_failed",
+        fault=0,
+        kind="kill",
+        target="leader of lines/0",
+        reason="lines/0 has no leader",
+    )
     history = history_of(acked("lines", "a=1"), seen("lines", "a=1"), failed, components=READER)
 
     verdict = doubted(NoLoss(topic="lines").judge(history), history)
 
     assert verdict.answer == "unknown"
-    assert verdict.says.startswith("kill leader of lines/0 could not be injected; without it: 1 acked, 1 seen")
+    assert verdict.says.startswith(
+        "kill leader of lines/0 could not be injected; without it: 1 acked, 1 seen"
+    )
 
 
 def test_a_promise_that_was_broken_stays_broken_whatever_was_injected():
     failed = event(3, "inject_failed", fault=0, kind="kill", target="poet", reason="gone")
-    history = history_of(acked("lines", "a=1"), acked("lines", "a=2"), seen("lines", "a=1"), failed, components=READER)
+    history = history_of(
+        acked("lines", "a=1"),
+        acked("lines", "a=2"),
+        seen("lines", "a=1"),
+        failed,
+        components=READER,
+    )
 
     assert doubted(NoLoss(topic="lines").judge(history), history).fails

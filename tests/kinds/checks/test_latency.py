@@ -2,7 +2,21 @@ from dataclasses import asdict, replace
 
 import polars as pl
 import pytest
-from histories import acked, batch, behind, event, heal, history_of, inject, ns, output, seen, sent, undrained, whole
+from histories import (
+    acked,
+    batch,
+    behind,
+    event,
+    heal,
+    history_of,
+    inject,
+    ns,
+    output,
+    seen,
+    sent,
+    undrained,
+    whole,
+)
 from pydantic import ValidationError
 
 from streambed.kinds.cast import components_of
@@ -15,10 +29,17 @@ from streambed.record.history import History, empty
 from streambed.units import shown
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
-COUNTER = {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["counts"]}}
+COUNTER = {
+    "counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["counts"]}
+}
 CHAIN = {
     "counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["counts"]},
-    "averager": {"kind": "spark_job", "node": "engine", "reads": ["counts"], "writes": ["averages"]},
+    "averager": {
+        "kind": "spark_job",
+        "node": "engine",
+        "reads": ["counts"],
+        "writes": ["averages"],
+    },
 }
 
 
@@ -51,19 +72,40 @@ def test_latency_counts_from_due_to_first_seen():
 
 
 def test_another_consumer_does_not_make_it_faster():
-    assert verdict_of(acked("lines", "a=1"), seen("lines", "a=1", at=9), seen("lines", "a=1", by="other", at=1.5), max="2s").fails
+    assert verdict_of(
+        acked("lines", "a=1"),
+        seen("lines", "a=1", at=9),
+        seen("lines", "a=1", by="other", at=1.5),
+        max="2s",
+    ).fails
 
 
 def test_each_group_of_a_consumer_on_many_hosts_counts():
-    everywhere = {"reader": {"kind": "consumer", "nodes": ["h1", "h2"], "share": False, "reads": ["lines"]}}
-    lines = [acked("lines", "a=1"), seen("lines", "a=1", at=1.2, by="reader/h1"), seen("lines", "a=1", at=1.9, by="reader/h2")]
+    everywhere = {
+        "reader": {"kind": "consumer", "nodes": ["h1", "h2"], "share": False, "reads": ["lines"]}
+    }
+    lines = [
+        acked("lines", "a=1"),
+        seen("lines", "a=1", at=1.2, by="reader/h1"),
+        seen("lines", "a=1", at=1.9, by="reader/h2"),
+    ]
 
-    assert verdict_of(*lines, components=everywhere, max="1s").says.startswith("reader p50 900 ms, p99 900 ms, max 900 ms over 2 records")
+    assert verdict_of(*lines, components=everywhere, max="1s").says.startswith(
+        "reader p50 900 ms, p99 900 ms, max 900 ms over 2 records"
+    )
 
 
 def test_a_broken_limit_says_when_and_during_which_fault():
-    quick = [line for number in (1, 50, 100) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))]
-    slow = [line for number in (52, 53) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}", at=64))]
+    quick = [
+        line
+        for number in (1, 50, 100)
+        for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))
+    ]
+    slow = [
+        line
+        for number in (52, 53)
+        for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}", at=64))
+    ]
 
     verdict = verdict_of(*quick, *slow, inject(52, "partition"), heal(63, "partition"), p99="2s")
 
@@ -72,13 +114,19 @@ def test_a_broken_limit_says_when_and_during_which_fault():
 
 
 def test_each_broken_limit_is_named_and_a_kept_one_is_not():
-    verdict = verdict_of(acked("lines", "a=1"), seen("lines", "a=1", at=2.5), p50="1s", p99="1.2s", max="5s")
+    verdict = verdict_of(
+        acked("lines", "a=1"), seen("lines", "a=1", at=2.5), p50="1s", p99="1.2s", max="5s"
+    )
 
     assert verdict.says == "reader p50 1.5 s, limit 1 s, p99 1.5 s, limit 1.2 s; worst 0:01–0:02"
 
 
 def test_the_median_can_hold_where_the_maximum_fails():
-    lines = [line for number in (1, 2, 3) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))]
+    lines = [
+        line
+        for number in (1, 2, 3)
+        for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))
+    ]
     slow = (acked("lines", "a=4"), seen("lines", "a=4", at=40))
 
     assert verdict_of(*lines, *slow, p50="1s").holds
@@ -86,50 +134,90 @@ def test_the_median_can_hold_where_the_maximum_fails():
 
 
 def test_an_acked_record_that_was_surely_never_seen_is_slower_than_any_limit():
-    lines = [acked("lines", "a=1"), seen("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=3")]
+    lines = [
+        acked("lines", "a=1"),
+        seen("lines", "a=1"),
+        acked("lines", "a=2"),
+        acked("lines", "a=3"),
+    ]
 
     verdict = verdict_of(*lines, max="1s")
 
     assert verdict.fails
-    assert verdict.says == "reader max never, limit 1 s; worst 0:02–0:03; 2 sent records were never seen"
-    assert (verdict.evidence["never_seen"], verdict.evidence["lost"], verdict.evidence["max_ns"]) == (2, 2, None)
+    assert (
+        verdict.says
+        == "reader max never, limit 1 s; worst 0:02–0:03; 2 sent records were never seen"
+    )
+    assert (
+        verdict.evidence["never_seen"],
+        verdict.evidence["lost"],
+        verdict.evidence["max_ns"],
+    ) == (2, 2, None)
     assert verdict_of(*lines, p50="1s").fails
 
 
 def test_few_lost_records_do_not_break_the_median():
-    lines = [line for number in range(1, 10) for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))]
+    lines = [
+        line
+        for number in range(1, 10)
+        for line in (acked("lines", f"a={number}"), seen("lines", f"a={number}"))
+    ]
 
     verdict = verdict_of(*lines, acked("lines", "a=10"), p50="1s")
 
     assert verdict.holds
-    assert verdict.says == "reader p50 1 s, p99 never, max never over 10 records; limit p50 1 s; 1 sent record was never seen"
+    assert (
+        verdict.says
+        == "reader p50 1 s, p99 never, max never over 10 records; limit p50 1 s; 1 sent record was never seen"
+    )
 
 
 def test_records_that_might_still_have_been_seen_make_it_unknown_where_they_matter():
-    lines = [acked("lines", "a=1"), seen("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=3"), undrained(behind("reader"))]
+    lines = [
+        acked("lines", "a=1"),
+        seen("lines", "a=1"),
+        acked("lines", "a=2"),
+        acked("lines", "a=3"),
+        undrained(behind("reader")),
+    ]
 
     verdict = verdict_of(*lines, max="1s")
 
     assert verdict.answer == "unknown"
-    assert verdict.says == "reader: it depends on 2 records of which nobody knows whether they would have been seen"
+    assert (
+        verdict.says
+        == "reader: it depends on 2 records of which nobody knows whether they would have been seen"
+    )
 
 
 def test_records_that_might_still_have_been_seen_do_not_mend_a_broken_limit():
-    lines = [acked("lines", "a=1"), seen("lines", "a=1", at=90), acked("lines", "a=2"), undrained(behind("reader"))]
+    lines = [
+        acked("lines", "a=1"),
+        seen("lines", "a=1", at=90),
+        acked("lines", "a=2"),
+        undrained(behind("reader")),
+    ]
 
     assert verdict_of(*lines, max="1s").fails
 
 
 def test_records_that_were_not_acked_are_not_counted_as_lost():
     few = [acked("lines", "a=1"), seen("lines", "a=1"), sent("lines", "a=2", offset=-1)]
-    many = [line for number in range(1, 200) for line in (acked("lines", f"b={number}"), seen("lines", f"b={number}"))]
+    many = [
+        line
+        for number in range(1, 200)
+        for line in (acked("lines", f"b={number}"), seen("lines", f"b={number}"))
+    ]
 
     assert verdict_of(*few, max="1s").answer == "unknown"
     assert verdict_of(*few, *many, p50="1s").holds
 
 
 def test_what_another_member_of_the_group_saw_is_not_missing_here():
-    members = {name: {"kind": "consumer", "node": "home", "reads": ["lines"], "group": "readers"} for name in ("reader", "other")}
+    members = {
+        name: {"kind": "consumer", "node": "home", "reads": ["lines"], "group": "readers"}
+        for name in ("reader", "other")
+    }
     lines = [acked("lines", "a=1"), seen("lines", "a=1", group="readers")]
     others = [acked("lines", "a=2"), seen("lines", "a=2", by="other", group="readers", at=50)]
 
@@ -144,9 +232,16 @@ def test_what_is_older_than_the_first_record_of_a_reader_that_starts_at_the_late
 
 
 def test_a_group_on_one_host_that_saw_nothing_is_not_hidden_by_another():
-    everywhere = {"reader": {"kind": "consumer", "nodes": ["h1", "h2"], "share": False, "reads": ["lines"]}}
+    everywhere = {
+        "reader": {"kind": "consumer", "nodes": ["h1", "h2"], "share": False, "reads": ["lines"]}
+    }
 
-    verdict = verdict_of(acked("lines", "a=1"), seen("lines", "a=1", at=1.2, by="reader/h1"), components=everywhere, max="1s")
+    verdict = verdict_of(
+        acked("lines", "a=1"),
+        seen("lines", "a=1", at=1.2, by="reader/h1"),
+        components=everywhere,
+        max="1s",
+    )
 
     assert verdict.fails
     assert verdict.evidence["lost"] == 1
@@ -157,25 +252,39 @@ def test_nothing_seen_fails_if_the_reader_had_caught_up_and_is_unknown_otherwise
 
     verdict = verdict_of(acked("lines", "a=1"), undrained(behind("reader")), max="1s")
 
-    assert (verdict.answer, verdict.says) == ("unknown", "reader: nobody saw what became of 1 record")
+    assert (verdict.answer, verdict.says) == (
+        "unknown",
+        "reader: nobody saw what became of 1 record",
+    )
 
 
 def test_an_empty_or_broken_history_is_unknown():
     assert Latency(of="reader", p50="1s").judge(History()).answer == "unknown"
-    assert verdict_of(acked("lines", "a=1"), seen("lines", "a=1"), max="9s", broken=True).answer == "unknown"
+    assert (
+        verdict_of(acked("lines", "a=1"), seen("lines", "a=1"), max="9s", broken=True).answer
+        == "unknown"
+    )
 
 
 def test_a_consumer_of_records_that_spark_wrote_is_unknown():
     verdict = verdict_of(output("lines", offset=0, written=1, at=2), max="9s")
 
-    assert (verdict.answer, verdict.says) == ("unknown", "reader: no record with a due time came its way")
+    assert (verdict.answer, verdict.says) == (
+        "unknown",
+        "reader: no record with a due time came its way",
+    )
 
 
 def test_through_spark_counts_to_the_first_output_of_the_batch():
     inputs = [acked("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=3")]
     batches = [batch("counter", 2.5, 4, lines=(0, 3)), batch("counter", 4, 6, lines=(3, 4))]
-    first = [output("counts", offset=0, written=3.5, at=3.8), output("counts", offset=1, written=3.6, at=3.7)]
-    history = history_of(*inputs, *batches, *first, output("counts", offset=2, written=5, at=8), components=COUNTER)
+    first = [
+        output("counts", offset=0, written=3.5, at=3.8),
+        output("counts", offset=1, written=3.6, at=3.7),
+    ]
+    history = history_of(
+        *inputs, *batches, *first, output("counts", offset=2, written=5, at=8), components=COUNTER
+    )
 
     found = through_spark(history, "counter").sort("offset")
 
@@ -186,19 +295,32 @@ def test_through_spark_counts_to_the_first_output_of_the_batch():
 def test_a_batch_that_took_nothing_of_a_partition_does_not_hide_the_next():
     batches = [batch("counter", 2, 3, lines=(1, 1)), batch("counter", 3, 4, lines=(1, 2))]
 
-    history = history_of(acked("lines", "a=1"), *batches, output("counts", offset=0, written=3.5, at=4), components=COUNTER)
+    history = history_of(
+        acked("lines", "a=1"),
+        *batches,
+        output("counts", offset=0, written=3.5, at=4),
+        components=COUNTER,
+    )
 
     assert through_spark(history, "counter")["offset"].to_list() == [1]
 
 
 def test_outputs_outside_every_batch_belong_to_none():
-    lines = [acked("lines", "a=1"), batch("counter", 2, 3, lines=(0, 2)), output("counts", offset=0, written=3.5, at=4)]
+    lines = [
+        acked("lines", "a=1"),
+        batch("counter", 2, 3, lines=(0, 2)),
+        output("counts", offset=0, written=3.5, at=4),
+    ]
 
     assert through_spark(history_of(*lines, components=COUNTER), "counter").is_empty()
 
 
 def test_the_witness_does_not_count_as_somebody_who_saw_an_output():
-    lines = [acked("lines", "a=1"), batch("counter", 2, 3, lines=(0, 2)), output("counts", offset=0, written=2.5, at=999, by=WITNESS)]
+    lines = [
+        acked("lines", "a=1"),
+        batch("counter", 2, 3, lines=(0, 2)),
+        output("counts", offset=0, written=2.5, at=999, by=WITNESS),
+    ]
 
     assert verdict_of(*lines, of="counter", components=COUNTER, max="9s").answer == "unknown"
 
@@ -207,28 +329,57 @@ def test_inputs_whose_batch_gave_no_output_are_left_out_and_those_that_no_batch_
     inputs = [acked("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=3")]
     batches = [batch("counter", 2, 3, lines=(0, 2)), batch("counter", 3, 4, lines=(2, 3))]
 
-    verdict = verdict_of(*inputs, *batches, output("counts", offset=0, written=2.5, at=4), of="counter", components=COUNTER, max="9s")
+    verdict = verdict_of(
+        *inputs,
+        *batches,
+        output("counts", offset=0, written=2.5, at=4),
+        of="counter",
+        components=COUNTER,
+        max="9s",
+    )
 
-    assert verdict.says == "counter max never, limit 9 s; worst 0:03–0:03; 1 sent record was never seen"
+    assert (
+        verdict.says
+        == "counter max never, limit 9 s; worst 0:03–0:03; 1 sent record was never seen"
+    )
     assert (verdict.evidence["without_output"], verdict.evidence["never_seen"]) == (1, 1)
 
 
 def test_a_chained_job_counts_from_the_earliest_due_of_the_batch_before():
     inputs = [acked("lines", "a=1"), acked("lines", "a=2"), acked("lines", "a=5")]
     first = [batch("counter", 2.5, 4, lines=(0, 3)), batch("counter", 5, 6, lines=(3, 6))]
-    between = [output("counts", offset=0, written=3, at=900, by=WITNESS), output("counts", offset=1, written=5.5, at=900, by=WITNESS)]
+    between = [
+        output("counts", offset=0, written=3, at=900, by=WITNESS),
+        output("counts", offset=1, written=5.5, at=900, by=WITNESS),
+    ]
     second = [batch("averager", 4, 5, counts=(0, 1)), batch("averager", 7, 8, counts=(1, 2))]
-    last = [output("averages", offset=0, written=4.5, at=5), output("averages", offset=1, written=7.5, at=8)]
+    last = [
+        output("averages", offset=0, written=4.5, at=5),
+        output("averages", offset=1, written=7.5, at=8),
+    ]
 
-    found = through_spark(history_of(*inputs, *first, *between, *second, *last, components=CHAIN), "averager").sort("offset")
+    found = through_spark(
+        history_of(*inputs, *first, *between, *second, *last, components=CHAIN), "averager"
+    ).sort("offset")
 
     assert found["due"].to_list() == [1_000_000_000, 5_000_000_000]
     assert found["seen"].to_list() == [5_000_000_000, 8_000_000_000]
 
 
 def test_jobs_that_write_what_they_read_end_all_the_same():
-    loop = {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["lines", "counts"]}}
-    lines = [acked("lines", "a=1"), batch("counter", 2, 3, lines=(0, 3)), output("lines", offset=2, written=2.5, at=3)]
+    loop = {
+        "counter": {
+            "kind": "spark_job",
+            "node": "engine",
+            "reads": ["lines"],
+            "writes": ["lines", "counts"],
+        }
+    }
+    lines = [
+        acked("lines", "a=1"),
+        batch("counter", 2, 3, lines=(0, 3)),
+        output("lines", offset=2, written=2.5, at=3),
+    ]
 
     assert through_spark(history_of(*lines, components=loop), "counter")["offset"].to_list() == [1]
     assert Latency(of="counter", p50="1s").witnessed(declared(loop)) == ("lines",)
@@ -241,14 +392,18 @@ def test_the_witness_reads_the_topics_between_chained_jobs():
 
 
 def test_a_declaration_is_told_of_a_component_that_does_not_exist_or_says_too_little():
-    components = declared(READER | {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"]}})
+    components = declared(
+        READER | {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"]}}
+    )
 
     assert Latency(of="reader", p50="1s").problems(components) == []
     assert "Did you mean 'counter'?" in Latency(of="conuter", p50="1s").problems(components)[0].says
     assert "must declare" in Latency(of="counter", p50="1s").problems(components)[0].says
 
 
-@pytest.mark.parametrize(("span_ns", "text"), [(3_104_000_000, "3.1 s"), (2_000_000_000, "2 s"), (240_000_000, "240 ms")])
+@pytest.mark.parametrize(
+    ("span_ns", "text"), [(3_104_000_000, "3.1 s"), (2_000_000_000, "2 s"), (240_000_000, "240 ms")]
+)
 def test_spans_are_shown_with_three_digits(span_ns, text):
     assert shown(span_ns) == text
 
@@ -256,7 +411,13 @@ def test_spans_are_shown_with_three_digits(span_ns, text):
 def test_a_record_that_a_job_gave_on_with_its_header_counts_from_when_it_was_due():
     reader = {"reader": {"kind": "consumer", "node": "home", "reads": ["loud"]}}
 
-    verdict = verdict_of(acked("lines", "a=1"), acked("lines", "a=2"), seen("loud", "a=1", at=4), components=reader, max="2s")
+    verdict = verdict_of(
+        acked("lines", "a=1"),
+        acked("lines", "a=2"),
+        seen("loud", "a=1", at=4),
+        components=reader,
+        max="2s",
+    )
 
     assert verdict.fails
     assert verdict.evidence["records"] == 1
@@ -279,16 +440,29 @@ def verdict_in_doubt(*lines, start, end, **limits):
 
 
 def test_a_limit_broken_only_by_records_of_doubtful_time_is_unknown():
-    lines = acked("lines", "a=1"), seen("lines", "a=1", at=1.1), acked("lines", "a=20"), seen("lines", "a=20", at=25)
+    lines = (
+        acked("lines", "a=1"),
+        seen("lines", "a=1", at=1.1),
+        acked("lines", "a=20"),
+        seen("lines", "a=20", at=25),
+    )
 
     verdict = verdict_in_doubt(*lines, start=20, end=24, max="1s")
 
     assert verdict.answer == "unknown"
-    assert verdict.says.startswith("it rests on 1 record of time that is not to be believed; with them: reader max 5 s, limit 1 s")
+    assert verdict.says.startswith(
+        "it rests on 1 record of time that is not to be believed; with them: reader max 5 s, limit "
+        "1 s"
+    )
 
 
 def test_a_limit_broken_by_other_records_too_fails():
-    lines = acked("lines", "a=1"), seen("lines", "a=1", at=3), acked("lines", "a=20"), seen("lines", "a=20", at=25)
+    lines = (
+        acked("lines", "a=1"),
+        seen("lines", "a=1", at=3),
+        acked("lines", "a=20"),
+        seen("lines", "a=20", at=25),
+    )
 
     verdict = verdict_in_doubt(*lines, start=20, end=24, max="1s")
 
@@ -306,7 +480,19 @@ def test_a_limit_that_was_kept_although_packets_were_late_holds():
 
 
 def test_a_limit_that_was_kept_by_a_link_that_is_not_as_declared_is_unknown():
-    way = LinkCalibration(link="", source="edge", target="core", declared_ns=ns(1), measured_ns=ns(0.1), probes=10, arrived=10)
-    lines = event(0, "calibrated", ways=[asdict(way)]), acked("lines", "a=20"), seen("lines", "a=20", at=20.1)
+    way = LinkCalibration(
+        link="",
+        source="edge",
+        target="core",
+        declared_ns=ns(1),
+        measured_ns=ns(0.1),
+        probes=10,
+        arrived=10,
+    )
+    lines = (
+        event(0, "calibrated", ways=[asdict(way)]),
+        acked("lines", "a=20"),
+        seen("lines", "a=20", at=20.1),
+    )
 
     assert verdict_in_doubt(*lines, start=30, end=31, max="1s").answer == "unknown"

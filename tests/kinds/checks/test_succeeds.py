@@ -6,7 +6,14 @@ from streambed import Command, Succeeds
 
 def ended(status, *lines, expected=None):
     known = status == 0 if expected is None else expected
-    return event(210, "process_ended", component="audit", status=status, expected=known, last_lines=list(lines))
+    return event(
+        210,
+        "process_ended",
+        component="audit",
+        status=status,
+        expected=known,
+        last_lines=list(lines),
+    )
 
 
 def test_a_command_that_ended_well_holds_and_says_what_it_said_last():
@@ -23,7 +30,15 @@ def test_a_command_that_ended_badly_fails():
     assert verdict.says == "audit: two are missing"
 
 
-@pytest.mark.parametrize("history", [history_of(), history_of(ended(-9)), history_of(ended(3, expected=True)), history_of(broken=True)])
+@pytest.mark.parametrize(
+    "history",
+    [
+        history_of(),
+        history_of(ended(-9)),
+        history_of(ended(3, expected=True)),
+        history_of(broken=True),
+    ],
+)
 def test_a_command_that_came_to_no_end_of_its_own_is_unknown(history):
     assert Succeeds(of="audit").judge(history).answer == "unknown"
 
@@ -31,8 +46,14 @@ def test_a_command_that_came_to_no_end_of_its_own_is_unknown(history):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"starts": "load", "on_exit": "record"}, "no command with `starts: drain` is called 'audit'."),
-        ({"starts": "drain"}, "'audit' needs `on_exit: record`: otherwise the run is over when it fails"),
+        (
+            {"starts": "load", "on_exit": "record"},
+            "no command with `starts: drain` is called 'audit'.",
+        ),
+        (
+            {"starts": "drain"},
+            "'audit' needs `on_exit: record`: otherwise the run is over when it fails",
+        ),
     ],
 )
 def test_it_is_of_a_command_after_the_drain_whose_failure_is_recorded(changes, says):

@@ -17,7 +17,10 @@ OTHERS = {"kafka": Kafka(name="kafka", nodes=["b"], topics={"lines": {}})}
     ("changes", "says"),
     [
         ({"node": "a", "nodes": ["b", "c"]}, "give node or nodes, not both"),
-        ({"nodes": ["b", "c"], "group": "both", "share": False}, "give a group to share, or `share: false`, not both"),
+        (
+            {"nodes": ["b", "c"], "group": "both", "share": False},
+            "give a group to share, or `share: false`, not both",
+        ),
     ],
 )
 def test_an_impossible_consumer_is_refused(changes: dict[str, Any], says: str) -> None:
@@ -26,7 +29,9 @@ def test_an_impossible_consumer_is_refused(changes: dict[str, Any], says: str) -
 
 
 def test_a_host_that_is_named_twice_is_a_problem() -> None:
-    (problem,) = Consumer(name="reader", reads="lines", nodes=["a", "b", "a"]).problems(OTHERS, Path())
+    (problem,) = Consumer(name="reader", reads="lines", nodes=["a", "b", "a"]).problems(
+        OTHERS, Path()
+    )
 
     assert (problem.key, problem.says) == ("nodes.2", "'a' is named twice")
 
@@ -39,14 +44,19 @@ def test_consumers_of_many_hosts_are_held_by_few_processes() -> None:
 
 
 def test_each_host_may_be_a_group_of_its_own() -> None:
-    assert Consumer(name="reader", reads="lines", nodes=["a", "b"], share=False).group_names == ("reader/a", "reader/b")
+    assert Consumer(name="reader", reads="lines", nodes=["a", "b"], share=False).group_names == (
+        "reader/a",
+        "reader/b",
+    )
 
 
 @pytest.mark.parametrize("kind", [Consumer, Sink])
 def test_when_offsets_are_stored_cannot_be_set(kind: Any) -> None:
     others = {**OTHERS, "file": Embedded(name="file", node="a", engine="sqlite")}
     keys = {"store": "file", "table": "t"} if kind is Sink else {}
-    reader = kind(name="reader", node="a", reads="lines", settings={"enable.auto.offset.store": True}, **keys)
+    reader = kind(
+        name="reader", node="a", reads="lines", settings={"enable.auto.offset.store": True}, **keys
+    )
 
     (problem,) = reader.problems(others, Path())
 

@@ -39,7 +39,11 @@ def read(folder: Path, text: str) -> Any:
         ("checkpoint: hdfs", "event_log: shout", "there is no hdfs 'shout'"),
         ("name_node: names", "name_node: disk1", "'disk1' is a data node too"),
         ("[disk1, disk2]", "[disk1, disk1]", "a node is named twice"),
-        ("[disk1, disk2]", "[disk1, disk2], replicas: 3", "3 replicas need as many data nodes, but there are 2"),
+        (
+            "[disk1, disk2]",
+            "[disk1, disk2], replicas: 3",
+            "3 replicas need as many data nodes, but there are 2",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
@@ -61,16 +65,26 @@ def planned(components: dict[str, Any], directory: Path = Path()) -> Any:
     return SimpleNamespace(directory=directory, plan=plan)
 
 
-def test_new_parts_of_a_file_are_added_to_its_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_parts_of_a_file_are_added_to_its_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     block = 1073741825
     rbw = tmp_path / "data" / "hdfs" / "disk2" / "blocks" / "current" / "pool" / "current" / "rbw"
     rbw.mkdir(parents=True)
     (rbw / f"blk_{block}").write_bytes(b"one\n")
     world = planned({"hdfs": {"name_node": "names", "data_nodes": ["disk1", "disk2"]}}, tmp_path)
     copies = Copies(world, hdfs="hdfs", folder="/shout/events", into=tmp_path / "copies")
-    located = {"LocatedBlocks": {"locatedBlocks": [{"startOffset": 0, "block": {"blockPoolId": "pool", "blockId": block}}]}}
+    located = {
+        "LocatedBlocks": {
+            "locatedBlocks": [
+                {"startOffset": 0, "block": {"blockPoolId": "pool", "blockId": block}}
+            ]
+        }
+    }
     listed = {"FileStatuses": {"FileStatus": [{"pathSuffix": "app-1.inprogress", "type": "FILE"}]}}
-    monkeypatch.setattr(copies, "_ask", lambda path, operation: listed if operation == "LISTSTATUS" else located)
+    monkeypatch.setattr(
+        copies, "_ask", lambda path, operation: listed if operation == "LISTSTATUS" else located
+    )
 
     copies.renew()
     with (rbw / f"blk_{block}").open("ab") as file:

@@ -9,11 +9,20 @@ from streambed import Kafka
 from streambed.errors import WorldError
 from streambed.kinds.components.kafka import protocol
 from streambed.kinds.components.kafka.properties import advertised, properties
-from streambed.kinds.components.kafka.protocol import Partition, coordinating_partition, quorum_leader, view
+from streambed.kinds.components.kafka.protocol import (
+    Partition,
+    coordinating_partition,
+    quorum_leader,
+    view,
+)
 from streambed.kinds.components.kafka.topic import Topic, wanted
 from streambed.kinds.components.roles import Role
 
-KAFKA = Kafka(name="kafka", nodes=("b1", "b2", "b3"), topics={"lines": {"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}})
+KAFKA = Kafka(
+    name="kafka",
+    nodes=("b1", "b2", "b3"),
+    topics={"lines": {"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}},
+)
 LEADER = Role(kind="leader", of="lines", partition=1)
 
 
@@ -24,24 +33,47 @@ def text(words: str) -> bytes:
 def metadata(**of_partition_1: int) -> bytes:
     """An answer of Kafka's about partitions 0 and 1 of lines."""
     broker = struct.pack("!i", 1) + text("b1") + struct.pack("!i", 9092) + struct.pack("!h", -1)
-    head = struct.pack("!iii", 0, 0, 1) + broker + text("cluster") + struct.pack("!ii", 3, 1) + struct.pack("!h", 0) + text("lines") + b"\0"
+    head = (
+        struct.pack("!iii", 0, 0, 1)
+        + broker
+        + text("cluster")
+        + struct.pack("!ii", 3, 1)
+        + struct.pack("!h", 0)
+        + text("lines")
+        + b"\0"
+    )
     lists = struct.pack("!iii", 2, 1, 2) + struct.pack("!ii", 1, 1) + struct.pack("!i", 0)
     parts = [(0, 1, 4), (1, of_partition_1["leader"], of_partition_1["epoch"])]
-    return head + struct.pack("!i", 2) + b"".join(struct.pack("!hiii", 0, *part) + lists for part in parts)
+    return (
+        head
+        + struct.pack("!i", 2)
+        + b"".join(struct.pack("!hiii", 0, *part) + lists for part in parts)
+    )
 
 
 def test_a_broker_tells_leaders_with_their_epochs_replicas_and_who_is_in_sync():
-    assert view(metadata(leader=2, epoch=7)) == {"lines": {0: Partition(4, 1, (1, 2), (1,)), 1: Partition(7, 2, (1, 2), (1,))}}
+    assert view(metadata(leader=2, epoch=7)) == {
+        "lines": {0: Partition(4, 1, (1, 2), (1,)), 1: Partition(7, 2, (1, 2), (1,))}
+    }
 
 
 def test_only_the_controller_that_leads_answers_who_leads():
-    led = struct.pack("!iBh", 0, 0, 0) + b"\2" + b"\x13__cluster_metadata" + b"\2" + struct.pack("!ihii", 0, 0, 3, 12)
+    led = (
+        struct.pack("!iBh", 0, 0, 0)
+        + b"\2"
+        + b"\x13__cluster_metadata"
+        + b"\2"
+        + struct.pack("!ihii", 0, 0, 3, 12)
+    )
 
     assert quorum_leader(led) == (12, 3)
     assert quorum_leader(struct.pack("!iBh", 0, 0, 6)) is None
 
 
-@pytest.mark.parametrize(("group", "partition"), [("hello", 22), ("Hello World!", 47), ("", 0), ("polygenelubricants", 0)])
+@pytest.mark.parametrize(
+    ("group", "partition"),
+    [("hello", 22), ("Hello World!", 47), ("", 0), ("polygenelubricants", 0)],
+)
 def test_a_group_belongs_to_the_partition_that_java_says(group, partition):
     assert coordinating_partition(group, 50) == partition
 
@@ -51,7 +83,12 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: bytes) -> None:
 
 
 def test_a_broker_that_was_cut_off_and_names_the_leader_of_old_is_not_believed(monkeypatch):
-    answering(monkeypatch, metadata(leader=1, epoch=3), metadata(leader=2, epoch=5), metadata(leader=1, epoch=3))
+    answering(
+        monkeypatch,
+        metadata(leader=1, epoch=3),
+        metadata(leader=2, epoch=5),
+        metadata(leader=1, epoch=3),
+    )
 
     assert KAFKA.role_holder(LEADER, FakeWorld()) == "kafka/b2"
 
@@ -66,20 +103,27 @@ def test_a_partition_without_a_leader_is_led_by_nobody(monkeypatch):
 def test_where_no_broker_answers_nobody_holds_a_role(monkeypatch):
     answering(monkeypatch)
 
-    with pytest.raises(WorldError, match="no broker of kafka tells who is controller at this moment"):
+    with pytest.raises(
+        WorldError, match="no broker of kafka tells who is controller at this moment"
+    ):
         KAFKA.role_holder(Role(kind="controller"), FakeWorld())
 
 
 def placed(brokers, **topics):
     return [
         partition
-        for topic in wanted({name: Topic(**keys) for name, keys in topics.items()}, brokers).values()
+        for topic in wanted(
+            {name: Topic(**keys) for name, keys in topics.items()}, brokers
+        ).values()
         for partition in topic.placed
     ]
 
 
 def test_leaders_are_placed_in_turn_and_replicas_follow_in_the_order_of_nodes():
-    assert placed(KAFKA.nodes, lines={"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}) == [[3, 1], [1, 2]]
+    assert placed(KAFKA.nodes, lines={"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}) == [
+        [3, 1],
+        [1, 2],
+    ]
 
 
 def test_without_a_word_kafka_places_partitions():
@@ -87,27 +131,43 @@ def test_without_a_word_kafka_places_partitions():
 
 
 def test_given_nodes_become_the_numbers_of_brokers():
-    assert placed(["b1", "b2", "b3"], lines={"replicas": 2, "placement": [["b3", "b1"]]}) == [[3, 1]]
+    assert placed(["b1", "b2", "b3"], lines={"replicas": 2, "placement": [["b3", "b1"]]}) == [
+        [3, 1]
+    ]
 
 
 def test_balanced_placement_evens_out_leaders_and_replicas_over_all_topics():
     brokers = [f"b{number}" for number in range(20)]
-    dealt = placed(brokers, **{f"t{number}": {"replicas": 3, "placement": "balanced"} for number in range(100)})
+    dealt = placed(
+        brokers, **{f"t{number}": {"replicas": 3, "placement": "balanced"} for number in range(100)}
+    )
 
     assert all(len(set(partition)) == 3 for partition in dealt)
     assert {Counter(partition[0] for partition in dealt)[number] for number in range(1, 21)} == {5}
-    assert {Counter(broker for partition in dealt for broker in partition)[number] for number in range(1, 21)} == {15}
+    assert {
+        Counter(broker for partition in dealt for broker in partition)[number]
+        for number in range(1, 21)
+    } == {15}
 
 
 def test_a_cluster_may_be_balanced_as_a_whole_and_a_topic_may_differ():
-    topics = {"a": Topic(), "b": Topic(placement="kafka"), "c": Topic(leaders=("b3",)), "d": Topic()}
+    topics = {
+        "a": Topic(),
+        "b": Topic(placement="kafka"),
+        "c": Topic(leaders=("b3",)),
+        "d": Topic(),
+    }
     found = wanted(topics, ["b1", "b2", "b3"], "balanced")
 
     assert [found[name].placed for name in topics] == [[[1]], [], [[3]], [[2]]]
 
 
 def test_brokers_with_short_names_are_told_to_clients_by_longer_ones():
-    assert [advertised(node) for node in ("h1", "broker", "broker1")] == ["h1.streambed", "broker.streambed", "broker1"]
+    assert [advertised(node) for node in ("h1", "broker", "broker1")] == [
+        "h1.streambed",
+        "broker.streambed",
+        "broker1",
+    ]
 
 
 def test_controllers_may_have_hosts_of_their_own():
@@ -119,11 +179,22 @@ def test_controllers_may_have_hosts_of_their_own():
         (3, "c1", "controller"),
         (4, "c2", "controller"),
     ]
-    assert kafka.places == {"nodes.0": "b1", "nodes.1": "b2", "controllers.0": "c1", "controllers.2": "c2"}
+    assert kafka.places == {
+        "nodes.0": "b1",
+        "nodes.1": "b2",
+        "controllers.0": "c1",
+        "controllers.2": "c2",
+    }
 
 
 def test_a_quorum_that_cannot_be_and_strangers_are_problems(tmp_path):
-    kafka = Kafka(name="kafka", nodes=("b1",), controllers=("b1", "b2"), racks={"b3": "east"}, settings_of={"b1": {}, "x": {}})
+    kafka = Kafka(
+        name="kafka",
+        nodes=("b1",),
+        controllers=("b1", "b2"),
+        racks={"b3": "east"},
+        settings_of={"b1": {}, "x": {}},
+    )
 
     assert [(problem.key, problem.says) for problem in kafka.problems({}, tmp_path)] == [
         ("controllers", "2 controllers cannot be: give 1, 3 or 5, so that a majority can be told"),
@@ -135,10 +206,22 @@ def test_a_quorum_that_cannot_be_and_strangers_are_problems(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "found"),
     [
-        ({"placement": [["b1"], ["b2"]]}, ("placement", "there are nodes for 2 partitions, but the topic has 1")),
-        ({"placement": [["b1", "b1"]], "replicas": 2}, ("placement.0", "these are 1 different nodes, but each partition has 2 replicas")),
-        ({"placement": [["b9"]]}, ("placement.0.0", "'b9' is no broker of this cluster. There is b1, b2.")),
-        ({"placement": "balanced", "leaders": ["b1"]}, ("placement", "the leaders are given as well: give one of the two")),
+        (
+            {"placement": [["b1"], ["b2"]]},
+            ("placement", "there are nodes for 2 partitions, but the topic has 1"),
+        ),
+        (
+            {"placement": [["b1", "b1"]], "replicas": 2},
+            ("placement.0", "these are 1 different nodes, but each partition has 2 replicas"),
+        ),
+        (
+            {"placement": [["b9"]]},
+            ("placement.0.0", "'b9' is no broker of this cluster. There is b1, b2."),
+        ),
+        (
+            {"placement": "balanced", "leaders": ["b1"]},
+            ("placement", "the leaders are given as well: give one of the two"),
+        ),
     ],
 )
 def test_a_placement_that_cannot_be_is_a_problem(keys, found):
@@ -147,11 +230,16 @@ def test_a_placement_that_cannot_be_is_a_problem(keys, found):
 
 def properties_of(kafka, node, tmp_path):
     member = next(member for member in kafka.members if member.node == node)
-    return properties(member, kafka.members, log="log", stock=kafka.stock, settings=kafka.settings).splitlines()
+    return properties(
+        member, kafka.members, log="log", stock=kafka.stock, settings=kafka.settings
+    ).splitlines()
 
 
 def test_stock_leaves_kafka_its_own_defaults(tmp_path):
-    names = {line.split("=")[0] for line in properties_of(Kafka(name="kafka", nodes=("b1",), stock=True), "b1", tmp_path)}
+    names = {
+        line.split("=")[0]
+        for line in properties_of(Kafka(name="kafka", nodes=("b1",), stock=True), "b1", tmp_path)
+    }
 
     assert "num.io.threads" not in names
 

@@ -8,7 +8,9 @@ from streambed.kinds.components.kafka.cluster import KafkaCluster
 
 
 class Client:
-    """An admin client of a cluster with partitions that have a leader or not, and those whose leader does not answer."""
+    """An admin client of a cluster with partitions that have a leader or not, and those whose
+    leader does not answer.
+    """
 
     def __init__(self, leaders, silent=()):
         self.leaders, self.silent = leaders, silent
@@ -50,4 +52,6 @@ def test_a_partition_without_a_leader_has_no_end_and_is_not_asked(cluster):
 
 
 def test_a_partition_whose_leader_does_not_answer_hides_no_other(cluster):
-    assert cluster(Client({0: 1, 1: 2}, silent=(0,))).end_offsets(["lines"]) == {"lines": {0: None, 1: 11}}
+    assert cluster(Client({0: 1, 1: 2}, silent=(0,))).end_offsets(["lines"]) == {
+        "lines": {0: None, 1: 11}
+    }

@@ -15,7 +15,9 @@ def test_the_newest_epoch_counts_and_at_one_epoch_the_smaller_set_in_sync():
     old, new = {"lines": {0: part(1, 3, 1, 2, 3)}}, {"lines": {0: part(2, 4, 2, 3)}}
 
     assert newest([old, new, old]) == new
-    assert newest([{"lines": {0: part(1, 3, 1, 2, 3)}}, {"lines": {0: part(1, 3, 1, 2)}}]) == {"lines": {0: part(1, 3, 1, 2)}}
+    assert newest([{"lines": {0: part(1, 3, 1, 2, 3)}}, {"lines": {0: part(1, 3, 1, 2)}}]) == {
+        "lines": {0: part(1, 3, 1, 2)}
+    }
 
 
 def test_a_new_leader_and_a_smaller_set_in_sync_are_told_once():
@@ -29,7 +31,9 @@ def test_a_new_leader_and_a_smaller_set_in_sync_are_told_once():
 
     assert changes == [
         LeaderChanged(component="kafka", topic="lines", partition=0, was="b1", now="b2", epoch=4),
-        InSyncChanged(component="kafka", topic="lines", partition=0, was=("b1", "b2", "b3"), now=("b2", "b3")),
+        InSyncChanged(
+            component="kafka", topic="lines", partition=0, was=("b1", "b2", "b3"), now=("b2", "b3")
+        ),
     ]
     assert list(seen.changes([{"lines": {0: part(2, 4, 2, 3)}}], "b3")) == []
 
@@ -43,7 +47,11 @@ def test_where_nobody_answers_nothing_has_changed():
 
 def test_samples_count_leaders_and_what_lacks_replicas():
     seen = watch()
-    list(seen.changes([{"lines": {0: part(1, 3, 1, 2, 3), 1: part(-1, 3, 2), 2: part(1, 3, 1)}}], "b1"))
+    list(
+        seen.changes(
+            [{"lines": {0: part(1, 3, 1, 2, 3), 1: part(-1, 3, 2), 2: part(1, 3, 1)}}], "b1"
+        )
+    )
 
     found = {(sample.metric, sample.of): sample.value for sample in seen.samples()}
 

@@ -16,7 +16,9 @@ from streambed.plan import Allowance, Machine, ProcessSpec
 from streambed.planner.description import describe
 from streambed.planner.planner import plan_for
 
-MACHINE = Machine(cores=2, core_numbers=(0, 1), cpu_groups="groups", memory_groups="groups", python="python")
+MACHINE = Machine(
+    cores=2, core_numbers=(0, 1), cpu_groups="groups", memory_groups="groups", python="python"
+)
 PLAIN = Machine(cores=2, core_numbers=(0, 1), python="python")
 
 
@@ -27,7 +29,9 @@ def experiment(topology: dict[str, Any] | None = None, **limits: Any) -> Experim
 
 
 def planned(machine: Machine, **limits: Any) -> ProcessSpec:
-    (found,) = plan_for(experiment(**limits), machine, base=Path("here"), directory=Path("runs/1")).processes
+    (found,) = plan_for(
+        experiment(**limits), machine, base=Path("here"), directory=Path("runs/1")
+    ).processes
     return found
 
 
@@ -43,21 +47,38 @@ def test_without_control_groups_a_process_is_nice_to_others() -> None:
 
 
 def test_the_plan_shows_limits() -> None:
-    plan = plan_for(experiment(cpu="25%", memory="64MiB", cores=[0, 1]), MACHINE, base=Path("here"), directory=Path("runs/1"))
+    plan = plan_for(
+        experiment(cpu="25%", memory="64MiB", cores=[0, 1]),
+        MACHINE,
+        base=Path("here"),
+        directory=Path("runs/1"),
+    )
 
-    assert "work  on a (at most 25% of the machine's CPU and 64MiB of memory, on core 0, 1)  true" in describe(plan)
+    assert (
+        "work  on a (at most 25% of the machine's CPU and 64MiB of memory, on core 0, 1)  true"
+        in describe(plan)
+    )
 
 
 @pytest.mark.parametrize(
     ("limits", "says"),
     [
-        ({"cpu": "10%"}, r"may not cap CPU on this machine, as components\.work\.limits\.cpu asks: run as root, or .*Delegate=yes"),
+        (
+            {"cpu": "10%"},
+            r"may not cap CPU on this machine, as components\.work\.limits\.cpu asks: run as root, or .*Delegate=yes",
+        ),
         (
             {"memory": "1GiB"},
             r"may not cap memory on this machine, as components\.work\.limits\.memory asks: .* the only program in that group",
         ),
-        ({"priority": -1}, r"raise a priority above normal .* components\.work\.limits\.priority asks: give 0 to 19, or run as root"),
-        ({"cores": [0, 7]}, r"components\.work\.limits\.cores asks for core 7, but a run may use 0, 1"),
+        (
+            {"priority": -1},
+            r"raise a priority above normal .* components\.work\.limits\.priority asks: give 0 to 19, or run as root",
+        ),
+        (
+            {"cores": [0, 7]},
+            r"components\.work\.limits\.cores asks for core 7, but a run may use 0, 1",
+        ),
     ],
 )
 def test_what_this_machine_cannot_limit_is_refused(limits: dict[str, Any], says: str) -> None:
@@ -68,10 +89,26 @@ def test_what_this_machine_cannot_limit_is_refused(limits: dict[str, Any], says:
 @pytest.mark.parametrize(
     ("topology", "limits", "key", "says"),
     [
-        ({}, {"cpu": "0%"}, "limits.cpu", "0% cannot be: give more than 0 % and at most 100 % of the whole machine, or leave it out"),
-        ({}, {"memory": "1kB"}, "limits.memory", "1kB is too little for any program: give 1MiB or more"),
+        (
+            {},
+            {"cpu": "0%"},
+            "limits.cpu",
+            "0% cannot be: give more than 0 % and at most 100 % of the whole machine, or leave it "
+            "out",
+        ),
+        (
+            {},
+            {"memory": "1kB"},
+            "limits.memory",
+            "1kB is too little for any program: give 1MiB or more",
+        ),
         ({}, {"cores": [1, 1]}, "limits.cores.1", "core 1 is named twice"),
-        ({"cpu": {"a": "10%"}}, {"cpu": "20%"}, "limits.cpu", "20% is more than its host 'a' has: topology.cpu gives that 10%"),
+        (
+            {"cpu": {"a": "10%"}},
+            {"cpu": "20%"},
+            "limits.cpu",
+            "20% is more than its host 'a' has: topology.cpu gives that 10%",
+        ),
         (
             {"memory": {"a": "1MiB"}},
             {"memory": "2MiB"},
@@ -80,7 +117,9 @@ def test_what_this_machine_cannot_limit_is_refused(limits: dict[str, Any], says:
         ),
     ],
 )
-def test_limits_that_cannot_be_are_problems(topology: dict[str, Any], limits: dict[str, Any], key: str, says: str) -> None:
+def test_limits_that_cannot_be_are_problems(
+    topology: dict[str, Any], limits: dict[str, Any], key: str, says: str
+) -> None:
     (found,) = problems(experiment(topology, **limits), Path())
 
     assert (found.key, found.says) == (f"components.work.{key}", says)

@@ -49,8 +49,14 @@ def test_an_impossible_producer_is_refused(changes: dict[str, Any], says: str) -
     ("changes", "says"),
     [
         ({"file": "a.txt"}, "there is no file 'a.txt' beside the declaration. There is empty."),
-        ({"function": "made:up"}, "there is no file 'made.py' beside the declaration. There is empty."),
-        ({"file": "emty", "content": "folder"}, "there is no folder 'emty' beside the declaration. Did you mean 'empty'?"),
+        (
+            {"function": "made:up"},
+            "there is no file 'made.py' beside the declaration. There is empty.",
+        ),
+        (
+            {"file": "emty", "content": "folder"},
+            "there is no folder 'emty' beside the declaration. Did you mean 'empty'?",
+        ),
         ({"file": "empty", "content": "folder"}, "the folder 'empty' holds no file to send"),
     ],
 )
@@ -89,20 +95,34 @@ def test_it_is_ready_when_all_of_its_agents_are() -> None:
     assert missing() == ""
 
 
-def test_the_order_of_thousands_of_producers_is_in_a_file_and_not_in_the_command(tmp_path: Path) -> None:
+def test_the_order_of_thousands_of_producers_is_in_a_file_and_not_in_the_command(
+    tmp_path: Path,
+) -> None:
     hosts = [f"h{number}" for number in range(1, 21)]
     many = Producer(name="load", nodes=hosts, each=1000, agents=4, writes="lines")
     topology = Topology(switches=["core"], links=[Link(ends=(host, "core")) for host in hosts])
     experiment = Experiment(
-        name="many", duration="1s", topology=topology, components=[Kafka(name="kafka", nodes=["h1"], topics={"lines": {}}), many]
+        name="many",
+        duration="1s",
+        topology=topology,
+        components=[Kafka(name="kafka", nodes=["h1"], topics={"lines": {}}), many],
     )
     machine = Machine(python="python", java="java", java_version=21)
     plan = plan_for(experiment, machine, base=tmp_path, directory=Path("runs/1"))
     agents = [spec for spec in plan.processes if spec.component == "load"]
 
-    assert agents[1].argv == ("python", "-m", "streambed.agents.producer.main", "runs/1/orders/load.h6.json")
-    assert len(agents[1].files[0].text) > 131_072, "the kernel takes no longer word of a command than this"
+    assert agents[1].argv == (
+        "python",
+        "-m",
+        "streambed.agents.producer.main",
+        "runs/1/orders/load.h6.json",
+    )
+    assert len(agents[1].files[0].text) > 131_072, (
+        "the kernel takes no longer word of a command than this"
+    )
     order = order_of(agents[1], ProducerOrder)
     assert len(order.members) == 5000
-    assert order.members[-1] == ProducerMember(name="load/h10/1000", number=9999, of=20_000, host="h10")
+    assert order.members[-1] == ProducerMember(
+        name="load/h10/1000", number=9999, of=20_000, host="h10"
+    )
     assert order.records.topics == ("lines",)

@@ -68,14 +68,25 @@ def test_an_answer_over_http_is_a_sign_unless_it_is_an_error(tmp_path: Path) -> 
         threading.Thread(target=server.serve_forever, daemon=True).start()
         port = server.server_port
         assert ReadySign(http=f":{port}/health").awaited(FakeWorld(), NODE, tmp_path)() == ""
-        assert ReadySign(http=f":{port}/none").awaited(FakeWorld(), NODE, tmp_path)() == f":{port}/none answers with status 404"
+        assert (
+            ReadySign(http=f":{port}/none").awaited(FakeWorld(), NODE, tmp_path)()
+            == f":{port}/none answers with status 404"
+        )
         server.shutdown()
-    assert "does not answer" in ReadySign(http=f":{port}/health").awaited(FakeWorld(), NODE, tmp_path)()
+    assert (
+        "does not answer"
+        in ReadySign(http=f":{port}/health").awaited(FakeWorld(), NODE, tmp_path)()
+    )
 
 
 def test_a_command_is_a_sign_when_it_ends_well_and_is_tried_again(tmp_path: Path) -> None:
     there = tmp_path / "there"
-    argv = [sys.executable, "-S", "-c", f"import os, sys; sys.exit(not os.path.exists({str(there)!r}))"]
+    argv = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import os, sys; sys.exit(not os.path.exists({str(there)!r}))",
+    ]
     missing = ReadySign(argv=argv).awaited(FakeWorld(), NODE, tmp_path)
 
     assert missing() == f"{sys.executable} has not ended with status 0 yet"

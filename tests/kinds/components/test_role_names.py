@@ -30,35 +30,62 @@ def test_a_role_is_told_by_its_words(text, wanted):
     assert role(text) == wanted
 
 
-@pytest.mark.parametrize("target", ["leader of lines/2", "leader of words", "controller", "controller of kafka", "coordinator of readers"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "leader of lines/2",
+        "leader of words",
+        "controller",
+        "controller of kafka",
+        "coordinator of readers",
+    ],
+)
 def test_a_role_that_can_be_held_is_no_problem(target):
     assert said(target) == []
 
 
-@pytest.mark.parametrize("target", ["leader lines/0", "laeder of lines/0", "coordinator", "leader of lines/x"])
+@pytest.mark.parametrize(
+    "target", ["leader lines/0", "laeder of lines/0", "coordinator", "leader of lines/x"]
+)
 def test_a_misspelt_role_is_answered_with_what_can_be_written(target):
     assert said(target) == [
-        f"'{target}' is not a role: write one of leader of TOPIC/PARTITION, controller, controller of KAFKA, coordinator of GROUP"
+        f"'{target}' is not a role: write one of leader of TOPIC/PARTITION, controller, controller "
+        "of KAFKA, coordinator of GROUP"
     ]
 
 
 def test_an_unknown_topic_partition_group_or_kafka_is_told():
-    assert said("leader of line/0") == ["no kafka component declares the topic 'line'. Did you mean 'lines'?"]
+    assert said("leader of line/0") == [
+        "no kafka component declares the topic 'line'. Did you mean 'lines'?"
+    ]
     assert said("leader of lines/3") == ["'lines' has partitions 0 to 2, not 3"]
     assert said("leader of words/1") == ["'words' has only partition 0, not 1"]
-    assert said("coordinator of reader") == ["no consumer is in the group 'reader'. Did you mean 'readers'?"]
-    assert said("controller of kafak") == ["there is no kafka component 'kafak'. Did you mean 'kafka'?"]
+    assert said("coordinator of reader") == [
+        "no consumer is in the group 'reader'. Did you mean 'readers'?"
+    ]
+    assert said("controller of kafak") == [
+        "there is no kafka component 'kafak'. Did you mean 'kafka'?"
+    ]
     assert said("controller", {}) == ["there is no kafka component, so there is no controller"]
 
 
 def test_a_program_may_use_any_group():
-    assert said("coordinator of its-own", {**COMPONENTS, "program": Command(name="program", node="home", argv=("true",))}) == []
+    assert (
+        said(
+            "coordinator of its-own",
+            {**COMPONENTS, "program": Command(name="program", node="home", argv=("true",))},
+        )
+        == []
+    )
 
 
 def test_of_several_clusters_the_one_is_meant_that_has_the_topic():
     both = {"kafka": KAFKA, "other": OTHER, "reader": READER}
 
-    assert said("controller", both) == ["several kafka components have a controller: write one of controller of kafka, controller of other"]
+    assert said("controller", both) == [
+        "several kafka components have a controller: write one of controller of kafka, controller "
+        "of other"
+    ]
     assert broker_for(Role(kind="controller", of="other"), both) is OTHER
     assert broker_for(Role(kind="leader", of="counts"), both) is OTHER
     assert broker_for(Role(kind="coordinator", of="readers"), both) is OTHER

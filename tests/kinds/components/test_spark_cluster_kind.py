@@ -75,12 +75,22 @@ def test_a_job_is_told_its_cluster_its_share_and_where_its_modules_are(tmp_path:
     assert settings["spark.executorEnv.PYTHONPATH"].startswith(f"{tmp_path}:{tmp_path}/lib")
 
 
-def test_executors_are_started_without_the_module_that_the_wheels_java_lacks(tmp_path: Path) -> None:
+def test_executors_are_started_without_the_module_that_the_wheels_java_lacks(
+    tmp_path: Path,
+) -> None:
     (file,) = process(plan_of(tmp_path), "spark/w1").files
     script = tmp_path / "java"
     script.write_text(file.text.replace("exec /opt/java", "exec echo"))
 
-    words = ["-cp", "jars/*", "-Xmx512M", "--add-modules=jdk.incubator.vector", "Main", "--url", "a b"]
+    words = [
+        "-cp",
+        "jars/*",
+        "-Xmx512M",
+        "--add-modules=jdk.incubator.vector",
+        "Main",
+        "--url",
+        "a b",
+    ]
     said = subprocess.run(["sh", script, *words], capture_output=True, text=True, check=True).stdout
 
     assert file.program
@@ -112,21 +122,32 @@ def test_a_worker_that_the_master_has_not_heard_of_is_missing() -> None:
 def test_a_cluster_that_is_not_there_is_refused(tmp_path: Path) -> None:
     said = complaint(tmp_path, "cluster: spark, cores: 1", "cluster: sparc, cores: 1")
 
-    assert "components.two.cluster: there is no spark_cluster 'sparc'. Did you mean 'spark'?" in said
+    assert (
+        "components.two.cluster: there is no spark_cluster 'sparc'. Did you mean 'spark'?" in said
+    )
 
 
 def test_jobs_that_would_wait_for_ever_are_refused(tmp_path: Path) -> None:
-    assert "its jobs ask for 5 cores (one, two), but its workers have 4" in complaint(tmp_path, "cores: 3,", "cores: 4,")
+    assert "its jobs ask for 5 cores (one, two), but its workers have 4" in complaint(
+        tmp_path, "cores: 3,", "cores: 4,"
+    )
     assert "executors of one, two ask for" in complaint(tmp_path, "memory: 1GiB", "memory: 600MiB")
 
 
 def test_a_master_has_a_host_of_its_own(tmp_path: Path) -> None:
-    assert "components.spark.master: 'w1' is a worker too" in complaint(tmp_path, "master: m", "master: w1")
+    assert "components.spark.master: 'w1' is a worker too" in complaint(
+        tmp_path, "master: m", "master: w1"
+    )
 
 
 def test_what_runs_long_has_the_full_compiler_and_its_heap_at_once():
     quick, steady = (flags_for(start, Size(2 << 30)) for start in ("quick", "steady"))
 
     assert "-XX:TieredStopAtLevel=1" in quick and "-Xmx2048m" in quick and "-Xms2048m" not in quick
-    assert {"-XX:+UseParallelGC", "-Xms2048m", "-Xmx2048m", "-XX:Tier4CompileThreshold=150000"} <= set(steady)
+    assert {
+        "-XX:+UseParallelGC",
+        "-Xms2048m",
+        "-Xmx2048m",
+        "-XX:Tier4CompileThreshold=150000",
+    } <= set(steady)
     assert not {"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"} & set(steady)

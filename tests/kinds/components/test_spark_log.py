@@ -14,14 +14,23 @@ PROGRESS = {
         "timestamp": "1970-01-01T00:00:01.500Z",
         "batchId": 3,
         "durationMs": {"triggerExecution": 250},
-        "sources": [{"startOffset": {"lines": {"0": 2}}, "endOffset": {"lines": {"0": 5, "1": 1}}, "numInputRows": 4}],
+        "sources": [
+            {
+                "startOffset": {"lines": {"0": 2}},
+                "endOffset": {"lines": {"0": 5, "1": 1}},
+                "numInputRows": 4,
+            }
+        ],
         "sink": {"numOutputRows": 2},
     },
 }
 
 
 def log_of(folder, *events, name="app.inprogress", end="\n"):
-    lines = [json.dumps(event, separators=(",", ":")) for event in ({"Event": "SparkListenerLogStart"}, *events)]
+    lines = [
+        json.dumps(event, separators=(",", ":"))
+        for event in ({"Event": "SparkListenerLogStart"}, *events)
+    ]
     (folder / name).write_text("\n".join(lines) + end)
     return SparkLog("job", folder)
 
@@ -81,7 +90,11 @@ def test_a_log_that_spark_renamed_is_not_read_twice(tmp_path):
 
 
 def test_of_several_queries_that_read_one_topic_the_slowest_counts(tmp_path):
-    ahead = {**PROGRESS["progress"], "id": "letters", "sources": [{"startOffset": None, "endOffset": {"lines": {"0": 9, "1": 1}}}]}
+    ahead = {
+        **PROGRESS["progress"],
+        "id": "letters",
+        "sources": [{"startOffset": None, "endOffset": {"lines": {"0": 9, "1": 1}}}],
+    }
 
     log = log_of(tmp_path, PROGRESS, {**PROGRESS, "progress": ahead})
 

@@ -92,7 +92,9 @@ def test_a_sink_is_told_its_store_and_its_columns(tmp_path: Path) -> None:
     order = order_of(process(plan, "to-pg"), SinkOrder)
     other = order_of(process(plan, "to-file"), SinkOrder)
 
-    assert order.store == Address(engine="postgresql", hosts=("two",), port=5432, database="postgres")
+    assert order.store == Address(
+        engine="postgresql", hosts=("two",), port=5432, database="postgres"
+    )
     assert order.table.columns["n"] == "integer"
     assert other.store.path == "/run/data/file/store.sqlite"
     assert other.table.columns["value"] == "bytes"
@@ -101,40 +103,99 @@ def test_a_sink_is_told_its_store_and_its_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("store: file", "store: fil", "components.to-file.store: there is no store 'fil'. Did you mean 'file'?"),
-        ("store: pg,", "store: kafka,", "components.to-pg.store: there is no store 'kafka'. There is cache, file, maria, pg, ring."),
-        ("to-file: {kind: sink, node: two", "to-file: {kind: sink, node: one", "components.to-file.node: 'file' is a file on 'two'"),
-        ("format: json, ", "", "components.to-pg.columns: columns are taken from JSON, but `format` is text"),
-        ("{n: integer}", "{offset: integer}", "components.to-pg.columns.offset: every sink's table has such a column already"),
-        ("kind: mariadb, node: two", "kind: mariadb, node: two, port: 5432", "components.maria.node: 'two' runs 'pg' already, and both"),
-        ("replicas: 2", "replicas: 3", "components.ring.replicas: 3 replicas need as many nodes, but there are 2"),
-        ("nodes: [one, two], rep", "nodes: [two, two], rep", "components.ring.nodes: a node is named twice"),
+        (
+            "store: file",
+            "store: fil",
+            "components.to-file.store: there is no store 'fil'. Did you mean 'file'?",
+        ),
+        (
+            "store: pg,",
+            "store: kafka,",
+            "components.to-pg.store: there is no store 'kafka'. There is cache, file, maria, pg, "
+            "ring.",
+        ),
+        (
+            "to-file: {kind: sink, node: two",
+            "to-file: {kind: sink, node: one",
+            "components.to-file.node: 'file' is a file on 'two'",
+        ),
+        (
+            "format: json, ",
+            "",
+            "components.to-pg.columns: columns are taken from JSON, but `format` is text",
+        ),
+        (
+            "{n: integer}",
+            "{offset: integer}",
+            "components.to-pg.columns.offset: every sink's table has such a column already",
+        ),
+        (
+            "kind: mariadb, node: two",
+            "kind: mariadb, node: two, port: 5432",
+            "components.maria.node: 'two' runs 'pg' already, and both",
+        ),
+        (
+            "replicas: 2",
+            "replicas: 3",
+            "components.ring.replicas: 3 replicas need as many nodes, but there are 2",
+        ),
+        (
+            "nodes: [one, two], rep",
+            "nodes: [two, two], rep",
+            "components.ring.nodes: a node is named twice",
+        ),
         ("engine: sqlite", "engine: oracle", "components.file.engine"),
-        ("{pg.url}", "{pg.uri}", "components.all.argv.1: nothing answers to {pg.uri}. Did you mean 'pg.url'?"),
+        (
+            "{pg.url}",
+            "{pg.uri}",
+            "components.all.argv.1: nothing answers to {pg.uri}. Did you mean 'pg.url'?",
+        ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_key(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_what_cannot_be_is_refused_with_its_key(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
     assert complaint(tmp_path, old, new).startswith(says)
 
 
-def test_mongodb_takes_its_options_and_a_sink_writes_its_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mongodb_takes_its_options_and_a_sink_writes_its_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(servers.shutil, "which", lambda name: "/opt/mongod")
-    text = FILE.replace("kind: redis, node: two", "kind: mongodb, node: two, settings: {quiet: true, slowms: 5}")
+    text = FILE.replace(
+        "kind: redis, node: two", "kind: mongodb, node: two, settings: {quiet: true, slowms: 5}"
+    )
     plan = plan_of(tmp_path, text.replace("store: pg,", "store: cache,"))
 
     argv = process(plan, "cache").argv
-    assert argv == ("/opt/mongod", "--quiet", "--slowms=5", "--bind_ip_all", "--port=27017", "--dbpath=/run/data/cache")
+    assert argv == (
+        "/opt/mongod",
+        "--quiet",
+        "--slowms=5",
+        "--bind_ip_all",
+        "--port=27017",
+        "--dbpath=/run/data/cache",
+    )
     order = order_of(process(plan, "to-pg"), SinkOrder)
-    assert order.store == Address(engine="mongodb", hosts=("two",), port=27017, database="streambed")
+    assert order.store == Address(
+        engine="mongodb", hosts=("two",), port=27017, database="streambed"
+    )
 
 
-@pytest.mark.parametrize("store", [PostgreSQL(name="s", node="localhost", port=1), Redis(name="s", node="localhost", port=1)])
+@pytest.mark.parametrize(
+    "store",
+    [PostgreSQL(name="s", node="localhost", port=1), Redis(name="s", node="localhost", port=1)],
+)
 def test_a_server_that_does_not_answer_is_not_ready(store: PostgreSQL | Redis) -> None:
     assert store.readiness(FakeWorld())().startswith("it does not answer: ")
 
 
 def test_a_ring_that_does_not_answer_is_not_ready() -> None:
-    assert Cassandra(name="r", nodes=("localhost",), port=1).readiness(FakeWorld())().startswith("it does not answer")
+    assert (
+        Cassandra(name="r", nodes=("localhost",), port=1)
+        .readiness(FakeWorld())()
+        .startswith("it does not answer")
+    )
 
 
 def test_an_embedded_store_is_set_up_before_others_start(tmp_path: Path) -> None:

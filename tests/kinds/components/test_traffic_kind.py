@@ -29,7 +29,12 @@ def experiment(*components: Traffic) -> Experiment:
 
 
 def agents(*components: Traffic) -> tuple[ProcessSpec, ...]:
-    return plan_for(experiment(*components), Machine(python="python"), base=Path("here"), directory=Path("runs/1")).processes
+    return plan_for(
+        experiment(*components),
+        Machine(python="python"),
+        base=Path("here"),
+        directory=Path("runs/1"),
+    ).processes
 
 
 def order(agent: ProcessSpec) -> TrafficOrder:
@@ -83,10 +88,17 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], says: str) -> None:
         ({"to": "a"}, "to", "it would send to itself alone: name another host"),
         ({"to": ["b", "b"]}, "to.1", "'b' is named twice"),
         ({"to": "q"}, "to.0", "there is no node 'q'. There is a, b, c."),
-        ({"rate": "1Gbit"}, "rate", "a host would send 125000 packets/s, but 50000 are the most: give a larger size, or tcp"),
+        (
+            {"rate": "1Gbit"},
+            "rate",
+            "a host would send 125000 packets/s, but 50000 are the most: give a larger size, or "
+            "tcp",
+        ),
     ],
 )
-def test_what_is_wrong_beside_others_names_its_key(changes: dict[str, Any], key: str, says: str) -> None:
+def test_what_is_wrong_beside_others_names_its_key(
+    changes: dict[str, Any], key: str, says: str
+) -> None:
     (found,) = problems(experiment(traffic(**changes)), Path())
 
     assert (found.key, found.says) == (f"components.hum.{key}", says)

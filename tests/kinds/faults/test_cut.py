@@ -29,19 +29,26 @@ def test_a_cut_with_a_source_stops_only_what_leaves_that_end():
 
 
 def test_a_cut_names_the_nearest_link_when_there_is_no_such_link():
-    (problem,) = Cut(at="1s", lasts="2s", link=("egde", "core")).problems(["edge", "core"], LINKS, {})
+    (problem,) = Cut(at="1s", lasts="2s", link=("egde", "core")).problems(
+        ["edge", "core"], LINKS, {}
+    )
 
     assert problem.says == "there is no link egde – core. Did you mean 'edge-core'?"
 
 
 def test_a_cut_from_a_node_that_is_no_end_of_the_link_is_a_problem():
-    (problem,) = Cut(at="1s", lasts="2s", link=("edge", "core"), source="broker").problems([], LINKS, {})
+    (problem,) = Cut(at="1s", lasts="2s", link=("edge", "core"), source="broker").problems(
+        [], LINKS, {}
+    )
 
     assert problem.key == "source"
 
 
 def test_two_ends_mean_all_links_between_them_and_a_name_means_one():
-    all_of_them, one = Cut(at="1s", lasts="2s", link=("core", "broker")), Cut(at="1s", lasts="2s", link="north")
+    all_of_them, one = (
+        Cut(at="1s", lasts="2s", link=("core", "broker")),
+        Cut(at="1s", lasts="2s", link="north"),
+    )
 
     assert all_of_them.emulated(LINKS, {}) == ["north", "broker – core (2)"]
     assert one.emulated(LINKS, {}) == ["north"]

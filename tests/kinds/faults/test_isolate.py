@@ -5,7 +5,10 @@ from streambed import Isolate, Kafka
 from streambed.errors import WorldError
 from streambed.kinds.faults.of_links import LinkEnds
 
-LINKS = {"-".join(ends): LinkEnds(ends=ends) for ends in [("b1", "core"), ("b2", "core"), ("b2", "b1"), ("edge", "core")]}
+LINKS = {
+    "-".join(ends): LinkEnds(ends=ends)
+    for ends in [("b1", "core"), ("b2", "core"), ("b2", "b1"), ("edge", "core")]
+}
 COMPONENTS = {"kafka": Kafka(name="kafka", nodes=("b1", "b2"), topics={"lines": {}})}
 
 
@@ -63,6 +66,8 @@ def test_links_of_all_who_may_hold_the_role_must_be_such_that_they_can_be_cut():
 
 
 def test_a_misspelt_node_gets_a_suggestion():
-    (problem,) = Isolate(at="1s", lasts="2s", target="b3").problems(["b1", "edge"], LINKS, COMPONENTS)
+    (problem,) = Isolate(at="1s", lasts="2s", target="b3").problems(
+        ["b1", "edge"], LINKS, COMPONENTS
+    )
 
     assert problem.says == "there is no node 'b3'. There is b1, b2, core, edge."

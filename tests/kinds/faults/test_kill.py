@@ -2,11 +2,17 @@ from fakes import FakeWorld
 
 from streambed import Consumer, Kafka, Kill
 
-COMPONENTS = {"kafka": Kafka(name="kafka", nodes=("b1", "b2")), "reader": Consumer(name="reader", node="home", reads="lines")}
+COMPONENTS = {
+    "kafka": Kafka(name="kafka", nodes=("b1", "b2")),
+    "reader": Consumer(name="reader", node="home", reads="lines"),
+}
 
 
 def problems(target: str) -> list[str]:
-    return [problem.says for problem in Kill(at="1s", lasts="2s", target=target).problems([], [], COMPONENTS)]
+    return [
+        problem.says
+        for problem in Kill(at="1s", lasts="2s", target=target).problems([], [], COMPONENTS)
+    ]
 
 
 def test_a_killed_process_is_started_again_when_healed():

@@ -10,7 +10,10 @@ COMPONENTS = {"kafka": Kafka(name="kafka", nodes=("b1", "b2", "b3"), topics={"li
 
 def problems(*sides: tuple[str, ...]) -> list[tuple[str, str]]:
     fault = Partition(at="1s", lasts="2s", sides=sides)
-    return [(problem.key, problem.says) for problem in fault.problems(["b1", "b2", "b3", "edge"], [], COMPONENTS)]
+    return [
+        (problem.key, problem.says)
+        for problem in fault.problems(["b1", "b2", "b3", "edge"], [], COMPONENTS)
+    ]
 
 
 def test_sides_are_separated_until_healed():
@@ -47,7 +50,9 @@ def test_a_host_on_two_sides_is_a_problem():
 
 
 def test_only_hosts_are_on_sides():
-    assert problems(("b1",), ("core",)) == [("sides.1.0", "there is no host 'core'. There is b1, b2, b3, edge.")]
+    assert problems(("b1",), ("core",)) == [
+        ("sides.1.0", "there is no host 'core'. There is b1, b2, b3, edge.")
+    ]
 
 
 def test_a_partition_is_refused_where_the_kernel_has_no_packet_rules():

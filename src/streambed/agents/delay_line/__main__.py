@@ -1,4 +1,6 @@
-"""Started as a folder by an isolated Python, which finds nothing but the standard library; so this says where the package is."""
+"""Started as a folder by an isolated Python, which finds nothing but the standard library; so this
+says where the package is.
+"""
 
 from __future__ import annotations
 

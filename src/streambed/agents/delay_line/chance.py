@@ -1,4 +1,6 @@
-"""What is left to chance: which packets are lost, how long the others take, which are mangled, doubled or sent at once."""
+"""What is left to chance: which packets are lost, how long the others take, which are mangled,
+doubled or sent at once.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ class Chance:
         return share > 0 and self._draw() < share
 
     def loses(self, shape: dict[str, Any]) -> bool:
-        """Whether this packet is lost: in a burst, as netem does it, or by itself. Whoever loses all has been cut."""
+        """Whether this packet is lost: in a burst, as netem does it, or by itself. Whoever loses
+        all has been cut.
+        """
         if not shape["enter"] or shape["loss"] == 1:
             return self.happens(shape["loss"])
         lost = self.happens(shape["bad"] if self._is_bad else shape["good"])
@@ -34,11 +38,15 @@ class Chance:
         if not shape["jitter_ns"]:
             return delay_ns
         table = shape["table"]
-        deviation: float = table[int(self._draw() * len(table))] / TABLE_UNIT if table else 2 * self._draw() - 1
+        deviation: float = (
+            table[int(self._draw() * len(table))] / TABLE_UNIT if table else 2 * self._draw() - 1
+        )
         return max(0, delay_ns + int(deviation * shape["jitter_ns"]))
 
     def turn_over_a_bit(self, packet: bytes) -> bytes:
-        """The packet with one bit changed behind its IP header: a change in there would send it elsewhere, not fail a checksum."""
+        """The packet with one bit changed behind its IP header: a change in there would send it
+        elsewhere, not fail a checksum.
+        """
         start = 4 * (packet[0] & 0x0F)
         if start >= len(packet):
             return packet

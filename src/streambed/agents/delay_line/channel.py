@@ -1,4 +1,6 @@
-"""How the delay line talks to the kernel: a netlink socket in each network namespace, on which packets come and verdicts go."""
+"""How the delay line talks to the kernel: a netlink socket in each network namespace, on which
+packets come and verdicts go.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ import struct
 from collections.abc import Iterable
 
 CLONE_NEWNET = 0x40000000
-NETLINK_NETFILTER, SOL_NETLINK, NETLINK_NO_ENOBUFS, SO_TIMESTAMP, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES = 12, 270, 5, 29, 33, 64 << 20
+(
+    NETLINK_NETFILTER,
+    SOL_NETLINK,
+    NETLINK_NO_ENOBUFS,
+    SO_TIMESTAMP,
+    SO_RCVBUFFORCE,
+    RECEIVE_BUFFER_BYTES,
+) = 12, 270, 5, 29, 33, 64 << 20
 REQUEST, ACKNOWLEDGE, PACKET, VERDICT, CONFIGURE, VERDICT_UP_TO = 1, 4, 0x300, 0x301, 0x302, 0x303
 DROP, ACCEPT, BIND, COPY_PACKET, GSO_FLAG = 0, 1, 1, 2, 4
 VERDICT_HEADER, HARDWARE_ADDRESS, PAYLOAD = 2, 9, 10
@@ -21,16 +30,21 @@ HEAD_BYTES, WHOLE_BYTES = 20, 1536
 SLOTS = 64
 """How many packets are taken by one call."""
 SLOT_BYTES = 27 * 64
-"""Whole cache lines, but no power of two: those would all fall into the same few sets of the cache."""
+"""Whole cache lines, but no power of two: those would all fall into the same few sets of the cache.
+"""
 SENT_AT_ONCE_BYTES = 64 << 10
 
 libc = ctypes.CDLL(None, use_errno=True)
 IS_PACKET: int = struct.unpack("!H", struct.pack("=H", PACKET))[0]
 """The kind of a message that brings a packet, as the head of a slot shows it."""
 IS_STAMPED: int = struct.unpack("!I", struct.pack("=HH", 20, 4))[0]
-"""What precedes the time at which a packet came, where a packet that came from another namespace has it."""
+"""What precedes the time at which a packet came, where a packet that came from another namespace
+has it.
+"""
 Head = tuple[int, int, int, int, int, int]
-"""The kind of a message; the queue's number, the packet's id; IS_STAMPED if a time follows, in seconds and microseconds."""
+"""The kind of a message; the queue's number, the packet's id; IS_STAMPED if a time follows, in
+seconds and microseconds.
+"""
 _heads = struct.Struct(f"!4xH12xH4xI28xIQQ{SLOT_BYTES - 76}x").iter_unpack
 _id = struct.Struct("!I").pack
 
@@ -53,7 +67,9 @@ class Verdicts:
     def __init__(self, number: int) -> None:
         self._number = number
         self._accept, self._accept_up_to, self._drop = (
-            message(kind, 0, number, attribute(VERDICT_HEADER, struct.pack("!II", judgement, 0)))[:-4]
+            message(kind, 0, number, attribute(VERDICT_HEADER, struct.pack("!II", judgement, 0)))[
+                :-4
+            ]
             for kind, judgement in ((VERDICT, ACCEPT), (VERDICT_UP_TO, ACCEPT), (VERDICT, DROP))
         )
 
@@ -74,13 +90,21 @@ class Verdicts:
 
 
 def treatment(whole: bool, single: bool) -> tuple[bytes, ...]:
-    """How packets come up: with all their content or not; segments of one send one by one, their checksums filled in, or as one."""
+    """How packets come up: with all their content or not; segments of one send one by one, their
+    checksums filled in, or as one.
+    """
     copies = attribute(2, struct.pack("!IB", WHOLE_BYTES if whole else HEAD_BYTES, COPY_PACKET))
-    return copies, attribute(4, struct.pack("!I", GSO_FLAG)), attribute(5, struct.pack("!I", 0 if single else GSO_FLAG))
+    return (
+        copies,
+        attribute(4, struct.pack("!I", GSO_FLAG)),
+        attribute(5, struct.pack("!I", 0 if single else GSO_FLAG)),
+    )
 
 
 class Slots:
-    """The memory that packets come into, shared by all channels: recvmmsg takes many at one call."""
+    """The memory that packets come into, shared by all channels: recvmmsg takes many at one
+    call.
+    """
 
     def __init__(self) -> None:
         self._memory = ctypes.create_string_buffer(SLOTS * SLOT_BYTES)
@@ -101,11 +125,15 @@ class Slots:
         return max(0, came)
 
     def packets(self, count: int) -> Iterable[Head]:
-        """The heads of the first so many messages, of which some may be no packets but tell of an error."""
+        """The heads of the first so many messages, of which some may be no packets but tell of an
+        error.
+        """
         return _heads(self._view[: count * SLOT_BYTES])
 
     def content(self, slot: int) -> tuple[bytes, bytes]:
-        """The hardware address that sent a packet, if known, and as much of the packet as was asked for."""
+        """The hardware address that sent a packet, if known, and as much of the packet as was asked
+        for.
+        """
         message = self._view[slot * SLOT_BYTES : (slot + 1) * SLOT_BYTES]
         length, place = struct.unpack_from("=I", message)[0], 20
         sender = payload = b""
@@ -120,7 +148,9 @@ class Slots:
 
 
 def stamp_packets() -> socket.socket:
-    """Let the kernel note when packets come, as long as somebody holds this socket: it does if anybody on the machine wants to know."""
+    """Let the kernel note when packets come, as long as somebody holds this socket: it does if
+    anybody on the machine wants to know.
+    """
     wish = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     wish.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
     return wish
@@ -133,7 +163,9 @@ def enter(namespace: int) -> None:
 
 
 class Channel:
-    """A netlink socket inside a network namespace; it stays there when this process moves on to the next."""
+    """A netlink socket inside a network namespace; it stays there when this process moves on to the
+    next.
+    """
 
     def __init__(self, namespace: int) -> None:
         enter(namespace)
@@ -149,7 +181,10 @@ class Channel:
     def bind(self, number: int, whole: bool, single: bool) -> None:
         """Take over a queue."""
         limit = attribute(3, struct.pack("!I", QUEUE_LIMIT_PACKETS))
-        for attributes in ((attribute(1, struct.pack("!BBH", BIND, 0, 2)),), (limit, *treatment(whole, single))):
+        for attributes in (
+            (attribute(1, struct.pack("!BBH", BIND, 0, 2)),),
+            (limit, *treatment(whole, single)),
+        ):
             self._socket.send(message(CONFIGURE, ACKNOWLEDGE, number, *attributes))
             number_of_error = -struct.unpack_from("=i", self._socket.recv(4096), 16)[0]
             if number_of_error:

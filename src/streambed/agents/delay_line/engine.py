@@ -1,10 +1,12 @@
-"""The loop of the delay line: sleep until a packet comes or is due, take the ones that came, let go the ones that are due.
+"""The loop of the delay line: sleep until a packet comes or is due, take the ones that came, let
+go the ones that are due.
 
     it comes ─▶ wake ─▶ taken, dated by the kernel ─▶ sleep ─▶ wake, early by a wake ─▶ spin ─▶ let go, early by what that takes
 
-The kernel notes when a packet comes to another namespace, so that it is let go in time even if we look late. It notes nothing of what a
-switch passes on: that came about a wake ago. Neither a wake nor a verdict is free, and neither is late if it is begun early enough: see
-habits. A verdict is measured by the time that we worked: whoever waits for the packet may run before we do again.
+The kernel notes when a packet comes to another namespace, so that it is let go in time even if we
+look late. It notes nothing of what a switch passes on: that came about a wake ago. Neither a wake
+nor a verdict is free, and neither is late if it is begun early enough: see habits. A verdict is
+measured by the time that we worked: whoever waits for the packet may run before we do again.
 """
 
 from __future__ import annotations
@@ -29,11 +31,15 @@ PASS_NS = 10_000
 SHORTEST_SLEEP_NS = 20_000
 """A wait that was shorter was none."""
 GATHER_NS, SHARE_OF_DELAY = 400_000, 4
-"""In real time and under load packets gather for so long, or that part of the least delay: to wake for each keeps its sender from work."""
+"""In real time and under load packets gather for so long, or that part of the least delay: to wake
+for each keeps its sender from work.
+"""
 SEVERAL = 8
 """So many looks in a row that found packets are a load."""
 WAITERS_WAKE, WAITERS_WAKE_IN_REAL_TIME = 1 / 3, 1.0
-"""What it takes to wake who waits for a packet, as a share of our own wake. In real time it gets our processor only when we sleep."""
+"""What it takes to wake who waits for a packet, as a share of our own wake. In real time it gets
+our processor only when we sleep.
+"""
 TOGETHER_NS = 30_000
 """Packets that came within so little time are let go together."""
 FEW = 2
@@ -49,7 +55,9 @@ class Engine:
         self._slots = Slots()
         self._in_real_time = in_real_time
         self._waiter = WAITERS_WAKE_IN_REAL_TIME if in_real_time else WAITERS_WAKE
-        self._due: list[tuple[int, int]] = []  # A heap of (when, queue): the head of every queue that holds packets.
+        self._due: list[
+            tuple[int, int]
+        ] = []  # A heap of (when, queue): the head of every queue that holds packets.
         self._orders = b""
         self._wakes, self._alarms = Habit(FIRST_WAKE_NS), Habit(FIRST_WAKE_NS, cautious=True)
         self._releases = Habit(FIRST_RELEASE_NS)
@@ -62,7 +70,9 @@ class Engine:
         self._poll = select.epoll()
         for descriptor in (STDIN, *self._channels):
             self._poll.register(descriptor, select.EPOLLIN)
-        self._asked = ctypes.create_string_buffer(struct.pack("=ihh", self._poll.fileno(), select.POLLIN, 0))
+        self._asked = ctypes.create_string_buffer(
+            struct.pack("=ihh", self._poll.fileno(), select.POLLIN, 0)
+        )
 
     def run(self) -> None:
         """Until the input closes."""
@@ -83,7 +93,9 @@ class Engine:
         while due and due[0][0] <= soon_ns:
             when_ns, number = heapq.heappop(due)
             queue = queues[number]
-            if queue.next_ns == when_ns:  # Else an earlier packet came after this entry was made: it has been dealt with.
+            if (
+                queue.next_ns == when_ns
+            ):  # Else an earlier packet came after this entry was made: it has been dealt with.
                 released += queue.release(soon_ns)
                 self._expect(queue, queue.head_ns)
         if released:
@@ -92,12 +104,16 @@ class Engine:
             self._rest_ns = 0
 
     def _early_ns(self, rest_ns: int) -> int:
-        """So long before it is due is a packet let go: for that takes time, and so does to wake who waits for it, as long as to wake us."""
+        """So long before it is due is a packet let go: for that takes time, and so does to wake who
+        waits for it, as long as to wake us.
+        """
         return self._releases.usual_ns(rest_ns) + int(self._waiter * self._wakes.usual_ns(rest_ns))
 
     def _gathering_ns(self) -> int:
         """How long packets may gather without being late."""
-        least_ns = min((queue.delay_ns for queue in self._queues.values() if queue.delay_ns), default=0)
+        least_ns = min(
+            (queue.delay_ns for queue in self._queues.values() if queue.delay_ns), default=0
+        )
         return min(GATHER_NS, least_ns // SHARE_OF_DELAY) if self._in_real_time else 0
 
     def _expect(self, queue: Queue, due_ns: int) -> None:
@@ -106,7 +122,9 @@ class Engine:
             heapq.heappush(self._due, (due_ns, queue.number))
 
     def _wait(self) -> bool:
-        """Sleep until a packet comes or the next one is nearly due; whether something may have come."""
+        """Sleep until a packet comes or the next one is nearly due; whether something may have
+        come.
+        """
         begun_ns = time.monotonic_ns()
         limit, left_ns = None, 0
         if self._due:
@@ -117,7 +135,11 @@ class Engine:
                 self._wake_ns = 0
                 return True
             limit = (ctypes.c_long * 2)(*divmod(left_ns, 1_000_000_000))
-        if self._gather_ns and self._looks > SEVERAL and (limit is None or left_ns > 2 * self._gather_ns):
+        if (
+            self._gather_ns
+            and self._looks > SEVERAL
+            and (limit is None or left_ns > 2 * self._gather_ns)
+        ):
             libc.ppoll(None, 0, (ctypes.c_long * 2)(0, self._gather_ns), None)
             self._rest_ns, self._wake_ns = 0, self._gather_ns // 2
             return True
@@ -143,13 +165,17 @@ class Engine:
         return True
 
     def _receive(self, descriptor: int) -> None:
-        """Take what came. Where the kernel does not say when: after the last look, and if we slept, about as long ago as a wake takes."""
+        """Take what came. Where the kernel does not say when: after the last look, and if we slept,
+        about as long ago as a wake takes.
+        """
         now_ns = time.monotonic_ns()
         arrived_ns = self._read_ns = max(self._read_ns, now_ns - PASS_NS - self._wake_ns)
         behind_ns, since_ns = time.time_ns() - now_ns, 0
         queues, slots = self._queues, self._slots
         count = slots.fill(descriptor)
-        for slot, (kind, number, packet, stamp, seconds, microseconds) in enumerate(slots.packets(count)):
+        for slot, (kind, number, packet, stamp, seconds, microseconds) in enumerate(
+            slots.packets(count)
+        ):
             if kind != IS_PACKET:
                 continue  # An error about a verdict: an interface went, and its packets with it.
             if stamp == IS_STAMPED:

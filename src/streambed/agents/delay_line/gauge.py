@@ -8,7 +8,9 @@ import time
 
 EVERY_S = 1.0
 KEPT = 3
-"""Whoever looks each second, too, now and then comes before one second's gauge and after the next one's."""
+"""Whoever looks each second, too, now and then comes before one second's gauge and after the next
+one's.
+"""
 LATE_NS = 1_000_000
 """A packet let go later than this counts as late."""
 

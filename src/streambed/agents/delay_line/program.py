@@ -37,10 +37,14 @@ def open_queues(declared: dict[str, Any], gauge: Gauge) -> tuple[list[Channel], 
 
 
 def be_punctual() -> str:
-    """Ask the scheduler to wake us at once: in real time if that is allowed, else by short slices. Exact timers, no pauses."""
+    """Ask the scheduler to wake us at once: in real time if that is allowed, else by short slices.
+    Exact timers, no pauses.
+    """
     libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     gc.disable()
-    if os.sched_getscheduler(0) == os.SCHED_FIFO:  # Whoever started us had it before the box was entered: inside it is refused.
+    if (
+        os.sched_getscheduler(0) == os.SCHED_FIFO
+    ):  # Whoever started us had it before the box was entered: inside it is refused.
         return IN_REAL_TIME
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REALTIME_PRIORITY))
@@ -58,7 +62,9 @@ def main(path: str) -> None:
     gauge = Gauge()
     stamps = stamp_packets()
     channels, queues = open_queues(declared, gauge)
-    scheduled = be_punctual()  # Before the thread, which inherits it: a slow one would make us wait for Python's lock.
+    scheduled = (
+        be_punctual()
+    )  # Before the thread, which inherits it: a slow one would make us wait for Python's lock.
     threading.Thread(target=gauge.keep, args=(declared["gauge"],), daemon=True).start()
     engine = Engine(channels, queues, in_real_time=scheduled == IN_REAL_TIME)
     os.write(STDOUT, f"ready {scheduled}\n".encode())

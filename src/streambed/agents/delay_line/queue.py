@@ -30,7 +30,9 @@ PLAIN: dict[str, Any] = {
 """What a queue does if it is not told."""
 
 Held = tuple[int, int, int, bytes]
-"""When a packet is due, its id, how many go with it (all up to it) or A_COPY, and the content that it is sent with if not its own."""
+"""When a packet is due, its id, how many go with it (all up to it) or A_COPY, and the content that
+it is sent with if not its own.
+"""
 A_COPY = -1
 Content = Callable[[], tuple[bytes, bytes]]
 """Tells the hardware address that sent a packet, and the packet."""
@@ -47,8 +49,12 @@ class Judge(Protocol):
 
 
 def needs_single(shape: dict[str, Any]) -> bool:
-    """Segments of one send come as one packet, which is fast; but not where some fare otherwise than the rest."""
-    return 0 < shape["loss"] < 1 or any(shape[key] for key in ("jitter_ns", "enter", "reorder", "duplicate", "corrupt"))
+    """Segments of one send come as one packet, which is fast; but not where some fare otherwise
+    than the rest.
+    """
+    return 0 < shape["loss"] < 1 or any(
+        shape[key] for key in ("jitter_ns", "enter", "reorder", "duplicate", "corrupt")
+    )
 
 
 def needs_whole(shape: dict[str, Any]) -> bool:
@@ -59,8 +65,9 @@ def needs_whole(shape: dict[str, Any]) -> bool:
 class Queue:
     """Packets wait here in one of two ways.
 
-    In a row, if none can overtake another: then those that came together are one entry, and one verdict lets go all up to the last.
-    In a heap otherwise: then each is an entry of its own and gets its own verdict.
+    In a row, if none can overtake another: then those that came together are one entry, and one
+    verdict lets go all up to the last. In a heap otherwise: then each is an entry of its own and
+    gets its own verdict.
     """
 
     def __init__(self, channel: Judge, declared: dict[str, Any], seed: int, gauge: Gauge) -> None:
@@ -81,32 +88,49 @@ class Queue:
     def _set(self, shape: dict[str, Any]) -> None:
         self._shape = shape
         self.delay_ns: int = shape["delay_ns"]
-        self._is_plain = not any(shape[key] for key in ("loss", "enter", "jitter_ns", "in_order", "reorder", "duplicate", "corrupt"))
+        self._is_plain = not any(
+            shape[key]
+            for key in ("loss", "enter", "jitter_ns", "in_order", "reorder", "duplicate", "corrupt")
+        )
         self._is_whole = needs_whole(shape)
-        self._forms_a_row = (shape["in_order"] or not shape["jitter_ns"]) and not (shape["reorder"] or self._is_whole)
+        self._forms_a_row = (shape["in_order"] or not shape["jitter_ns"]) and not (
+            shape["reorder"] or self._is_whole
+        )
 
     def change(self, wanted: dict[str, Any]) -> None:
-        """Treat packets so from now on; those that wait keep their time, so that one yet to come may overtake them."""
+        """Treat packets so from now on; those that wait keep their time, so that one yet to come
+        may overtake them.
+        """
         self._set({**PLAIN, **wanted})
-        self._heap.extend(self._row)  # One of the two is empty, and a row is sorted: so this is a heap.
+        self._heap.extend(
+            self._row
+        )  # One of the two is empty, and a row is sorted: so this is a heap.
         self._row.clear()
         self._channel.treat(self.number, self._is_whole, needs_single(self._shape))
 
     def take(self, packet: int, arrived_ns: int, content: Content) -> int:
-        """Judge a packet that has come: when it is due, or NEVER_NS if it need not wait. A copy of it is judged by draws of its own."""
+        """Judge a packet that has come: when it is due, or NEVER_NS if it need not wait. A copy of
+        it is judged by draws of its own.
+        """
         if self._is_plain:
             return self._hold(arrived_ns + self.delay_ns, packet)
         if self._is_whole and content()[0] == COPIER:
-            self._channel.send([self._verdicts.accept(packet)])  # It has waited already, before it was sent.
+            self._channel.send(
+                [self._verdicts.accept(packet)]
+            )  # It has waited already, before it was sent.
             return NEVER_NS
         copy_due_ns = NEVER_NS
         if self._chance.happens(self._shape["duplicate"]) and not self._chance.loses(self._shape):
-            copy_due_ns = self._hold(self._due_ns(arrived_ns), packet, A_COPY, self._mangled(content) or content()[1])
+            copy_due_ns = self._hold(
+                self._due_ns(arrived_ns), packet, A_COPY, self._mangled(content) or content()[1]
+            )
         if self._chance.loses(self._shape):
             self._gauge.dropped += 1
             self._channel.send([self._verdicts.drop(packet)])
             return copy_due_ns
-        return min(copy_due_ns, self._hold(self._due_ns(arrived_ns), packet, 0, self._mangled(content)))
+        return min(
+            copy_due_ns, self._hold(self._due_ns(arrived_ns), packet, 0, self._mangled(content))
+        )
 
     def _due_ns(self, arrived_ns: int) -> int:
         shape, chance = self._shape, self._chance
@@ -117,7 +141,11 @@ class Queue:
 
     def _mangled(self, content: Content) -> bytes:
         """What a packet is changed to; empty if it is not."""
-        return self._chance.turn_over_a_bit(content()[1]) if self._chance.happens(self._shape["corrupt"]) else b""
+        return (
+            self._chance.turn_over_a_bit(content()[1])
+            if self._chance.happens(self._shape["corrupt"])
+            else b""
+        )
 
     def _hold(self, due_ns: int, packet: int, kind: int = 0, content: bytes = b"") -> int:
         if not self._forms_a_row or self._heap:
@@ -157,7 +185,11 @@ class Queue:
             if others == A_COPY:
                 copies.append(content)
             else:
-                messages.append(self._verdicts.accept_up_to(packet) if others else self._verdicts.accept(packet, content))
+                messages.append(
+                    self._verdicts.accept_up_to(packet)
+                    if others
+                    else self._verdicts.accept(packet, content)
+                )
             packets = max(1, others + 1)
             self._gauge.add(now_ns - due_ns, packets)
             count += packets

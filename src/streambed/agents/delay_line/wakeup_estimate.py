@@ -1,4 +1,5 @@
-"""What usually passes until something is done: until a sleeper runs, until a verdict has let a packet go.
+"""What usually passes until something is done: until a sleeper runs, until a verdict has let a
+packet go.
 
 Tens of microseconds, more after a long rest, and other on every machine; so it is learned by doing.
 """
@@ -13,9 +14,11 @@ CLASSES = 64
 
 
 class Habit:
-    """How long something usually takes, by the length of the rest before it: one class for each power of two of nanoseconds.
+    """How long something usually takes, by the length of the rest before it: one class for each
+    power of two of nanoseconds.
 
-    A cautious habit learns sooner that it takes longer than that it takes less, so that it is seldom too short.
+    A cautious habit learns sooner that it takes longer than that it takes less, so that it is
+    seldom too short.
     """
 
     def __init__(self, first_ns: int, *, cautious: bool = False) -> None:
@@ -24,7 +27,9 @@ class Habit:
         self._learned = [False] * CLASSES
 
     def learn(self, rest_ns: int, took_ns: int) -> None:
-        """It took so long this time. What holds for a rest holds for longer ones too, until they teach better."""
+        """It took so long this time. What holds for a rest holds for longer ones too, until they
+        teach better.
+        """
         place = rest_ns.bit_length()
         more_ns = min(took_ns, LONGEST_NS) - self._usual_ns[place]
         usual_ns = self._usual_ns[place] + more_ns // self._shares[more_ns < 0]

@@ -1,4 +1,6 @@
-"""A Kafka client that takes records one by one and tells what became of them by the thousand, as columns."""
+"""A Kafka client that takes records one by one and tells what became of them by the thousand, as
+columns.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from streambed.record import now_ns
 
 WORDS = librdkafka.ARGUMENT_WORDS
 TOPIC, VALUE, KEY, FLAGS, MARK, NAME = (WORDS * number for number in range(6))
-"""Where the words of each argument of a record begin; those of its own headers come before them all."""
+"""Where the words of each argument of a record begin; those of its own headers come before them
+all.
+"""
 ARGUMENTS = 6
 AT_ONCE = 500
 FLUSH_STEP_MS = 10
@@ -31,7 +35,9 @@ Values = tuple[bytes | None, ...]
 
 
 class Reports(NamedTuple):
-    """What became of records, as columns: the marks they had, where they are, and the code of the error or 0; and when it was told."""
+    """What became of records, as columns: the marks they had, where they are, and the code of the
+    error or 0; and when it was told.
+    """
 
     at_ns: int
     marks: Numbers
@@ -41,7 +47,9 @@ class Reports(NamedTuple):
 
 
 class Messages:
-    """A part of the memory as an array, for numpy: the messages that begin at each of its words, of which only some do."""
+    """A part of the memory as an array, for numpy: the messages that begin at each of its words, of
+    which only some do.
+    """
 
     def __init__(self, address: int, words: int) -> None:
         self.__array_interface__ = {
@@ -54,12 +62,18 @@ class Messages:
 
 
 class BulkClient:
-    """One client. Every record has a header `name_header` whose bytes lie somewhere in memory, and a mark: a number to know it by."""
+    """One client. Every record has a header `name_header` whose bytes lie somewhere in memory, and
+    a mark: a number to know it by.
+    """
 
-    def __init__(self, settings: Mapping[str, object], topics: Sequence[str], *, name_header: str) -> None:
+    def __init__(
+        self, settings: Mapping[str, object], topics: Sequence[str], *, name_header: str
+    ) -> None:
         self._handle = librdkafka.producer(settings)
         self._queue = librdkafka.main_queue(self._handle)
-        self._topics = [librdkafka.topic_handle(self._handle, topic.encode(), None) for topic in topics]
+        self._topics = [
+            librdkafka.topic_handle(self._handle, topic.encode(), None) for topic in topics
+        ]
         weakref.finalize(self, _end, self._handle, self._queue, self._topics)
         self._handles = np.array(self._topics, np.int64)
         self._names = list(topics)
@@ -69,7 +83,9 @@ class BulkClient:
         self._given = [_given(self._handle, row.ctypes.data, ARGUMENTS) for row in self._rows]
 
     def produce(self, record: Record, *, topic: int, mark: int, name: tuple[int, int]) -> None:
-        """Hand over one record; BufferError if the client takes no more now. `name` is where its name lies, and its length."""
+        """Hand over one record; BufferError if the client takes no more now. `name` is where its
+        name lies, and its length.
+        """
         key, value, headers = record
         words = self._words
         words[TOPIC + 1] = self._topics[topic]
@@ -83,14 +99,32 @@ class BulkClient:
 
     def _produce_with(self, headers: Headers) -> int | None:
         """The record has headers of its own, which come first."""
-        encoded = [(name.encode(), value.encode() if isinstance(value, str) else value) for name, value in headers]
-        own = (_header(librdkafka.HEADER, librdkafka.place_of(name)[0], *librdkafka.place_of(value)) for name, value in encoded)
+        encoded = [
+            (name.encode(), value.encode() if isinstance(value, str) else value)
+            for name, value in headers
+        ]
+        own = (
+            _header(librdkafka.HEADER, librdkafka.place_of(name)[0], *librdkafka.place_of(value))
+            for name, value in encoded
+        )
         row = b"".join([*own, self._words])
-        error: int | None = librdkafka.produce(*_given(self._handle, librdkafka.place_of(row)[0], ARGUMENTS + len(headers)))
+        error: int | None = librdkafka.produce(
+            *_given(self._handle, librdkafka.place_of(row)[0], ARGUMENTS + len(headers))
+        )
         return error
 
-    def produce_many(self, keys: Values, values: Values, *, topics: Numbers | int, marks: Numbers, names: tuple[Numbers, int]) -> int:
-        """Hand over at most `AT_ONCE` records without headers of their own; how many it took before one that it did not take."""
+    def produce_many(
+        self,
+        keys: Values,
+        values: Values,
+        *,
+        topics: Numbers | int,
+        marks: Numbers,
+        names: tuple[Numbers, int],
+    ) -> int:
+        """Hand over at most `AT_ONCE` records without headers of their own; how many it took before
+        one that it did not take.
+        """
         count = len(values)
         rows = self._rows[:count]
         rows[:, TOPIC + 1] = self._handles[topics]
@@ -99,7 +133,8 @@ class BulkClient:
         rows[:, VALUE + 1], rows[:, VALUE + 2] = librdkafka.places_of(values)
         rows[:, KEY + 1], rows[:, KEY + 2] = librdkafka.places_of(keys)
         given = iter(self._given[:count])
-        # No line of Python is run for a record: all are handed over by what is behind these two, up to the first error.
+        # No line of Python is run for a record: all are handed over by what is behind these two, up
+        # to the first error.
         error = next(filter(None, starmap(librdkafka.produce, given)), None)
         if error is None:
             return count
@@ -125,19 +160,29 @@ class BulkClient:
         librdkafka.purge(self._handle, librdkafka.PURGE_ALL)
 
     def knows_topics(self, wait_s: float) -> bool:
-        """Whether it knows the partitions of all topics, or learns of them in that time; several topics are one question about all."""
+        """Whether it knows the partitions of all topics, or learns of them in that time; several
+        topics are one question about all.
+        """
         found = ctypes.POINTER(librdkafka.Metadata)()
         only = self._topics[0] if len(self._topics) == 1 else None
-        if librdkafka.metadata(self._handle, only is None, only, ctypes.byref(found), int(wait_s * 1000)):
+        if librdkafka.metadata(
+            self._handle, only is None, only, ctypes.byref(found), int(wait_s * 1000)
+        ):
             return False
         listed = found.contents
-        known = {listed.topics[number].topic.decode() for number in range(listed.topic_count) if listed.topics[number].partition_count}
+        known = {
+            listed.topics[number].topic.decode()
+            for number in range(listed.topic_count)
+            if listed.topics[number].partition_count
+        }
         librdkafka.metadata_destroy(found)
         return known.issuperset(self._names)
 
 
 def _given(handle: int, row: int, arguments: int) -> tuple[Any, Any, Any]:
-    """What the library takes: a record's arguments, made ready so that nothing is to be converted when it is called."""
+    """What the library takes: a record's arguments, made ready so that nothing is to be converted
+    when it is called.
+    """
     pointer = ctypes.c_void_p.from_param
     return pointer(handle), pointer(row), ctypes.c_size_t.from_param(arguments)
 
@@ -145,7 +190,14 @@ def _given(handle: int, row: int, arguments: int) -> tuple[Any, Any, Any]:
 def _rows(header: int, topic: int) -> Numbers:
     """The arguments of many records, with all that never changes."""
     rows = np.zeros((AT_ONCE, ARGUMENTS * WORDS), np.int64)
-    kinds = (librdkafka.TOPIC, librdkafka.VALUE, librdkafka.KEY, librdkafka.FLAGS, librdkafka.MARK, librdkafka.HEADER)
+    kinds = (
+        librdkafka.TOPIC,
+        librdkafka.VALUE,
+        librdkafka.KEY,
+        librdkafka.FLAGS,
+        librdkafka.MARK,
+        librdkafka.HEADER,
+    )
     rows[:, ::WORDS] = kinds
     rows[:, TOPIC + 1] = topic
     rows[:, FLAGS + 1] = librdkafka.COPY
@@ -154,13 +206,19 @@ def _rows(header: int, topic: int) -> Numbers:
 
 
 def _reports_of(event: int, count: int) -> Reports:
-    """Words of all messages of an event at once: a look at each in turn would take most of a record's time."""
+    """Words of all messages of an event at once: a look at each in turn would take most of a
+    record's time.
+    """
     at_ns = now_ns()
     pointers = np.empty(count, np.int64)
     librdkafka.event_messages(event, pointers.ctypes.data, count)
     first = int(pointers.min())
     at = (pointers - first) >> librdkafka.WORD_SHIFT
-    words = np.asarray(Messages(first, int(at.max()) + 1))[at].view(np.int64).reshape(count, librdkafka.MESSAGE_WORDS)
+    words = (
+        np.asarray(Messages(first, int(at.max()) + 1))[at]
+        .view(np.int64)
+        .reshape(count, librdkafka.MESSAGE_WORDS)
+    )
     return Reports(
         at_ns,
         marks=words[:, librdkafka.MARKED],

@@ -1,4 +1,6 @@
-"""Senders with a client of confluent-kafka. The one here keeps no ledger; those that do are beside it."""
+"""Senders with a client of confluent-kafka. The one here keeps no ledger; those that do are beside
+it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ QUIET = {"log_level": "4"}
 
 
 class ClientSender(RecordSender):
-    """What senders with a client of confluent-kafka share: they hear of their records one by one."""
+    """What senders with a client of confluent-kafka share: they hear of their records one by
+    one.
+    """
 
     def __init__(self, setup: SenderSetup, settings: Mapping[str, Any]) -> None:
         super().__init__(setup)
@@ -32,7 +36,9 @@ class ClientSender(RecordSender):
             pass
 
     def _knows(self, topics: Sequence[str]) -> bool:
-        """Of several topics it asks in one question, about all that there are: hundreds of questions take their time."""
+        """Of several topics it asks in one question, about all that there are: hundreds of
+        questions take their time.
+        """
         only = {"topic": topics[0]} if len(topics) == 1 else {}
         try:
             known = self.client.list_topics(timeout=ASK_S, **only).topics
@@ -48,7 +54,9 @@ class ClientSender(RecordSender):
 
 
 class UncountedSender(ClientSender):
-    """A sender without a ledger, whose client speaks only of failures, because each word costs time."""
+    """A sender without a ledger, whose client speaks only of failures, because each word costs
+    time.
+    """
 
     def __init__(self, setup: SenderSetup) -> None:
         super().__init__(setup, {FAILURES_ONLY: True, "on_delivery": self._failed})

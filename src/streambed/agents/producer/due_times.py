@@ -1,4 +1,6 @@
-"""When records are due: a rate that changes over the load, and the times at which so many of them have come. Pure."""
+"""When records are due: a rate that changes over the load, and the times at which so many of them
+have come. Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ HAIR = 1e-9
 
 
 class Due(NamedTuple):
-    """Records whose numbers follow each other: the number of the first, and when each is due, in order."""
+    """Records whose numbers follow each other: the number of the first, and when each is due, in
+    order.
+    """
 
     first: int
     times: list[int]
@@ -41,7 +45,9 @@ class Stretch:
 
 
 class Course:
-    """The rate over the whole load: a row of stretches. `times` turns numbers of records into times."""
+    """The rate over the whole load: a row of stretches. `times` turns numbers of records into
+    times.
+    """
 
     def __init__(self, stretches: Sequence[Stretch]) -> None:
         kept = [stretch for stretch in stretches if stretch.lasts_s > 0]
@@ -49,7 +55,9 @@ class Course:
         self._first = np.array([stretch.first for stretch in kept], dtype=np.float64)
         self._last = np.array([stretch.last for stretch in kept], dtype=np.float64)
         self._starts = np.concatenate(([0.0], np.cumsum(self._lasts)))
-        self._before = np.concatenate(([0.0], np.cumsum((self._first + self._last) / 2 * self._lasts)))
+        self._before = np.concatenate(
+            ([0.0], np.cumsum((self._first + self._last) / 2 * self._lasts))
+        )
 
     @property
     def count(self) -> int:
@@ -58,19 +66,28 @@ class Course:
 
     def times(self, numbers: Numbers) -> Numbers:
         """When so many records have come, in seconds from the start."""
-        at = np.clip(np.searchsorted(self._before, numbers, side="right") - 1, 0, len(self._lasts) - 1)
+        at = np.clip(
+            np.searchsorted(self._before, numbers, side="right") - 1, 0, len(self._lasts) - 1
+        )
         left = numbers - self._before[at]
         first, growth = self._first[at], (self._last[at] - self._first[at]) / self._lasts[at]
-        # The smaller root of a quadratic, in the form that stays exact while the rate hardly changes.
+        # The smaller root of a quadratic, in the form that stays exact while the rate hardly
+        # changes.
         below = first + np.sqrt(np.maximum(first**2 + 2 * growth * left, 0))
-        return self._starts[at] + np.divide(2 * left, below, out=np.zeros_like(left), where=below > 0)
+        return self._starts[at] + np.divide(
+            2 * left, below, out=np.zeros_like(left), where=below > 0
+        )
 
 
 class Timetable:
     """The time at which each record is due, in nanoseconds from the start."""
 
-    def __init__(self, course: Course, positions: Numbers | None = None, *, shift: float = 0.0) -> None:
-        """`positions` are the records' places among all, if they do not come at equal steps; `shift` moves them by a part of a step."""
+    def __init__(
+        self, course: Course, positions: Numbers | None = None, *, shift: float = 0.0
+    ) -> None:
+        """`positions` are the records' places among all, if they do not come at equal steps;
+        `shift` moves them by a part of a step.
+        """
         self._times: Callable[[Numbers], Numbers] = course.times
         self._positions = positions
         self._shift = shift
@@ -88,7 +105,11 @@ class Timetable:
         """All records from `first` on."""
         for begin in range(first, self.count, AT_ONCE):
             end = min(begin + AT_ONCE, self.count)
-            numbers = np.arange(begin, end, dtype=np.float64) + self._shift if self._positions is None else self._positions[begin:end]
+            numbers = (
+                np.arange(begin, end, dtype=np.float64) + self._shift
+                if self._positions is None
+                else self._positions[begin:end]
+            )
             yield Due(begin, self._nanoseconds(numbers))
 
     def next_after(self, time_ns: int) -> int:

@@ -10,7 +10,9 @@ Numbers = NDArray[np.int64]
 
 
 class UnderWay:
-    """Sequence, due and sent of each record, at a place of its own; places are used again. The client limits how many there are."""
+    """Sequence, due and sent of each record, at a place of its own; places are used again. The
+    client limits how many there are.
+    """
 
     def __init__(self) -> None:
         self._known = np.empty((0, 3), np.int64)
@@ -48,5 +50,7 @@ class UnderWay:
         more = np.arange(held, 2 * held or PLACES_AT_FIRST)
         self._known = np.concatenate([self._known, np.zeros((len(more), 3), np.int64)])
         self._words = self._known.data
-        self._free = np.concatenate([self._free[: self._left], more, np.zeros(held - self._left, np.int64)])
+        self._free = np.concatenate(
+            [self._free[: self._left], more, np.zeros(held - self._left, np.int64)]
+        )
         self._left += len(more)

@@ -20,10 +20,13 @@ from streambed.agents.record_identity import IDENTITY
 from streambed.record import now_ns
 
 PLACE_BITS = 32
-"""The mark of a record has its place among those under way, and above it the number of its topic."""
+"""The mark of a record has its place among those under way, and above it the number of its topic.
+"""
 PLACES = (1 << PLACE_BITS) - 1
 MAKING_NS = 200_000
-"""Records are made for so long before they are handed over together: nobody waits for what takes longer to make."""
+"""Records are made for so long before they are handed over together: nobody waits for what takes
+longer to make.
+"""
 MANY = 8
 """From so many records on it takes less time to hand them over together."""
 
@@ -31,7 +34,9 @@ MANY = 8
 class NotingSender:
     """One producer that notes what became of every record."""
 
-    def __init__(self, name: str, agent: Agent, source: Source, client: Mapping[str, str], rows: SentRows) -> None:
+    def __init__(
+        self, name: str, agent: Agent, source: Source, client: Mapping[str, str], rows: SentRows
+    ) -> None:
         self.name = name
         self.agent = agent
         self.source = source
@@ -71,7 +76,11 @@ class NotingSender:
     def _send(self, sequences: range, dues: list[int], made: list[Record]) -> int:
         """Hand over records; how many the client took."""
         keys, values, headers = zip(*made, strict=True)
-        taken = self._send_many(sequences, dues, keys, values) if len(made) >= MANY and not any(headers) else 0
+        taken = (
+            self._send_many(sequences, dues, keys, values)
+            if len(made) >= MANY and not any(headers)
+            else 0
+        )
         # One by one it is found out why the client did not take one, too.
         while taken < len(made) and self._send_one(sequences[taken], dues[taken], made[taken]):
             taken += 1
@@ -88,7 +97,10 @@ class NotingSender:
             self._under_way.take(np.array([place]))
             return False
         except KafkaException as trouble:
-            raise SystemExit(f"the client does not take record {sequence} of {self.name}: {trouble.args[0].str()}") from trouble
+            raise SystemExit(
+                f"the client does not take record {sequence} of {self.name}: "
+                f"{trouble.args[0].str()}"
+            ) from trouble
         self.sent += 1
         return True
 
@@ -102,7 +114,9 @@ class NotingSender:
         places = self._under_way.add(known)
         topics = self._topics_of(sequences)
         names = self._names.places_of(known[:, 0])
-        taken = self.client.produce_many(keys, values, topics=topics, marks=places | topics << PLACE_BITS, names=names)
+        taken = self.client.produce_many(
+            keys, values, topics=topics, marks=places | topics << PLACE_BITS, names=names
+        )
         if taken < len(values):
             self._under_way.take(places[taken:])
         self.sent += taken
@@ -123,17 +137,24 @@ class NotingSender:
         """Kafka acknowledged records, or the client gave up."""
         known = self._under_way.take(reports.marks & PLACES)
         topics = self._topic_numbers[reports.marks >> PLACE_BITS]
-        records = Acked(known[:, 0], topics, reports.partitions, reports.offsets, known[:, 1], known[:, 2])
+        records = Acked(
+            known[:, 0], topics, reports.partitions, reports.offsets, known[:, 1], known[:, 2]
+        )
         failed = reports.errors != 0
         if failed.any():
-            self._note_failed(Acked(*(column[failed] for column in records)), reports.errors[failed].tolist())
+            self._note_failed(
+                Acked(*(column[failed] for column in records)), reports.errors[failed].tolist()
+            )
             records = Acked(*(column[~failed] for column in records))
         self._rows.acked(self._number, records, at_ns=reports.at_ns)
         self.acked += len(records.sequence)
 
     def _note_failed(self, records: Acked, codes: list[int]) -> None:
         reasons = {code: why(KafkaError(code)) for code in set(codes)}
-        columns = (column.tolist() for column in (records.sequence, records.topic, records.due, records.sent))
+        columns = (
+            column.tolist()
+            for column in (records.sequence, records.topic, records.due, records.sent)
+        )
         for sequence, topic, due, sent, code in zip(*columns, codes, strict=True):
             self._rows.lost(self._number, sequence, topic, due, sent, reasons[code])
         self.failed += len(codes)

@@ -1,10 +1,13 @@
-"""librdkafka itself, the very one that confluent-kafka has loaded: for what that offers only record by record.
+"""librdkafka itself, the very one that confluent-kafka has loaded: for what that offers only
+record by record.
 
-All that is used is in the library's public header, which keeps both layouts for a whole major version (words of eight bytes):
+All that is used is in the library's public header, which keeps both layouts for a whole major
+version (words of eight bytes):
 
             0          1        2          3        4        5        6        7        8
 message     err (32)   topic    partition  payload  length   key      length   offset   mark
-argument    kind (32)  value, or pointer and length, or name, pointer and length; the rest is padding
+argument    kind (32)  value, or pointer and length, or name, pointer and length; the rest is
+padding
                                 (32: the lower half of the word, the other is padding; partition is such a word, too)
 """
 
@@ -38,7 +41,12 @@ Numbers = NDArray[np.int64]
 class MetadataTopic(ctypes.Structure):
     """What the brokers say of a topic."""
 
-    _fields_ = [("topic", c_char_p), ("partition_count", c_int), ("partitions", c_void_p), ("error", c_int)]
+    _fields_ = [
+        ("topic", c_char_p),
+        ("partition_count", c_int),
+        ("partitions", c_void_p),
+        ("error", c_int),
+    ]
 
 
 class Metadata(ctypes.Structure):
@@ -54,9 +62,12 @@ class Metadata(ctypes.Structure):
     ]
 
 
-# The library behind confluent-kafka's own: whoever looks for a function in that finds it in those that it needs, too.
+# The library behind confluent-kafka's own: whoever looks for a function in that finds it in those
+# that it needs, too.
 _holding = ctypes.PyDLL(cimpl.__file__)
-"""Calls that are over at once: to let go of the interpreter and to take it again would cost more than they do."""
+"""Calls that are over at once: to let go of the interpreter and to take it again would cost more
+than they do.
+"""
 _waiting = ctypes.CDLL(cimpl.__file__)
 """Calls that may wait."""
 
@@ -85,13 +96,18 @@ def places_of(found: Sequence[bytes | None]) -> tuple[Numbers | int, Numbers | i
     if len(there) < len(found):
         addresses, lengths = zip(*map(place_of, found), strict=True)
         return np.array(addresses), np.array(lengths)
-    return np.fromiter(map(id, there), np.int64, len(there)) + _BYTES_AT, np.fromiter(map(len, there), np.int64, len(there))
+    return np.fromiter(map(id, there), np.int64, len(there)) + _BYTES_AT, np.fromiter(
+        map(len, there), np.int64, len(there)
+    )
 
 
 def check_version(found: int) -> None:
     """Refuse a library whose layouts are not known."""
     if found >> 24 != MAJOR:
-        raise SystemExit(f"confluent-kafka has brought librdkafka {found >> 24}; the ledger needs {MAJOR}: install confluent-kafka 2")
+        raise SystemExit(
+            f"confluent-kafka has brought librdkafka {found >> 24}; the ledger needs {MAJOR}: "
+            "install confluent-kafka 2"
+        )
 
 
 assert ctypes.string_at(*place_of(b"as CPython keeps them")) == b"as CPython keeps them"
@@ -112,7 +128,9 @@ topic_destroy = _function(_holding, "topic_destroy", None, c_void_p)
 main_queue = _function(_holding, "queue_get_main", c_void_p, c_void_p)
 queue_destroy = _function(_holding, "queue_destroy", None, c_void_p)
 destroy = _function(_waiting, "destroy", None, c_void_p)
-metadata = _function(_waiting, "metadata", c_int, c_void_p, c_int, c_void_p, POINTER(POINTER(Metadata)), c_int)
+metadata = _function(
+    _waiting, "metadata", c_int, c_void_p, c_int, c_void_p, POINTER(POINTER(Metadata)), c_int
+)
 metadata_destroy = _function(_holding, "metadata_destroy", None, POINTER(Metadata))
 _conf_new = _function(_holding, "conf_new", c_void_p)
 _conf_set = _function(_holding, "conf_set", c_int, c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)
@@ -122,13 +140,16 @@ _new = _function(_waiting, "new", c_void_p, c_int, c_void_p, c_char_p, c_size_t)
 
 
 def producer(settings: Mapping[str, object]) -> int:
-    """A client whose delivery reports are events; its own threads stay in the network of the calling one."""
+    """A client whose delivery reports are events; its own threads stay in the network of the
+    calling one.
+    """
     conf, text = _conf_new(), ctypes.create_string_buffer(_TEXT_BYTES)
     for key, value in settings.items():
         if _conf_set(conf, key.encode(), str(value).encode(), text, _TEXT_BYTES):
             _conf_destroy(conf)
             raise SystemExit(f"a Kafka client cannot have {key}: {value}: {text.value.decode()}")
-    # Whoever does not take errors as events gets them on the standard error: of those that matter, reports speak, too.
+    # Whoever does not take errors as events gets them on the standard error: of those that matter,
+    # reports speak, too.
     _conf_set_events(conf, DELIVERY_REPORTS | ERRORS)
     made: int | None = _new(PRODUCER, conf, text, _TEXT_BYTES)
     if made is None:

@@ -1,4 +1,5 @@
-"""Producer agent: every record has the time at which it is due, and is sent then, whatever became of the others.
+"""Producer agent: every record has the time at which it is due, and is sent then, whatever became
+of the others.
 
 One process may hold many producers, each with a client of its own in the network of its own host.
 """
@@ -27,7 +28,9 @@ POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
 """Of many clients only one can be waited for: the answers of the others are looked for so often."""
 CLIENT_WAITS_NS = 1_000_000
-"""A client waits for whole milliseconds. Asked to wait for less it does not, and we would look at the clock until the time has come."""
+"""A client waits for whole milliseconds. Asked to wait for less it does not, and we would look at
+the clock until the time has come.
+"""
 RECORDS_BETWEEN_POLLS = 500
 
 
@@ -42,7 +45,10 @@ class Sending:
 
     def follow(self, schedules: list[Schedule]) -> None:
         """Send each record when it is due."""
-        agendas = [Agenda(schedule.from_number(schedule.first(self.agent.incarnation))) for schedule in schedules]
+        agendas = [
+            Agenda(schedule.from_number(schedule.first(self.agent.incarnation)))
+            for schedule in schedules
+        ]
         turns = [(agenda.next_due(), number) for number, agenda in enumerate(agendas)]
         heapq.heapify(turns)
         unpolled = 0
@@ -111,8 +117,12 @@ class Sending:
         self.report(done=True)
 
 
-def senders_of(agent: Agent, order: ProducerOrder, sources: list[Source], rows: SentRows | None) -> list[Sender]:
-    """Every producer with its client, made in the network of its host: the client's own threads stay there."""
+def senders_of(
+    agent: Agent, order: ProducerOrder, sources: list[Source], rows: SentRows | None
+) -> list[Sender]:
+    """Every producer with its client, made in the network of its host: the client's own threads
+    stay there.
+    """
     make: SenderFactory = import_factory(order.sender)
     senders: list[Sender] = []
     for member, source in zip(order.members, sources, strict=True):
@@ -143,7 +153,9 @@ def schedules_of(order: ProducerOrder, sources: list[Source], start_ns: int) -> 
 
 def main(order: ProducerOrder) -> None:
     """Wait for the load to begin, send, wait for the answers."""
-    gc.disable()  # Records under way are many, and none of them is in a cycle: looking for some takes half of the time.
+    # Records under way are many, and none of them is in a cycle: looking for some takes half of the
+    # time.
+    gc.disable()
     agent = Agent()
     sources = [source_of(order.records, member) for member in order.members]
     agent.wait_for(ServersReady)

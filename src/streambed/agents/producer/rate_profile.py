@@ -1,4 +1,6 @@
-"""Profiles: from what is declared about a rate to stretches of it, and from a way of arriving to places among all records. Pure."""
+"""Profiles: from what is declared about a rate to stretches of it, and from a way of arriving to
+places among all records. Pure.
+"""
 
 from __future__ import annotations
 
@@ -77,19 +79,27 @@ def _level(rate: float, lasts_s: float) -> Stretch:
 
 
 def cut(found: Iterator[Stretch], load_s: float) -> Iterator[Stretch]:
-    """The stretches within the load; one that lasts beyond it ends at the rate that it has by then."""
+    """The stretches within the load; one that lasts beyond it ends at the rate that it has by
+    then.
+    """
     left_s = load_s
     for stretch in found:
         if left_s <= 0:
             return
         kept_s = min(stretch.lasts_s, left_s)
         share = kept_s / stretch.lasts_s if stretch.lasts_s else 0.0
-        yield Stretch(lasts_s=kept_s, first=stretch.first, last=stretch.first + (stretch.last - stretch.first) * share)
+        yield Stretch(
+            lasts_s=kept_s,
+            first=stretch.first,
+            last=stretch.first + (stretch.last - stretch.first) * share,
+        )
         left_s -= kept_s
 
 
 def read_numbers(path: Path) -> Numbers:
-    """The numbers of a trace, one on each line; a line that is none, or is below zero, is refused with its number."""
+    """The numbers of a trace, one on each line; a line that is none, or is below zero, is refused
+    with its number.
+    """
     found = []
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         try:
@@ -106,12 +116,16 @@ def read_times(path: Path, speed: float) -> Numbers:
     """The times of a trace, so many times as fast."""
     times = read_numbers(path) / speed
     if np.any(np.diff(times) < 0):
-        raise SystemExit(f"{path}, line {int(np.argmax(np.diff(times) < 0)) + 2}: this time is before the one above it")
+        raise SystemExit(
+            f"{path}, line {int(np.argmax(np.diff(times) < 0)) + 2}: this time is before the one "
+            "above it"
+        )
     return times
 
 
 def positions(count: int, arrivals: str, seed: str) -> Numbers | None:
-    """The place of each record among all, if the gaps between them are drawn; their number stays what it is.
+    """The place of each record among all, if the gaps between them are drawn; their number stays
+    what it is.
 
     With exponential gaps this is a Poisson process of which the number of arrivals is known.
     """

@@ -1,4 +1,6 @@
-"""The names of a producer's records, producer/sequence, as they lie in memory: many are made at once."""
+"""The names of a producer's records, producer/sequence, as they lie in memory: many are made at
+once.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,16 @@ from streambed.agents.producer import librdkafka
 
 AT_ONCE = 1000
 _TAILS = [b"%03d" % number for number in range(AT_ONCE)]
-_FIRST_NUMBERS = [[b"%d" % number for number in numbers] for numbers in (range(10), range(10, 100), range(100, AT_ONCE))]
+_FIRST_NUMBERS = [
+    [b"%d" % number for number in numbers]
+    for numbers in (range(10), range(10, 100), range(100, AT_ONCE))
+]
 
 
 class RecordNames:
-    """Names of the records from `first` up to but without `past`: all of one length, one after the other."""
+    """Names of the records from `first` up to but without `past`: all of one length, one after the
+    other.
+    """
 
     def __init__(self, producer: str) -> None:
         self._prefix = f"{producer}/".encode()

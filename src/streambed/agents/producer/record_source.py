@@ -23,7 +23,9 @@ Record = tuple[bytes | None, bytes, Headers]
 
 
 def contents_of(path: Path, content: str) -> list[bytes]:
-    """What there is to send: the lines of a file, the file as a whole, or the files of a folder in the order of their names."""
+    """What there is to send: the lines of a file, the file as a whole, or the files of a folder in
+    the order of their names.
+    """
     if content == "folder":
         found = [file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()]
     else:
@@ -55,7 +57,9 @@ def topics_of(topics: Sequence[str], order: str, *, seed: str, shift: int) -> Ca
 
 
 def filled(text: bytes, value: bytes, sequence: int, topic: str) -> bytes:
-    """A text with {record}, {n}, {n:6} (with zeros, six digits) and {topic} filled in; other braces stay."""
+    """A text with {record}, {n}, {n:6} (with zeros, six digits) and {topic} filled in; other braces
+    stay.
+    """
 
     def fill(found: re.Match[bytes]) -> bytes:
         number = f"{sequence + 1:0{int(found[2] or 0)}}".encode()
@@ -65,7 +69,10 @@ def filled(text: bytes, value: bytes, sequence: int, topic: str) -> bytes:
 
 
 def worded(
-    record_of: Callable[[int], Record], text: str, topic_of: Callable[[int], str], headers: Mapping[str, str] | None = None
+    record_of: Callable[[int], Record],
+    text: str,
+    topic_of: Callable[[int], str],
+    headers: Mapping[str, str] | None = None,
 ) -> Callable[[int], Record]:
     """Records that say `text`, if there is one, and have these headers; both are filled in."""
     named = {name: found.encode() for name, found in (headers or {}).items()}
@@ -74,13 +81,22 @@ def worded(
         key, value, own = record_of(sequence)
         topic = topic_of(sequence)
         said = filled(text.encode(), value, sequence, topic) if text else value
-        return key, said, [*own, *((name, filled(found, value, sequence, topic)) for name, found in named.items())]
+        return (
+            key,
+            said,
+            [
+                *own,
+                *((name, filled(found, value, sequence, topic)) for name, found in named.items()),
+            ],
+        )
 
     return of
 
 
 class Draws:
-    """The n-th number drawn between 0 and 1, whatever was asked for before; drawn many at once, because that is what costs."""
+    """The n-th number drawn between 0 and 1, whatever was asked for before; drawn many at once,
+    because that is what costs.
+    """
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -96,14 +112,22 @@ class Draws:
         return self._drawn[at]
 
 
-def made_up_records(*, size: int, keys: int, spread: str, seed: str, sizes: str = "constant") -> Callable[[int], Record]:
-    """Records of `size` bytes in the mean; the same seed gives the same record for the same sequence number."""
+def made_up_records(
+    *, size: int, keys: int, spread: str, seed: str, sizes: str = "constant"
+) -> Callable[[int], Record]:
+    """Records of `size` bytes in the mean; the same seed gives the same record for the same
+    sequence number.
+    """
     body = random.Random(seed).randbytes(size if sizes == "constant" else size * SIZES_MAX)
     key_of = keys_of(keys, spread, seed)
     if sizes == "constant":
         return lambda sequence: (key_of(sequence), body, [])
     draw, quantile = Draws(f"{seed} sizes"), QUANTILES[sizes]
-    return lambda sequence: (key_of(sequence), body[: max(1, round(size * quantile(draw(sequence))))], [])
+    return lambda sequence: (
+        key_of(sequence),
+        body[: max(1, round(size * quantile(draw(sequence))))],
+        [],
+    )
 
 
 def keys_of(keys: int, spread: str, seed: str) -> Callable[[int], bytes | None]:
@@ -112,14 +136,20 @@ def keys_of(keys: int, spread: str, seed: str) -> Callable[[int], bytes | None]:
     if not keys:
         return lambda sequence: None
     if spread == "zipf":
-        return lambda sequence: b"%d" % int(keys ** draw(sequence) - 1)  # keys**u is log-uniform: Zipf with exponent 1.
+        return lambda sequence: (
+            b"%d" % int(keys ** draw(sequence) - 1)
+        )  # keys**u is log-uniform: Zipf with exponent 1.
     if spread == "normal":
-        return lambda sequence: b"%d" % min(keys - 1, max(0, int(keys / 2 * quantile(draw(sequence)))))
+        return lambda sequence: (
+            b"%d" % min(keys - 1, max(0, int(keys / 2 * quantile(draw(sequence)))))
+        )
     return lambda sequence: b"%d" % int(keys * draw(sequence))
 
 
 def from_function(name: str, folder: str, seed: str) -> Callable[[int], Record]:
-    """Records that a function of the user makes from a record's number, from 0 on, and a generator of random numbers."""
+    """Records that a function of the user makes from a record's number, from 0 on, and a generator
+    of random numbers.
+    """
     module, _, function = name.partition(":")
     sys.path.insert(0, folder)
     make = getattr(importlib.import_module(module), function, None)
@@ -129,13 +159,22 @@ def from_function(name: str, folder: str, seed: str) -> Callable[[int], Record]:
 
 
 def as_record(found: object, name: str) -> Record:
-    """What a user's function gave: a value, key and value, or a mapping with `value` and perhaps `key` and `headers`."""
+    """What a user's function gave: a value, key and value, or a mapping with `value` and perhaps
+    `key` and `headers`.
+    """
     if isinstance(found, tuple) and len(found) == 2:
         found = {"key": found[0], "value": found[1]}
     elif isinstance(found, (str, bytes)):
         found = {"value": found}
-    if not isinstance(found, Mapping) or "value" not in found or found.keys() - {"key", "value", "headers"}:
-        raise SystemExit(f"{name} gave {found!r}: it must give a value, (key, value) or a mapping with value, key and headers")
+    if (
+        not isinstance(found, Mapping)
+        or "value" not in found
+        or found.keys() - {"key", "value", "headers"}
+    ):
+        raise SystemExit(
+            f"{name} gave {found!r}: it must give a value, (key, value) or a mapping with value, "
+            "key and headers"
+        )
     key = found.get("key")
     return (
         None if key is None else _bytes(key),
@@ -166,7 +205,8 @@ def source_of(order: RecordsOrder, member: ProducerMember) -> Source:
     contents = contents_of(Path(order.file), order.content) if order.file else []
     seed = f"{os.environ['STREAMBED_SEED']} {member.name}"
     record_of = repeated(contents, order.key) if contents else _made(order, seed)
-    # Many producers that take turns begin at topics far apart: side by side they would all write to a few topics at a time.
+    # Many producers that take turns begin at topics far apart: side by side they would all write to
+    # a few topics at a time.
     shift = member.number * len(order.topics) // member.of
     topic_of = topics_of(order.topics, order.order, seed=seed, shift=shift)
     if order.text or order.headers:
@@ -188,4 +228,6 @@ def _are_alike(order: RecordsOrder, held: int) -> bool:
 def _made(order: RecordsOrder, seed: str) -> Callable[[int], Record]:
     if order.function:
         return from_function(order.function, order.folder, seed)
-    return made_up_records(size=order.size, sizes=order.sizes, keys=order.keys, spread=order.spread, seed=seed)
+    return made_up_records(
+        size=order.size, sizes=order.sizes, keys=order.keys, spread=order.spread, seed=seed
+    )

@@ -1,4 +1,6 @@
-"""The schedule of a producer: which record is due when, and which is the first for one that was started again."""
+"""The schedule of a producer: which record is due when, and which is the first for one that was
+started again.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Schedule(Protocol):
     """Which records are due, and when."""
 
     def first(self, incarnation: int) -> int:
-        """The first record to send. Started again: what was due meanwhile is not sent, and no number is used twice."""
+        """The first record to send. Started again: what was due meanwhile is not sent, and no
+        number is used twice.
+        """
 
     def from_number(self, first: int) -> Iterator[Due]:
         """All records from `first` on."""
@@ -45,7 +49,9 @@ class AtTimes:
         for due in self._timetable.from_number(first):
             if due.first >= self.last:
                 return
-            yield Due(due.first, [self._start_ns + time for time in due.times[: self.last - due.first]])
+            yield Due(
+                due.first, [self._start_ns + time for time in due.times[: self.last - due.first]]
+            )
 
 
 class AllAtOnce:
@@ -61,11 +67,16 @@ class AllAtOnce:
 
     def from_number(self, first: int) -> Iterator[Due]:
         """As of a schedule."""
-        return (Due(begin, [self._start_ns] * min(AT_ONCE, self.last - begin)) for begin in range(first, self.last, AT_ONCE))
+        return (
+            Due(begin, [self._start_ns] * min(AT_ONCE, self.last - begin))
+            for begin in range(first, self.last, AT_ONCE)
+        )
 
 
 class AsTheyGo:
-    """As many as the client takes until the load ends, each due when it and its neighbours are sent."""
+    """As many as the client takes until the load ends, each due when it and its neighbours are
+    sent.
+    """
 
     def __init__(self, *, start_ns: int, end_ns: int) -> None:
         self._start_ns = start_ns
@@ -100,20 +111,25 @@ class Agenda:
         return self._held.times[self._taken]
 
     def take(self, time: int, *, most: int) -> Due:
-        """The next record, whenever it is due, and as many after it as are due by then, but not too many."""
+        """The next record, whenever it is due, and as many after it as are due by then, but not too
+        many.
+        """
         begin, times = self._taken, self._held.times
         self._taken = bisect_right(times, time, lo=begin + 1, hi=min(begin + most, len(times)))
         return self._held.between(begin, self._taken)
 
 
-def schedule_of(order: ScheduleOrder, member: ProducerMember, *, held: int, start_ns: int, seed: str = "") -> Schedule:
+def schedule_of(
+    order: ScheduleOrder, member: ProducerMember, *, held: int, start_ns: int, seed: str = ""
+) -> Schedule:
     """The schedule of one producer; `held` is how much content its file has."""
     wanted = order.rounds * held if order.rounds else order.count
     if order.rate is None:
         if wanted is not None:
             return AllAtOnce(start_ns=start_ns, last=wanted)
         return AsTheyGo(start_ns=start_ns, end_ns=start_ns + order.duration_ns)
-    # Many producers at one rate take turns: all at the same moments they would be a burst at each step.
+    # Many producers at one rate take turns: all at the same moments they would be a burst at each
+    # step.
     timetable = timetable_of(order, shift=member.number / member.of, seed=f"{seed} {member.number}")
     last = timetable.count if wanted is None else min(wanted, timetable.count)
     return AtTimes(timetable, start_ns=start_ns, last=last)

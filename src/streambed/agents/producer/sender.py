@@ -1,7 +1,7 @@
 """Senders: what a broker's client must offer so that producers can send with it.
 
-A factory `module:name` takes a SenderSetup and gives a Sender; the order names it, and the agent imports it. A client that
-hands over one record at a time derives from RecordSender.
+A factory `module:name` takes a SenderSetup and gives a Sender; the order names it, and the agent
+imports it. A client that hands over one record at a time derives from RecordSender.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ class SenderSetup:
 
 
 class Sender(Protocol):
-    """One producer. Each record that is handed over is decided once: acknowledged or failed, and noted so in the ledger.
+    """One producer. Each record that is handed over is decided once: acknowledged or failed, and
+    noted so in the ledger.
 
-    With a ledger a record carries a header IDENTITY with `identity_text(name, sequence)`, so that readers know it again.
+    With a ledger a record carries a header IDENTITY with `identity_text(name, sequence)`, so that
+    readers know it again.
     """
 
     name: str
@@ -77,7 +79,9 @@ SenderFactory = Callable[[SenderSetup], Sender]
 
 
 class RecordSender:
-    """Base of senders that hand over one record at a time. Implement `send`; call `note_acked` or `note_failed` for each record."""
+    """Base of senders that hand over one record at a time. Implement `send`; call `note_acked` or
+    `note_failed` for each record.
+    """
 
     def __init__(self, setup: SenderSetup) -> None:
         self.name = setup.name
@@ -112,21 +116,31 @@ class RecordSender:
         return len(due.times)
 
     def send(self, sequence: int, due: int) -> None:
-        """Hand one record to the client and count it in `sent`; BufferError if the client takes no more now."""
+        """Hand one record to the client and count it in `sent`; BufferError if the client takes no
+        more now.
+        """
         raise NotImplementedError
 
-    def note_acked(self, sequence: int, *, due: int, sent: int, partition: int = -1, offset: int = -1) -> None:
-        """The broker acknowledged a record just now; a broker without partitions or offsets leaves them out."""
+    def note_acked(
+        self, sequence: int, *, due: int, sent: int, partition: int = -1, offset: int = -1
+    ) -> None:
+        """The broker acknowledged a record just now; a broker without partitions or offsets leaves
+        them out.
+        """
         self._acked += 1
         if self._rows:
             topic = self.source.topic_of(sequence)
-            self._rows.acked_one(self.name, sequence, topic, partition=partition, offset=offset, due=due, sent=sent)
+            self._rows.acked_one(
+                self.name, sequence, topic, partition=partition, offset=offset, due=due, sent=sent
+            )
 
     def note_failed(self, sequence: int, *, due: int, sent: int, why: str) -> None:
         """A record was given up."""
         self.failed += 1
         if self._rows:
-            self._rows.lost_one(self.name, sequence, self.source.topic_of(sequence), due=due, sent=sent, why=why)
+            self._rows.lost_one(
+                self.name, sequence, self.source.topic_of(sequence), due=due, sent=sent, why=why
+            )
 
     def poll(self, wait_s: float) -> None:
         """Nothing, if each record is decided before `send` returns."""

@@ -1,4 +1,5 @@
-"""The ledger of a producer agent: a row for each record that is decided. It costs little while records flow at full rate.
+"""The ledger of a producer agent: a row for each record that is decided. It costs little while
+records flow at full rate.
 
 Records that were acknowledged come as columns, many at once, and so they are written.
 """
@@ -16,7 +17,9 @@ from streambed.record.tables import FLUSH_NS, Table
 
 Numbers = NDArray[np.int64]
 AT_ONCE = 20_000
-"""So many rows are written before a second has passed: the memory of more would be fetched from the kernel and given back each time."""
+"""So many rows are written before a second has passed: the memory of more would be fetched from the
+kernel and given back each time.
+"""
 
 
 class Acked(NamedTuple):
@@ -31,7 +34,9 @@ class Acked(NamedTuple):
 
 
 class SentRows:
-    """Rows of one file, of all producers that an agent holds; producers and topics are numbers until they are written."""
+    """Rows of one file, of all producers that an agent holds; producers and topics are numbers
+    until they are written.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -42,7 +47,9 @@ class SentRows:
         self._words: list[str] = []
         self._numbers: dict[str, int] = {}
         self._columns: dict[str | None, pa.Array] = {}
-        self._repeated(None, AT_ONCE)  # Arrow loads what it needs when it is first asked: now, not while records flow.
+        self._repeated(
+            None, AT_ONCE
+        )  # Arrow loads what it needs when it is first asked: now, not while records flow.
 
     def number(self, word: str) -> int:
         """The number of a producer's or topic's name."""
@@ -61,13 +68,27 @@ class SentRows:
 
     def lost(self, producer: int, sequence: int, topic: int, due: int, sent: int, why: str) -> None:
         """A record was given up."""
-        self.lost_one(self._words[producer], sequence, self._words[topic], due=due, sent=sent, why=why)
+        self.lost_one(
+            self._words[producer], sequence, self._words[topic], due=due, sent=sent, why=why
+        )
 
-    def acked_one(self, producer: str, sequence: int, topic: str, *, due: int, sent: int, partition: int = -1, offset: int = -1) -> None:
+    def acked_one(
+        self,
+        producer: str,
+        sequence: int,
+        topic: str,
+        *,
+        due: int,
+        sent: int,
+        partition: int = -1,
+        offset: int = -1,
+    ) -> None:
         """One record was acknowledged just now; without partitions or offsets they are -1."""
         self._table.append(producer, sequence, topic, partition, offset, due, sent, now_ns(), None)
 
-    def lost_one(self, producer: str, sequence: int, topic: str, *, due: int, sent: int, why: str) -> None:
+    def lost_one(
+        self, producer: str, sequence: int, topic: str, *, due: int, sent: int, why: str
+    ) -> None:
         """One record was given up."""
         self._table.append(producer, sequence, topic, None, None, due, sent, None, why)
 

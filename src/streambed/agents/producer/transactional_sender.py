@@ -1,4 +1,6 @@
-"""Sender in transactions, with a ledger: records count when their transaction is committed, and not before."""
+"""Sender in transactions, with a ledger: records count when their transaction is committed, and not
+before.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class TransactionalSender(ClientSender):
         self._taken: list[tuple[Any, ...]] = []
 
     def prepare(self) -> None:
-        """Also make itself known to its coordinator, which ends what a former life of it left open."""
+        """Also make itself known to its coordinator, which ends what a former life of it left
+        open.
+        """
         super().prepare()
         self._insist(self.client.init_transactions)
 
@@ -50,7 +54,9 @@ class TransactionalSender(ClientSender):
             self.settle()
 
     def settle(self) -> None:
-        """Commit what is under way; what cannot be committed is aborted. Told to stop, leave it undecided."""
+        """Commit what is under way; what cannot be committed is aborted. Told to stop, leave it
+        undecided.
+        """
         if not self._begun or self.agent.stopping:
             return
         while self.client.flush(ASK_S) and not self.agent.stopping:
@@ -76,11 +82,31 @@ class TransactionalSender(ClientSender):
                 if error.txn_requires_abort():
                     return error.str()
                 if not error.retriable():
-                    raise SystemExit(f"the transaction of {self.name} cannot go on: {error.str()}") from trouble
+                    raise SystemExit(
+                        f"the transaction of {self.name} cannot go on: {error.str()}"
+                    ) from trouble
         return "the run stopped"
 
-    def _decided(self, sequence: int, topic: int, due: int, sent: int, error: KafkaError | None, message: Message) -> None:
-        self._taken.append((sequence, topic, message.partition(), message.offset(), due, sent, why(error) if error else ""))
+    def _decided(
+        self,
+        sequence: int,
+        topic: int,
+        due: int,
+        sent: int,
+        error: KafkaError | None,
+        message: Message,
+    ) -> None:
+        self._taken.append(
+            (
+                sequence,
+                topic,
+                message.partition(),
+                message.offset(),
+                due,
+                sent,
+                why(error) if error else "",
+            )
+        )
 
     def _close(self, trouble: str) -> None:
         """Note all records of the transaction, as acknowledged now if it was committed."""

@@ -1,4 +1,6 @@
-"""Generators: networks by a few numbers, by a list of cities, or by a file of the Internet Topology Zoo."""
+"""Generators: networks by a few numbers, by a list of cities, or by a file of the Internet Topology
+Zoo.
+"""
 
 from streambed.declare.generators.cities import Cities
 from streambed.declare.generators.fat_tree import FatTree
@@ -22,4 +24,15 @@ GENERATORS = {
     "graphml": GraphmlNetwork,
 }
 
-__all__ = ["GENERATORS", "Cities", "FatTree", "GraphmlNetwork", "Line", "Mesh", "Random", "Ring", "Star", "Tree"]
+__all__ = [
+    "GENERATORS",
+    "Cities",
+    "FatTree",
+    "GraphmlNetwork",
+    "Line",
+    "Mesh",
+    "Random",
+    "Ring",
+    "Star",
+    "Tree",
+]

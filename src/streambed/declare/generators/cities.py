@@ -25,17 +25,23 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,55}")
 
 @declared
 class Cities:
-    """For each city a host of its name, on a switch such as paris-switch; switches are linked with delays by distance."""
+    """For each city a host of its name, on a switch such as paris-switch; switches are linked with
+    delays by distance.
+    """
 
     kind: Literal["cities"] = "cities"
     cities: dict[NodeName, tuple[float, float]] = Field(default_factory=dict)
     """Latitude and longitude of each city in degrees, north and east positive."""
     file: str = ""
-    """Or a CSV file beside the declaration: a line "name,latitude,longitude", then one for each city."""
+    """Or a CSV file beside the declaration: a line "name,latitude,longitude", then one for each
+    city.
+    """
     pairs: tuple[tuple[NodeName, NodeName], ...] = ()
     """The cities that are linked."""
     nearest: Annotated[int, Field(strict=True, ge=1)] | None = None
-    """Or: each city is linked with so many that are nearest to it. Without both, each is linked with each."""
+    """Or: each city is linked with so many that are nearest to it. Without both, each is linked
+    with each.
+    """
     detour: Annotated[float, Field(ge=1)] = 1.0
     """How much longer cables are than the great circle."""
     shortest: Duration = Duration(100_000)
@@ -53,25 +59,45 @@ class Cities:
         places = self.cities | listed
         wrong += place_problems(self.cities, "cities") + self._wrong_pairs(places)
         if len(places) < 2:
-            wrong.append(Problem(key="cities", says=f"there are {len(places)} cities: give two at least, here or in a `file`"))
+            wrong.append(
+                Problem(
+                    key="cities",
+                    says=f"there are {len(places)} cities: give two at least, here or in a `file`",
+                )
+            )
         wrong += delay_problems(self.link)
         if wrong:
             return wrong
-        return self._apart(places) + too_large(2 * len(places), len(self._linked(places))) + way_problems(access=self.access)
+        return (
+            self._apart(places)
+            + too_large(2 * len(places), len(self._linked(places)))
+            + way_problems(access=self.access)
+        )
 
     def _wrong_pairs(self, places: dict[str, Place]) -> list[Problem]:
         strangers = [
-            (f"pairs.{at}.{end}", name) for at, pair in enumerate(self.pairs) for end, name in enumerate(pair) if name not in places
+            (f"pairs.{at}.{end}", name)
+            for at, pair in enumerate(self.pairs)
+            for end, name in enumerate(pair)
+            if name not in places
         ]
-        wrong = [Problem(key=key, says=f"there is no city '{name}'. {suggestion(name, places)}") for key, name in strangers]
+        wrong = [
+            Problem(key=key, says=f"there is no city '{name}'. {suggestion(name, places)}")
+            for key, name in strangers
+        ]
         wrong += [
-            Problem(key=f"pairs.{at}", says=f"'{one}' is linked to itself") for at, (one, other) in enumerate(self.pairs) if one == other
+            Problem(key=f"pairs.{at}", says=f"'{one}' is linked to itself")
+            for at, (one, other) in enumerate(self.pairs)
+            if one == other
         ]
         if self.pairs and self.nearest is not None:
             wrong.append(Problem(key="nearest", says="give either pairs or nearest, not both"))
         if self.nearest is not None and self.nearest >= len(places):
             wrong.append(
-                Problem(key="nearest", says=f"{self.nearest} cannot be: each of {len(places)} cities has {len(places) - 1} others")
+                Problem(
+                    key="nearest",
+                    says=f"{self.nearest} cannot be: each of {len(places)} cities has {len(places) - 1} others",
+                )
             )
         return wrong
 
@@ -81,9 +107,13 @@ class Cities:
         while ahead:
             city = ahead.pop()
             reached.add(city)
-            ahead += [name for pair in pairs if city in pair for name in pair if name not in reached]
+            ahead += [
+                name for pair in pairs if city in pair for name in pair if name not in reached
+            ]
         missed = [name for name in places if name not in reached]
-        key, advice = ("pairs", "add a pair") if self.pairs else ("nearest", "give a larger number, or pairs")
+        key, advice = (
+            ("pairs", "add a pair") if self.pairs else ("nearest", "give a larger number, or pairs")
+        )
         says = f"the network is in parts: no link leads from '{next(iter(places))}' to {', '.join(missed[:8])}; {advice}"
         return [Problem(key=key, says=says)] if missed else []
 
@@ -94,7 +124,9 @@ class Cities:
             return list(combinations(places, 2))
         found: dict[frozenset[str], Ends] = {}
         for city, place in places.items():
-            near = sorted((distance_km(place, there), name) for name, there in places.items() if name != city)
+            near = sorted(
+                (distance_km(place, there), name) for name, there in places.items() if name != city
+            )
             for _, name in near[: self.nearest]:
                 found.setdefault(frozenset((city, name)), (city, name))
         return list(found.values())
@@ -102,7 +134,14 @@ class Cities:
     def made(self, base: Path) -> Made:
         """A switch and a host for each city."""
         places = self.cities | (_listed(base / self.file)[0] if self.file else {})
-        return on_the_map(places, self._linked(places), detour=self.detour, shortest=self.shortest, link=self.link, access=self.access)
+        return on_the_map(
+            places,
+            self._linked(places),
+            detour=self.detour,
+            shortest=self.shortest,
+            link=self.link,
+            access=self.access,
+        )
 
 
 def delay_problems(link: Way | None) -> list[Problem]:
@@ -118,12 +157,26 @@ def switch_of(city: str) -> str:
 
 
 def on_the_map(
-    places: dict[str, Place], pairs: list[Ends], *, detour: float, shortest: Duration, link: Way | None, access: Way | None
+    places: dict[str, Place],
+    pairs: list[Ends],
+    *,
+    detour: float,
+    shortest: Duration,
+    link: Way | None,
+    access: Way | None,
 ) -> Made:
-    """A host for each place, on a switch of its own, and links between switches whose delays follow from distances."""
-    delays = {ends: delay_between(places[ends[0]], places[ends[1]], detour=detour, shortest=shortest) for ends in pairs}
+    """A host for each place, on a switch of its own, and links between switches whose delays follow
+    from distances.
+    """
+    delays = {
+        ends: delay_between(places[ends[0]], places[ends[1]], detour=detour, shortest=shortest)
+        for ends in pairs
+    }
     plain = link.given if link else {}
-    trunk = [Link(ends=(switch_of(one), switch_of(other)), **plain | {"delay": delays[one, other]}) for one, other in pairs]
+    trunk = [
+        Link(ends=(switch_of(one), switch_of(other)), **plain | {"delay": delays[one, other]})
+        for one, other in pairs
+    ]
     leaves = joined(((name, switch_of(name)) for name in places), access)
     return Made(
         switches=tuple(map(switch_of, places)),
@@ -139,7 +192,15 @@ def _listed(path: Path) -> tuple[dict[str, Place], list[Problem]]:
     wrong: list[Problem] = []
     rows = list(csv.reader(path.read_text(errors="replace").splitlines(), skipinitialspace=True))
     if not rows or rows[0] != HEADING:
-        return {}, [Problem(key="file", says=f"its first line should be {','.join(HEADING)}", file=str(path), line=1, column=1)]
+        return {}, [
+            Problem(
+                key="file",
+                says=f"its first line should be {','.join(HEADING)}",
+                file=str(path),
+                line=1,
+                column=1,
+            )
+        ]
     for line, row in enumerate(rows[1:], 2):
         says = _wrong_row(row, found)
         if says:

@@ -6,7 +6,15 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from streambed.declare.generators.generator import Count, Ends, Made, joined, numbered, too_large, way_problems
+from streambed.declare.generators.generator import (
+    Count,
+    Ends,
+    Made,
+    joined,
+    numbered,
+    too_large,
+    way_problems,
+)
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
 from streambed.kinds.direction import Way
@@ -14,9 +22,11 @@ from streambed.kinds.direction import Way
 
 @declared
 class FatTree:
-    """Switches with `k` ports each: k²/4 in the core, k pods of k/2 aggregation and k/2 edge switches, k/2 hosts on each of these.
+    """Switches with `k` ports each: k²/4 in the core, k pods of k/2 aggregation and k/2 edge
+    switches, k/2 hosts on each of these.
 
-    Switches are core1 …, pod1-aggregation1 … and pod1-edge1 …; hosts h1, h2 … hang on the edge switches in order.
+    Switches are core1 …, pod1-aggregation1 … and pod1-edge1 …; hosts h1, h2 … hang on the edge
+    switches in order.
     """
 
     kind: Literal["fat_tree"] = "fat_tree"
@@ -30,7 +40,12 @@ class FatTree:
     def problems(self, base: Path) -> list[Problem]:
         """The number of ports is even; sizes have limits, and links are possible."""
         odd = (
-            [Problem(key="k", says=f"{self.k} is odd: half of the ports go up and half go down, so give an even number")]
+            [
+                Problem(
+                    key="k",
+                    says=f"{self.k} is odd: half of the ports go up and half go down, so give an even number",
+                )
+            ]
             if self.k % 2
             else []
         )
@@ -42,13 +57,32 @@ class FatTree:
         half = self.k // 2
         core, hosts = numbered("core", half**2), numbered("h", self.k * half**2)
         pods = range(1, self.k + 1)
-        upper, lower = ([numbered(f"pod{pod}-{layer}", half) for pod in pods] for layer in ("aggregation", "edge"))
-        trunk: list[Ends] = [(core[at * half + turn], pod[at]) for pod in upper for at, turn in product(range(half), repeat=2)]
-        trunk += [pair for above, below in zip(upper, lower, strict=True) for pair in product(above, below)]
+        upper, lower = (
+            [numbered(f"pod{pod}-{layer}", half) for pod in pods]
+            for layer in ("aggregation", "edge")
+        )
+        trunk: list[Ends] = [
+            (core[at * half + turn], pod[at])
+            for pod in upper
+            for at, turn in product(range(half), repeat=2)
+        ]
+        trunk += [
+            pair
+            for above, below in zip(upper, lower, strict=True)
+            for pair in product(above, below)
+        ]
         edges = [switch for pod in lower for switch in pod]
         leaves = [(host, edges[at // half]) for at, host in enumerate(hosts)]
         return Made(
-            switches=(*core, *(name for pod in zip(upper, lower, strict=True) for layer in pod for name in layer)),
+            switches=(
+                *core,
+                *(
+                    name
+                    for pod in zip(upper, lower, strict=True)
+                    for layer in pod
+                    for name in layer
+                ),
+            ),
             hosts=hosts,
             links=(*joined(trunk, self.link), *joined(leaves, self.access or self.link)),
         )

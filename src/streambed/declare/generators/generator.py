@@ -63,7 +63,9 @@ class OfSwitches:
     def problems(self, base: Path) -> list[Problem]:
         """Sizes have limits, and links are possible."""
         nodes = self.switches * (1 + self.hosts)
-        return too_large(nodes, self.links_count() + self.switches * self.hosts) + way_problems(link=self.link, access=self.access)
+        return too_large(nodes, self.links_count() + self.switches * self.hosts) + way_problems(
+            link=self.link, access=self.access
+        )
 
     def made(self, base: Path) -> Made:
         """Switches s1, s2 …, then hosts h1, h2 …, switch by switch."""
@@ -71,7 +73,11 @@ class OfSwitches:
         hosts = numbered("h", self.switches * self.hosts)
         trunk = [(switches[one], switches[other]) for one, other in self.pairs()]
         leaves = [(host, switches[at // self.hosts]) for at, host in enumerate(hosts)]
-        return Made(switches=switches, hosts=hosts, links=(*joined(trunk, self.link), *joined(leaves, self.access or self.link)))
+        return Made(
+            switches=switches,
+            hosts=hosts,
+            links=(*joined(trunk, self.link), *joined(leaves, self.access or self.link)),
+        )
 
 
 def numbered(prefix: str, count: int) -> tuple[str, ...]:
@@ -96,5 +102,11 @@ def way_problems(**ways: Way | None) -> list[Problem]:
 def too_large(nodes: int, links: int) -> list[Problem]:
     """A limit on everything."""
     if nodes > NODES_MAX:
-        return [Problem(key="", says=f"this makes {nodes} nodes: at most {NODES_MAX} have an address")]
-    return [Problem(key="", says=f"this makes {links} links: at most {LINKS_MAX} are made")] if links > LINKS_MAX else []
+        return [
+            Problem(key="", says=f"this makes {nodes} nodes: at most {NODES_MAX} have an address")
+        ]
+    return (
+        [Problem(key="", says=f"this makes {links} links: at most {LINKS_MAX} are made")]
+        if links > LINKS_MAX
+        else []
+    )

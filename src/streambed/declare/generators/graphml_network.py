@@ -24,7 +24,9 @@ from streambed.units import Duration
 
 @declared
 class GraphmlNetwork:
-    """For each node of the file a host of its label, on a switch such as Paris-switch; delays by distance, rates as the file says."""
+    """For each node of the file a host of its label, on a switch such as Paris-switch; delays by
+    distance, rates as the file says.
+    """
 
     kind: Literal["graphml"] = "graphml"
     file: str
@@ -36,7 +38,9 @@ class GraphmlNetwork:
     shortest: Duration = Duration(100_000)
     """Links whose delay would be shorter have none."""
     link: Way | None = None
-    """What else each link between switches does; its rate is for those for which the file gives none."""
+    """What else each link between switches does; its rate is for those for which the file gives
+    none.
+    """
     access: Way | None = None
     """What the link of each host does; default: nothing to packets."""
 
@@ -51,27 +55,65 @@ class GraphmlNetwork:
             return [replace(problem, key="file", file=file) for problem in error.problems]
         if zoo.problems:
             return list(zoo.problems)
-        wrong = place_problems(self.places, "places") + self._misplaced(zoo, base) + delay_problems(self.link)
-        return wrong or too_large(2 * len(zoo.nodes), len(zoo.edges)) + way_problems(access=self.access)
+        wrong = (
+            place_problems(self.places, "places")
+            + self._misplaced(zoo, base)
+            + delay_problems(self.link)
+        )
+        return wrong or too_large(2 * len(zoo.nodes), len(zoo.edges)) + way_problems(
+            access=self.access
+        )
 
     def _zoo(self, base: Path) -> Zoo:
         return understood(graphml.read(base / self.file), str(base / self.file))
 
     def _misplaced(self, zoo: Zoo, base: Path) -> list[Problem]:
         strangers = [name for name in self.places if name not in zoo.nodes]
-        wrong = [Problem(key=f"places.{name}", says=f"there is no node '{name}'. {suggestion(name, zoo.nodes)}") for name in strangers]
-        nowhere = {name: node for name, node in zoo.nodes.items() if node.place is None and name not in self.places}
+        wrong = [
+            Problem(
+                key=f"places.{name}",
+                says=f"there is no node '{name}'. {suggestion(name, zoo.nodes)}",
+            )
+            for name in strangers
+        ]
+        nowhere = {
+            name: node
+            for name, node in zoo.nodes.items()
+            if node.place is None and name not in self.places
+        }
         if nowhere:
-            names = ", ".join(f"{name} (line {node.line})" for name, node in list(nowhere.items())[:8])
+            names = ", ".join(
+                f"{name} (line {node.line})" for name, node in list(nowhere.items())[:8]
+            )
             more = f" and {len(nowhere) - 8} more" if len(nowhere) > 8 else ""
             says = f"no Latitude and Longitude for {names}{more}: give them under `places`, such as {{{next(iter(nowhere))}: [52.5, 13.4]}}"
-            wrong.append(Problem(key="places", says=says, file=str(base / self.file), line=next(iter(nowhere.values())).line, column=1))
+            wrong.append(
+                Problem(
+                    key="places",
+                    says=says,
+                    file=str(base / self.file),
+                    line=next(iter(nowhere.values())).line,
+                    column=1,
+                )
+            )
         return wrong
 
     def made(self, base: Path) -> Made:
-        """A host and a switch for each node; of several links between two nodes each has a name, such as Paris-Rome-2."""
+        """A host and a switch for each node; of several links between two nodes each has a name,
+        such as Paris-Rome-2.
+        """
         zoo = self._zoo(base)
-        places = {name: self.places.get(name) or node.place or (0.0, 0.0) for name, node in zoo.nodes.items()}
+        places = {
+            name: self.places.get(name) or node.place or (0.0, 0.0)
+            for name, node in zoo.nodes.items()
+        }
         pairs = [edge.ends for edge in zoo.edges]
-        made = on_the_map(places, pairs, detour=self.detour, shortest=self.shortest, link=self.link, access=self.access)
+        made = on_the_map(
+            places,
+            pairs,
+            detour=self.detour,
+            shortest=self.shortest,
+            link=self.link,
+            access=self.access,
+        )
         return zoo.refined(made, Counter(map(frozenset, pairs)))

@@ -18,7 +18,9 @@ from streambed.units import Share
 
 @declared
 class Random(OfSwitches):
-    """A random tree of the switches s1, s2 …, and more links between them, with hosts h1, h2 … on them in the same order."""
+    """A random tree of the switches s1, s2 …, and more links between them, with hosts h1, h2 … on
+    them in the same order.
+    """
 
     kind: Literal["random"] = "random"
     switches: Count
@@ -30,7 +32,8 @@ class Random(OfSwitches):
     probability: Share | None = None
     """Or: how likely two switches are linked that the tree does not link."""
     seed: Annotated[int, Field(strict=True)] = 1
-    """What is drawn at random is drawn from it; the experiment's seed has no effect on the network."""
+    """What is drawn at random is drawn from it; the experiment's seed has no effect on the network.
+    """
     link: Way | None = None
     """What each link between switches does."""
     access: Way | None = None
@@ -40,7 +43,11 @@ class Random(OfSwitches):
         """One of degree and probability, and such as can be."""
         wrong: list[Problem] = []
         if (self.degree is None) == (self.probability is None):
-            wrong.append(Problem(key="", says="give either a degree, such as 3, or a probability, such as 10%"))
+            wrong.append(
+                Problem(
+                    key="", says="give either a degree, such as 3, or a probability, such as 10%"
+                )
+            )
         if self.probability and self.probability.fraction > 1:
             wrong.append(Problem(key="probability", says=f"{self.probability} is more than 100 %"))
         least, most = 2 * (self.switches - 1) / self.switches, self.switches - 1
@@ -60,9 +67,13 @@ class Random(OfSwitches):
         """A tree first."""
         if self.switches == 1:
             return []
-        found = dict.fromkeys(_in_order(*pair) for pair in nx.random_labeled_tree(self.switches, seed=self.seed).edges)
+        found = dict.fromkeys(
+            _in_order(*pair) for pair in nx.random_labeled_tree(self.switches, seed=self.seed).edges
+        )
         if self.probability is not None:
-            drawn = nx.fast_gnp_random_graph(self.switches, self.probability.fraction, seed=self.seed)
+            drawn = nx.fast_gnp_random_graph(
+                self.switches, self.probability.fraction, seed=self.seed
+            )
             return list(found | dict.fromkeys(_in_order(*pair) for pair in drawn.edges))
         draw = random.Random(self.seed)
         while len(found) < self.links_count():

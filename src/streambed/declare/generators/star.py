@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from streambed.declare.generators.generator import Count, Made, joined, numbered, too_large, way_problems
+from streambed.declare.generators.generator import (
+    Count,
+    Made,
+    joined,
+    numbered,
+    too_large,
+    way_problems,
+)
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
 from streambed.kinds.direction import Way
@@ -28,4 +35,8 @@ class Star:
     def made(self, base: Path) -> Made:
         """The switch and its hosts."""
         hosts = numbered("h", self.hosts)
-        return Made(switches=("s1",), hosts=hosts, links=tuple(joined(((host, "s1") for host in hosts), self.link)))
+        return Made(
+            switches=("s1",),
+            hosts=hosts,
+            links=tuple(joined(((host, "s1") for host in hosts), self.link)),
+        )

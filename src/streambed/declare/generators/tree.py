@@ -7,7 +7,14 @@ from typing import Literal
 
 import networkx as nx
 
-from streambed.declare.generators.generator import Count, Made, joined, numbered, too_large, way_problems
+from streambed.declare.generators.generator import (
+    Count,
+    Made,
+    joined,
+    numbered,
+    too_large,
+    way_problems,
+)
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
 from streambed.kinds.direction import Way
@@ -15,7 +22,9 @@ from streambed.kinds.direction import Way
 
 @declared
 class Tree:
-    """The switch s1 at the root, then s2, s3 … level by level; hosts h1, h2 … hang on the lowest switches, from left to right."""
+    """The switch s1 at the root, then s2, s3 … level by level; hosts h1, h2 … hang on the lowest
+    switches, from left to right.
+    """
 
     kind: Literal["tree"] = "tree"
     depth: Count

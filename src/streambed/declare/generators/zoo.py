@@ -1,4 +1,6 @@
-"""What a file of the Internet Topology Zoo says: nodes with labels and coordinates, edges with speeds."""
+"""What a file of the Internet Topology Zoo says: nodes with labels and coordinates, edges with
+speeds.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,36 @@ from streambed.units import Bandwidth
 
 NAME_MAX = 50
 UNITS = {"T": 1e12, "G": 1e9, "M": 1e6, "K": 1e3, "": 1.0}
-READ = {"node": ("label", "Latitude", "Longitude"), "edge": ("LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "LinkLabel")}
+READ = {
+    "node": ("label", "Latitude", "Longitude"),
+    "edge": ("LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "LinkLabel"),
+}
 """What is understood."""
 OTHER = {
-    "node": ("id", "Country", "Internal", "type", "hyperedge", "doubled", "asn", "GeocodeCountry", "GeocodeId", "GeocodeAppend", "Network"),
-    "edge": ("id", "key", "LinkType", "LinkNote", "LinkStatus", "Network", "dateadded", "source", "target"),
+    "node": (
+        "id",
+        "Country",
+        "Internal",
+        "type",
+        "hyperedge",
+        "doubled",
+        "asn",
+        "GeocodeCountry",
+        "GeocodeId",
+        "GeocodeAppend",
+        "Network",
+    ),
+    "edge": (
+        "id",
+        "key",
+        "LinkType",
+        "LinkNote",
+        "LinkStatus",
+        "Network",
+        "dateadded",
+        "source",
+        "target",
+    ),
 }
 """What files of the zoo have as well, and means nothing here."""
 
@@ -51,7 +78,9 @@ class Zoo:
     notes: list[str] = field(default_factory=list)
 
     def refined(self, made: Made, counts: Counter[frozenset[str]]) -> Made:
-        """The network with the rates of this file, and with names for links where two nodes have several."""
+        """The network with the rates of this file, and with names for links where two nodes have
+        several.
+        """
         numbers: Counter[frozenset[str]] = Counter()
         links = list(made.links)
         for at, edge in enumerate(self.edges):
@@ -59,7 +88,11 @@ class Zoo:
             numbers[pair] += 1
             name = f"{'-'.join(edge.ends)[:NAME_MAX]}-{numbers[pair]}" if counts[pair] > 1 else ""
             links[at] = replace(links[at], name=name, rate=edge.rate or links[at].rate)
-        instant = [" – ".join(edge.ends) for edge, link in zip(self.edges, links, strict=False) if not link.delay.ns]
+        instant = [
+            " – ".join(edge.ends)
+            for edge, link in zip(self.edges, links, strict=False)
+            if not link.delay.ns
+        ]
         near = [f"too near for a delay: {', '.join(instant)}"] if instant else []
         return replace(made, links=tuple(links), notes=(*self.notes, *near))
 
@@ -73,18 +106,32 @@ def understood(graph: Graph, file: str) -> Zoo:
         name = _name(node, zoo, file)
         if node.name in names:
             says = f"there are two nodes with the id '{node.name}'"
-            zoo.problems.append(Problem(key="node", says=says, file=file, line=node.place.line, column=node.place.column))
+            zoo.problems.append(
+                Problem(
+                    key="node", says=says, file=file, line=node.place.line, column=node.place.column
+                )
+            )
         names[node.name] = name
         zoo.nodes[name] = Node(place=_place(node, zoo, file), line=node.place.line)
     for edge in graph.edges:
         _add_edge(zoo, edge, names, file)
     if not zoo.edges and not zoo.problems:
-        zoo.problems.append(Problem(key="graph", says="no edge joins two nodes", file=file, line=graph.item.place.line, column=1))
+        zoo.problems.append(
+            Problem(
+                key="graph",
+                says="no edge joins two nodes",
+                file=file,
+                line=graph.item.place.line,
+                column=1,
+            )
+        )
     return zoo
 
 
 def _look_at_attributes(zoo: Zoo, graph: Graph, file: str) -> None:
-    """What is nearly the name of something that is read is a mistake; what is not known at all is ignored, and noted."""
+    """What is nearly the name of something that is read is a mistake; what is not known at all is
+    ignored, and noted.
+    """
     strange: dict[str, int] = {}
     for tag, items in (("node", graph.nodes), ("edge", graph.edges)):
         for attribute in (attribute for item in items for attribute in item.attributes):
@@ -95,10 +142,13 @@ def _look_at_attributes(zoo: Zoo, graph: Graph, file: str) -> None:
             if near := nearest(name, READ[tag]):
                 place = attribute.place
                 says = f"unknown attribute '{name}' of a {tag}. Did you mean '{near}'?"
-                zoo.problems.append(Problem(key=tag, says=says, file=file, line=place.line, column=place.column))
+                zoo.problems.append(
+                    Problem(key=tag, says=says, file=file, line=place.line, column=place.column)
+                )
     if strange:
         zoo.notes.append(
-            f"{file}: attributes without a meaning here: {', '.join(f'{name} (line {line})' for name, line in strange.items())}"
+            f"{file}: attributes without a meaning here: "
+            f"{', '.join(f'{name} (line {line})' for name, line in strange.items())}"
         )
 
 
@@ -113,7 +163,10 @@ def _name(node: Item, zoo: Zoo, file: str) -> str:
     name = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-")[:NAME_MAX].rstrip("-")
     if not name or not name[0].isalpha():
         name = f"n-{name or node.name}"
-        zoo.notes.append(f"{file}:{node.place.line}: the label '{label}' of node {node.name} is no name for a host: it is {name} here")
+        zoo.notes.append(
+            f"{file}:{node.place.line}: the label '{label}' of node {node.name} is no name for a "
+            f"host: it is {name} here"
+        )
     taken = {known.lower() for known in zoo.nodes}
     number = 2
     single = name
@@ -121,7 +174,10 @@ def _name(node: Item, zoo: Zoo, file: str) -> str:
         name = f"{single}-{number}"
         number += 1
     if name != single:
-        zoo.notes.append(f"{file}:{node.place.line}: another node is called '{label}' already: this one is {name} here")
+        zoo.notes.append(
+            f"{file}:{node.place.line}: another node is called '{label}' already: this one is "
+            f"{name} here"
+        )
     return name
 
 
@@ -136,7 +192,9 @@ def _place(node: Item, zoo: Zoo, file: str) -> Place | None:
     if abs(north) <= 90 and abs(east) <= 180:
         return north, east
     says = f"Latitude {texts[0]}, Longitude {texts[1]} is nowhere on Earth"
-    zoo.problems.append(Problem(key="node", says=says, file=file, line=node.place.line, column=node.place.column))
+    zoo.problems.append(
+        Problem(key="node", says=says, file=file, line=node.place.line, column=node.place.column)
+    )
     return None
 
 
@@ -144,7 +202,11 @@ def _add_edge(zoo: Zoo, edge: Item, names: dict[str, str], file: str) -> None:
     strangers = [end for end in edge.ends if end not in names]
     if strangers:
         says = f"there is no node '{strangers[0]}'. {suggestion(strangers[0], names)}"
-        zoo.problems.append(Problem(key="edge", says=says, file=file, line=edge.place.line, column=edge.place.column))
+        zoo.problems.append(
+            Problem(
+                key="edge", says=says, file=file, line=edge.place.line, column=edge.place.column
+            )
+        )
         return
     one, other = (names[end] for end in edge.ends)
     if one == other:
@@ -152,14 +214,20 @@ def _add_edge(zoo: Zoo, edge: Item, names: dict[str, str], file: str) -> None:
         return
     rates = list(_rates(edge))
     if not rates and any(_value(edge, name) for name in ("LinkSpeedRaw", "LinkSpeed")):
-        zoo.notes.append(f"{file}:{edge.place.line}: the speed of {one} – {other} is not a number: it has no rate from this file")
+        zoo.notes.append(
+            f"{file}:{edge.place.line}: the speed of {one} – {other} is not a number: it has no "
+            "rate from this file"
+        )
     zoo.edges.append(Edge(ends=(one, other), rate=rates[0] if rates else None))
 
 
 def _rates(edge: Item) -> Iterator[Bandwidth]:
     """LinkSpeedRaw is in bit/s; LinkSpeed has its unit beside it."""
     unit = _value(edge, "LinkSpeedUnits")[:1].upper()
-    for text, size in ((_value(edge, "LinkSpeedRaw"), 1.0), (_value(edge, "LinkSpeed"), UNITS.get(unit, 0.0))):
+    for text, size in (
+        (_value(edge, "LinkSpeedRaw"), 1.0),
+        (_value(edge, "LinkSpeed"), UNITS.get(unit, 0.0)),
+    ):
         try:
             speed = float(text) * size
         except ValueError:

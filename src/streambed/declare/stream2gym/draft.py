@@ -1,4 +1,6 @@
-"""A draft: a declaration that is made from the files of another program, with the place where each part was said."""
+"""A draft: a declaration that is made from the files of another program, with the place where each
+part was said.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from streambed.errors import Problem, nearest
 
 
 class Draft:
-    """Content in the making, and what its reader must hear: problems, and notes on what is ignored or changed in meaning."""
+    """Content in the making, and what its reader must hear: problems, and notes on what is ignored
+    or changed in meaning.
+    """
 
     def __init__(self, path: Path, base: Path) -> None:
         self.path = path
@@ -30,7 +34,9 @@ class Draft:
     @property
     def notes(self) -> tuple[str, ...]:
         """Each once, with all the nodes that it is about."""
-        return tuple(f"{says} ({', '.join(nodes)})" if nodes else says for says, nodes in self._notes.items())
+        return tuple(
+            f"{says} ({', '.join(nodes)})" if nodes else says for says, nodes in self._notes.items()
+        )
 
     def note(self, says: str, node: str = "") -> None:
         """Tell the user something about a node, or about the whole."""
@@ -59,16 +65,22 @@ class Draft:
 
     def wrong(self, key: str, says: str, place: Place) -> None:
         """Something that cannot be."""
-        self.document.problems.append(Problem(key=key, says=says, line=place.line, column=place.column, file=place.file))
+        self.document.problems.append(
+            Problem(key=key, says=says, line=place.line, column=place.column, file=place.file)
+        )
 
     def find(self, key: str, named: str, place: Place, *, folder: bool = False) -> Path | None:
-        """A file or folder that is named relative to the file that was read, or to the working directory; a problem if there is none."""
+        """A file or folder that is named relative to the file that was read, or to the working
+        directory; a problem if there is none.
+        """
         tried = list(dict.fromkeys([self.path.parent / named, Path(named)]))
         for path in tried:
             if path.is_dir() if folder else path.is_file():
                 return path
         noun = "folder" if folder else "file"
-        other = next((f"{path} is a {'file' if folder else 'folder'}" for path in tried if path.exists()), "")
+        other = next(
+            (f"{path} is a {'file' if folder else 'folder'}" for path in tried if path.exists()), ""
+        )
         looked = "looked for " + " and ".join(map(str, tried))
         self.wrong(key, f"there is no {noun} '{named}': {other or looked}", place)
         return None

@@ -1,4 +1,6 @@
-"""The words of stream2gym's files: its attributes in both spellings, and the YAML, properties and inline texts that they hold."""
+"""The words of stream2gym's files: its attributes in both spellings, and the YAML, properties and
+inline texts that they hold.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from streambed.declare.yaml.source import Place, text_of
 from streambed.errors import DeclarationError
 
 ATTRIBUTES: dict[str, dict[str, tuple[str, ...]]] = {
-    "graph": {"topicConfig": ("topicCfg",), "faultConfig": ("faultCfg",), "disconnectionConfig": ("dcCfg",)},
+    "graph": {
+        "topicConfig": ("topicCfg",),
+        "faultConfig": ("faultCfg",),
+        "disconnectionConfig": ("dcCfg",),
+    },
     "node": {
         "zookeeper": ("zk",),
         "broker": ("bk",),
@@ -35,18 +41,41 @@ ATTRIBUTES: dict[str, dict[str, tuple[str, ...]]] = {
         "mysqlConfig": ("mysqlCfg",),
         "cpuPercentage": (),
     },
-    "edge": {"bandwidth": ("bw",), "latency": ("lat",), "loss": (), "sport": ("st",), "dport": ("dt",)},
+    "edge": {
+        "bandwidth": ("bw",),
+        "latency": ("lat",),
+        "loss": (),
+        "sport": ("st",),
+        "dport": ("dt",),
+    },
 }
-"""Each attribute, and what else it is called: stream2gym's files use one as the name of a key and the other as its id."""
+"""Each attribute, and what else it is called: stream2gym's files use one as the name of a key and
+the other as its id.
+"""
 KEYS: dict[str, tuple[str, ...]] = {
     "topicConfig": ("topicName", "topicBroker", "topicPartition", "topicReplica"),
     "faultConfig": ("duration", "links"),
     "brokerConfig": ("replicaMaxWait", "replicaMinBytes"),
     "producerConfig": (
-        *("filePath", "topicName", "totalMessages", "producerInstances", "producerPath", "acks", "compression"),
+        *(
+            "filePath",
+            "topicName",
+            "totalMessages",
+            "producerInstances",
+            "producerPath",
+            "acks",
+            "compression",
+        ),
         *("batchSize", "linger", "requestTimeout", "bufferMemory", "messageRate"),
     ),
-    "consumerConfig": ("topicName", "consumerInstances", "consumerPath", "fetchMinBytes", "fetchMaxWait", "sessionTimeout"),
+    "consumerConfig": (
+        "topicName",
+        "consumerInstances",
+        "consumerPath",
+        "fetchMinBytes",
+        "fetchMaxWait",
+        "sessionTimeout",
+    ),
     "streamProcConfig": ("app", "cluster", "nSPEWorkerInstances", "nWorkerCores", "workerMemory"),
 }
 """The keys of the file that each attribute names."""
@@ -61,14 +90,22 @@ TOPIC_LINE = re.compile(
 
 
 def attributes_of(draft: Draft, item: Item, kind: str, name: str) -> Form:
-    """The attributes of the graph, a node or an edge, by their usual names; unknown ones are noted."""
-    spelt = {spelling: usual for usual, others in ATTRIBUTES[kind].items() for spelling in (usual, *others)}
+    """The attributes of the graph, a node or an edge, by their usual names; unknown ones are
+    noted.
+    """
+    spelt = {
+        spelling: usual
+        for usual, others in ATTRIBUTES[kind].items()
+        for spelling in (usual, *others)
+    }
     values: dict[str, str] = {}
     places: dict[str, Place] = {}
     for attribute in item.attributes:
         usual = next((spelt[name] for name in attribute.names if name in spelt), None)
         if usual is None:
-            draft.unknown("the attribute", attribute.names[0] if attribute.names else "", spelt, name)
+            draft.unknown(
+                "the attribute", attribute.names[0] if attribute.names else "", spelt, name
+            )
         elif usual in values:
             draft.wrong(f"{name}: {usual}" if name else usual, "is given twice", attribute.place)
         else:
@@ -77,37 +114,69 @@ def attributes_of(draft: Draft, item: Item, kind: str, name: str) -> Form:
 
 
 def forms_of(attributes: Form, key: str) -> list[Form]:
-    """The documents of the YAML file that an attribute names, or its inline values; none if the file is not there or not readable."""
+    """The documents of the YAML file that an attribute names, or its inline values; none if the
+    file is not there or not readable.
+    """
     draft, named = attributes.draft, attributes.text(key)
     if key in INLINE and _is_inline(draft, named):
         values = dict(zip(INLINE[key], map(str.strip, named.split(",")), strict=False))
         if named.count(",") >= len(INLINE[key]):
-            attributes.wrong(key, f"'{named}' has more than {len(INLINE[key])} parts: {', '.join(INLINE[key])}")
-        return [Form(draft, values, dict.fromkeys(values, attributes.at(key)), noun=key, node=attributes.node, place=attributes.at(key))]
-    path = draft.find(f"{attributes.node}: {key}" if attributes.node else key, named, attributes.at(key))
+            attributes.wrong(
+                key, f"'{named}' has more than {len(INLINE[key])} parts: {', '.join(INLINE[key])}"
+            )
+        return [
+            Form(
+                draft,
+                values,
+                dict.fromkeys(values, attributes.at(key)),
+                noun=key,
+                node=attributes.node,
+                place=attributes.at(key),
+            )
+        ]
+    path = draft.find(
+        f"{attributes.node}: {key}" if attributes.node else key, named, attributes.at(key)
+    )
     if path is None:
         return []
     forms = []
     for document in _documents(draft, path):
         places = {name: replace(place, file=str(path)) for name, place in document.values.items()}
-        place = Place(line=min([place.line for place in document.keys.values()], default=1), column=1, file=str(path))
-        forms.append(Form(draft, document.content, places, noun=str(path), node=attributes.node, place=place))
+        place = Place(
+            line=min([place.line for place in document.keys.values()], default=1),
+            column=1,
+            file=str(path),
+        )
+        forms.append(
+            Form(draft, document.content, places, noun=str(path), node=attributes.node, place=place)
+        )
     return forms
 
 
 def form_of(attributes: Form, key: str) -> Form | None:
-    """The only document that counts. An empty file is one without keys; None if there is no such file."""
+    """The only document that counts. An empty file is one without keys; None if there is no such
+    file.
+    """
     before = len(attributes.draft.document.problems)
     forms = forms_of(attributes, key)
     if forms[1:]:
         attributes.draft.note(f"{forms[0].noun}: only the first document counts", attributes.node)
     if forms or len(attributes.draft.document.problems) > before:
         return forms[0] if forms else None
-    return Form(attributes.draft, {}, {}, noun=attributes.text(key), node=attributes.node, place=attributes.at(key))
+    return Form(
+        attributes.draft,
+        {},
+        {},
+        noun=attributes.text(key),
+        node=attributes.node,
+        place=attributes.at(key),
+    )
 
 
 def _is_inline(draft: Draft, named: str) -> bool:
-    """Old files hold values such as `data.txt,lines,10`; anything that looks like one path is a path."""
+    """Old files hold values such as `data.txt,lines,10`; anything that looks like one path is a
+    path.
+    """
     if (draft.path.parent / named).is_file() or Path(named).is_file():
         return False
     return "," in named or not ("/" in named or "." in named)
@@ -123,18 +192,28 @@ def _documents(draft: Draft, path: Path) -> list[Document]:
     documents = _topic_lines(text) or documents_of(text)
     found = []
     for document in documents:
-        draft.document.problems += [replace(problem, file=str(path)) for problem in document.problems]
+        draft.document.problems += [
+            replace(problem, file=str(path)) for problem in document.problems
+        ]
         if isinstance(document.content, dict):
             found.append(document)
         elif document.content is not None:
             place = Place(line=1, column=1, file=str(path))
-            draft.wrong("", "this holds no keys and values: write lines such as 'key: value'", place)
+            draft.wrong(
+                "", "this holds no keys and values: write lines such as 'key: value'", place
+            )
     return found
 
 
 def _topic_lines(text: str) -> list[Document]:
-    """The old form of the topics: a line such as `lines broker 2 partition 1 replica 1` for each."""
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.lstrip().startswith("#")]
+    """The old form of the topics: a line such as `lines broker 2 partition 1 replica 1` for
+    each.
+    """
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     matches = [(number, TOPIC_LINE.fullmatch(line)) for number, line in lines]
     if not matches or not all(match for _, match in matches):
         return []
@@ -148,10 +227,16 @@ def _topic_lines(text: str) -> list[Document]:
 
 
 def properties_of(draft: Draft, attributes: Form, key: str) -> dict[str, str]:
-    """The properties file that an attribute names. Values may be secret: tell no more of them than must be."""
+    """The properties file that an attribute names. Values may be secret: tell no more of them than
+    must be.
+    """
     path = draft.find(f"{attributes.node}: {key}", attributes.text(key), attributes.at(key))
     lines = path.read_text(errors="replace").splitlines() if path else []
-    pairs = [line.partition("=")[::2] for line in lines if "=" in line and not line.lstrip().startswith(("#", "!"))]
+    pairs = [
+        line.partition("=")[::2]
+        for line in lines
+        if "=" in line and not line.lstrip().startswith(("#", "!"))
+    ]
     return {name.strip(): value.strip() for name, value in pairs}
 
 

@@ -1,4 +1,5 @@
-"""A form: settings, keys and values that another program understands, each with its place, read one by one with a type.
+"""A form: settings, keys and values that another program understands, each with its place, read one
+by one with a type.
 
 What is never asked for is noted at the end, so that nothing is dropped silently.
 """
@@ -14,14 +15,27 @@ from streambed.declare.yaml.source import Place
 
 
 class Form:
-    """The attributes of a node or an edge, or the content of a file that one names. `noun` says whose settings these are."""
+    """The attributes of a node or an edge, or the content of a file that one names. `noun` says
+    whose settings these are.
+    """
 
-    def __init__(self, draft: Draft, values: Mapping[str, Any], places: Mapping[str, Place], *, noun: str, node: str, place: Place) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        values: Mapping[str, Any],
+        places: Mapping[str, Place],
+        *,
+        noun: str,
+        node: str,
+        place: Place,
+    ) -> None:
         self.draft = draft
         self.noun = noun
         self.node = node
         self.place = place
-        self._values = {key: value for key, value in values.items() if value is not None and value != ""}
+        self._values = {
+            key: value for key, value in values.items() if value is not None and value != ""
+        }
         self._places = places
         self._asked: set[str] = set()
 
@@ -54,7 +68,9 @@ class Form:
             self.wrong(key, f"{value:g} is not a whole number")
         return int(value)
 
-    def real(self, key: str, default: float, *, least: float = 0, most: float | None = None) -> float:
+    def real(
+        self, key: str, default: float, *, least: float = 0, most: float | None = None
+    ) -> float:
         """A number."""
         text = self.text(key, str(default))
         try:
@@ -63,7 +79,9 @@ class Form:
             value = math.nan
         if math.isfinite(value) and value >= least and (most is None or value <= most):
             return value
-        range_text = f"of at least {least:.15g}" if most is None else f"from {least:.15g} to {most:.15g}"
+        range_text = (
+            f"of at least {least:.15g}" if most is None else f"from {least:.15g} to {most:.15g}"
+        )
         self.wrong(key, f"'{text}' is not a number {range_text}")
         return default
 

@@ -17,7 +17,9 @@ OTHER_PARTS = ("hyperedge", "port", "graph", "endpoint")
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute:
-    """The value of an attribute, as text. It goes by the name of its key, or else by the key's id."""
+    """The value of an attribute, as text. It goes by the name of its key, or else by the key's
+    id.
+    """
 
     names: tuple[str, ...]
     value: str
@@ -62,13 +64,24 @@ def read(path: Path) -> Graph:
         root = _parsed(bytes_of(path))
     except expat.ExpatError as error:
         says = f"this is not XML: {expat.errors.messages[error.code]}"
-        raise DeclarationError([Problem(key="", says=says, line=error.lineno, column=error.offset + 1)], str(path)) from None
+        raise DeclarationError(
+            [Problem(key="", says=says, line=error.lineno, column=error.offset + 1)], str(path)
+        ) from None
     graphs = root.all("graph")
     if root.tag != "graphml" or not graphs:
-        says = f"this is XML, but not GraphML: it begins with <{root.tag}>" if root.tag != "graphml" else "there is no <graph> in it"
-        raise DeclarationError([Problem(key="", says=says, line=root.place.line, column=root.place.column)], str(path))
+        says = (
+            f"this is XML, but not GraphML: it begins with <{root.tag}>"
+            if root.tag != "graphml"
+            else "there is no <graph> in it"
+        )
+        raise DeclarationError(
+            [Problem(key="", says=says, line=root.place.line, column=root.place.column)], str(path)
+        )
     keys = {key.attributes.get("id", ""): key for key in root.all("key")}
-    ignored = [f"the graph '{other.attributes.get('id', '')}': only the first graph of a file is read" for other in graphs[1:]]
+    ignored = [
+        f"the graph '{other.attributes.get('id', '')}': only the first graph of a file is read"
+        for other in graphs[1:]
+    ]
     return Graph(
         item=_item(graphs[0], keys, "graph"),
         nodes=tuple(_item(node, keys, "node") for node in graphs[0].all("node")),
@@ -108,7 +121,11 @@ def _attribute(data: _Element, keys: dict[str, _Element]) -> Attribute:
 
 
 def _names(key: _Element) -> tuple[str, ...]:
-    return tuple(filter(None, dict.fromkeys([key.attributes.get("attr.name", ""), key.attributes.get("id", "")])))
+    return tuple(
+        filter(
+            None, dict.fromkeys([key.attributes.get("attr.name", ""), key.attributes.get("id", "")])
+        )
+    )
 
 
 def _parsed(content: bytes) -> _Element:
@@ -127,7 +144,11 @@ def _parsed(content: bytes) -> _Element:
     def text(characters: str) -> None:
         above[-1].text += characters
 
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = (
+        start,
+        end,
+        text,
+    )
     parser.buffer_text = True
     parser.Parse(content, True)
     return above[0].children[0]

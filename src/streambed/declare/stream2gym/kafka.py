@@ -17,7 +17,9 @@ DEFAULTS = {"replica.fetch.wait.max.ms": 500, "replica.fetch.min.bytes": 1}
 
 
 def put_kafka(draft: Draft, graph: Form, hosts: dict[str, Form]) -> None:
-    """One cluster of all brokers; those that ran ZooKeeper come first, because the first ones are controllers."""
+    """One cluster of all brokers; those that ran ZooKeeper come first, because the first ones are
+    controllers.
+    """
     settings = {name: _broker_settings(host) for name, host in hosts.items() if _is_broker(host)}
     keepers = [name for name, host in hosts.items() if host.flag("zookeeper")]
     nodes = sorted(settings, key=lambda name: name not in keepers)
@@ -25,7 +27,9 @@ def put_kafka(draft: Draft, graph: Form, hosts: dict[str, Form]) -> None:
     if not nodes:
         _without_brokers(draft, graph, topics, keepers)
         return
-    controllers = [member.node for member in Kafka(name=NAME, nodes=tuple(nodes)).members if member.controller]
+    controllers = [
+        member.node for member in Kafka(name=NAME, nodes=tuple(nodes)).members if member.controller
+    ]
     noun = "is a KRaft controller" if len(controllers) == 1 else "are KRaft controllers"
     for name in keepers:
         draft.note(f"ZooKeeper is gone from Kafka 4: {', '.join(controllers)} {noun} instead", name)
@@ -51,7 +55,10 @@ def _is_broker(host: Form) -> bool:
     marked = host.flag("broker")
     if kind.lower() != "kafka":
         noun = "RabbitMQ" if kind.lower() in ("rmq", "rabbitmq") else f"'{kind}'"
-        host.wrong("brokerType", f"{noun} brokers do not run here, only Kafka's: write kafka, or leave it out")
+        host.wrong(
+            "brokerType",
+            f"{noun} brokers do not run here, only Kafka's: write kafka, or leave it out",
+        )
     return marked or "brokerConfig" in host
 
 
@@ -59,17 +66,25 @@ def _broker_settings(host: Form) -> dict[str, Any]:
     form = form_of(host, "brokerConfig") if "brokerConfig" in host else None
     if form is None:
         return DEFAULTS
-    wait_ms, least_bytes = form.number("replicaMaxWait", 500, most=REPLICA_WAIT_MS_MAX), form.number("replicaMinBytes", 1)
+    wait_ms, least_bytes = (
+        form.number("replicaMaxWait", 500, most=REPLICA_WAIT_MS_MAX),
+        form.number("replicaMinBytes", 1),
+    )
     form.finish(KEYS["brokerConfig"])
     return dict(zip(DEFAULTS, (wait_ms, least_bytes), strict=True))
 
 
 def _common(draft: Draft, settings: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Settings hold for all brokers of a cluster: those of the first one. Kafka's own defaults need not be said."""
+    """Settings hold for all brokers of a cluster: those of the first one. Kafka's own defaults need
+    not be said.
+    """
     first, *others = settings.values()
     for key, value in first.items():
         if any(other[key] != value for other in others):
-            draft.note(f"{key} is {value} on all brokers, as on the first: settings hold for the whole cluster")
+            draft.note(
+                f"{key} is {value} on all brokers, as on the first: settings hold for the whole "
+                "cluster"
+            )
     return {key: value for key, value in first.items() if value != DEFAULTS[key]}
 
 
@@ -79,11 +94,21 @@ def _put_topic(draft: Draft, form: Form, brokers: list[str]) -> None:
     if name in draft.document.content["components"][NAME]["topics"]:
         form.wrong("topicName", f"there is a topic '{name}' already")
         return
-    partitions, replicas = (form.number(key, 1, least=1) for key in ("topicPartition", "topicReplica"))
+    partitions, replicas = (
+        form.number(key, 1, least=1) for key in ("topicPartition", "topicReplica")
+    )
     leaders = _leaders(form, brokers)[:partitions]
     given = {"partitions": (partitions, 1), "replicas": (replicas, 1), "leaders": (leaders, [])}
-    draft.put(path, {key: value for key, (value, default) in given.items() if value != default}, form.at("topicName"))
-    for key, said in {"partitions": "topicPartition", "replicas": "topicReplica", "leaders": "topicBroker"}.items():
+    draft.put(
+        path,
+        {key: value for key, (value, default) in given.items() if value != default},
+        form.at("topicName"),
+    )
+    for key, said in {
+        "partitions": "topicPartition",
+        "replicas": "topicReplica",
+        "leaders": "topicBroker",
+    }.items():
         draft.mark((*path, key), form.at(said))
     form.finish(KEYS["topicConfig"])
 

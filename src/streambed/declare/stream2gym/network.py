@@ -1,4 +1,6 @@
-"""The network of a stream2gym file: hosts h1, h2 …, switches s1, s2 …, links between them, and the fault that cuts some."""
+"""The network of a stream2gym file: hosts h1, h2 …, switches s1, s2 …, links between them, and the
+fault that cuts some.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,15 @@ FAULT_AT = 0.1
 def put_topology(draft: Draft, graph: Graph) -> list[Item]:
     """Nodes with the addresses that scripts expect, and links; the nodes whose names are right."""
     nodes = _nodes(draft, graph)
-    draft.put(("topology", "switches"), [name for name in nodes if name.startswith("s")], graph.item.place)
+    draft.put(
+        ("topology", "switches"), [name for name in nodes if name.startswith("s")], graph.item.place
+    )
     if not graph.edges:
-        draft.put(("topology", "hosts"), [name for name in nodes if name.startswith("h")], graph.item.place)
+        draft.put(
+            ("topology", "hosts"),
+            [name for name in nodes if name.startswith("h")],
+            graph.item.place,
+        )
     draft.put(("topology", "addresses"), {}, graph.item.place)
     for name, node in nodes.items():
         if name.startswith("h"):
@@ -39,7 +47,11 @@ def put_topology(draft: Draft, graph: Graph) -> list[Item]:
     for edge in graph.edges:
         strangers = [end for end in edge.ends if end not in declared]
         for end in strangers:
-            says = f"there is no node '{end}'. {suggestion(end, nodes)}" if end else "source or target is missing"
+            says = (
+                f"there is no node '{end}'. {suggestion(end, nodes)}"
+                if end
+                else "source or target is missing"
+            )
             draft.wrong("edge", says, edge.place)
         if all(end in nodes for end in edge.ends):
             _put_link(draft, edge)
@@ -63,7 +75,12 @@ def _wrong_name(name: str) -> str:
     found = NODE.fullmatch(name)
     if found:
         beyond = found[1] == "h" and int(found[2]) > HOST_MAX
-        return f"'{name}' has no address: hosts go up to h{HOST_MAX}, because h<N> has the address 10.0.0.<N>" if beyond else ""
+        return (
+            f"'{name}' has no address: hosts go up to h{HOST_MAX}, because h<N> has the address "
+            "10.0.0.<N>"
+            if beyond
+            else ""
+        )
     letter = "s" if name[:1] in ("s", "S") else "h"
     number = re.sub(r"\D", "", name).lstrip("0") or "1"
     return f"'{name}' is neither a host (h1, h2 …) nor a switch (s1, s2 …). Did you mean '{letter}{number}'?"
@@ -89,7 +106,11 @@ def _put_link(draft: Draft, edge: Item) -> None:
         form.wrong(ports[0], "give both sport and dport, or neither")
     numbers = [form.number(key, 0) for key in ("sport", "dport")]
     if len(ports) == 2:
-        draft.put((*path, "ports"), [f"{end}-eth{number}" for end, number in zip(edge.ends, numbers, strict=True)], form.at("sport"))
+        draft.put(
+            (*path, "ports"),
+            [f"{end}-eth{number}" for end, number in zip(edge.ends, numbers, strict=True)],
+            form.at("sport"),
+        )
 
 
 def put_faults(draft: Draft, attributes: Form, duration: Duration) -> None:
@@ -108,11 +129,16 @@ def put_faults(draft: Draft, attributes: Form, duration: Duration) -> None:
             _put_cut(draft, ends, lasts, duration, form.at("links"), form.at("duration"))
         if links:
             when = Duration(duration.value * FAULT_AT)
-            draft.note(f"{key}: the links are cut at {when}, a tenth of the run, and for {lasts} exactly; before, it was in steps of 10 s")
+            draft.note(
+                f"{key}: the links are cut at {when}, a tenth of the run, and for {lasts} exactly; "
+                "before, it was in steps of 10 s"
+            )
         form.finish(KEYS["faultConfig"])
 
 
-def _put_cut(draft: Draft, ends: list[str], lasts: Duration, duration: Duration, place: Place, length: Place) -> None:
+def _put_cut(
+    draft: Draft, ends: list[str], lasts: Duration, duration: Duration, place: Place, length: Place
+) -> None:
     path = ("faults", len(draft.document.content.get("faults", [])))
     draft.put((*path, "kind"), "cut", place)
     draft.put((*path, "at"), str(Duration(duration.value * FAULT_AT)), place)

@@ -1,4 +1,6 @@
-"""What runs on the hosts of a stream2gym file: producers and consumers, built in or scripts, and Spark jobs."""
+"""What runs on the hosts of a stream2gym file: producers and consumers, built in or scripts, and
+Spark jobs.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,22 @@ from streambed.units import Duration, Frequency, Size
 
 PRODUCERS = ("SFST", "MFST", "ELTT", "STANDARD", "CUSTOM")
 CONSUMERS = ("STANDARD", "CUSTOM")
-TEXTS = {"SFST": "{record}rrrr {n}", "MFST": "{record} Topic: {topic} File: {n}", "ELTT": "{record}\n"}
+TEXTS = {
+    "SFST": "{record}rrrr {n}",
+    "MFST": "{record} Topic: {topic} File: {n}",
+    "ELTT": "{record}\n",
+}
 """What the built-in producers append to each record, as scripts and jobs expect it."""
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4")
 MEMORY = re.compile(r"([0-9]+)([kmgt]?)b?", re.IGNORECASE)
 OUTPUT = "logs/output"
-SAID = {"writes": "topicName", "reads": "topicName", "file": "filePath", "rate": "messageRate", "batch": "batchSize"}
+SAID = {
+    "writes": "topicName",
+    "reads": "topicName",
+    "file": "filePath",
+    "rate": "messageRate",
+    "batch": "batchSize",
+}
 """Which of stream2gym's keys says what, for problems that are found later."""
 Body = dict[str, Any]
 
@@ -50,14 +62,24 @@ def put_consumers(draft: Draft, host: Form) -> None:
         return
     kind, script = chosen
     instances = form.number("consumerInstances", 1)
-    body = _script(draft, form, script, "consumerPath", "consumer.py") if kind == "CUSTOM" else _built_in_consumer(form)
+    body = (
+        _script(draft, form, script, "consumerPath", "consumer.py")
+        if kind == "CUSTOM"
+        else _built_in_consumer(form)
+    )
     _put_instances(draft, host, "consumer", body, instances, form)
     form.finish(KEYS["consumerConfig"])
 
 
 def _form(host: Form, key: str) -> Form | None:
-    """The settings that an attribute names; none are needed where an old file names a script with the type."""
-    return form_of(host, key) if key in host else Form(host.draft, {}, {}, noun=key, node=host.node, place=host.place)
+    """The settings that an attribute names; none are needed where an old file names a script with
+    the type.
+    """
+    return (
+        form_of(host, key)
+        if key in host
+        else Form(host.draft, {}, {}, noun=key, node=host.node, place=host.place)
+    )
 
 
 def _type_of(host: Form, role: str, known: tuple[str, ...]) -> tuple[str, str] | None:
@@ -71,7 +93,9 @@ def _type_of(host: Form, role: str, known: tuple[str, ...]) -> tuple[str, str] |
     elif not text:
         return None
     if kind.strip().upper() not in known:
-        host.wrong(f"{role}Type", f"there is no {role}Type '{kind}'. {suggestion(kind.upper(), known)}")
+        host.wrong(
+            f"{role}Type", f"there is no {role}Type '{kind}'. {suggestion(kind.upper(), known)}"
+        )
         return None
     if config not in host and not script:
         host.wrong(config, f"is missing: {role}Type {kind} needs it")
@@ -79,7 +103,9 @@ def _type_of(host: Form, role: str, known: tuple[str, ...]) -> tuple[str, str] |
     return kind.strip().upper(), script.strip()
 
 
-def _put_instances(draft: Draft, host: Form, role: str, body: Body, instances: int, form: Form) -> None:
+def _put_instances(
+    draft: Draft, host: Form, role: str, body: Body, instances: int, form: Form
+) -> None:
     if not instances:
         draft.note(f"{role}Instances is 0: nothing runs", host.node)
     for number in range(1, instances + 1):
@@ -96,7 +122,10 @@ def _put_instances(draft: Draft, host: Form, role: str, body: Body, instances: i
 
 def _built_in_producer(draft: Draft, form: Form, kind: str) -> Body:
     rate = form.real("messageRate", 0)
-    body: Body = {"kind": "producer", "writes": form.needed("topicName", f"{kind} sends to a topic")}
+    body: Body = {
+        "kind": "producer",
+        "writes": form.needed("topicName", f"{kind} sends to a topic"),
+    }
     if kind == "STANDARD":
         body["text"] = f"{int(form.node[1:]):02}{{n:6}}aaaaaa"
     else:
@@ -106,8 +135,14 @@ def _built_in_producer(draft: Draft, form: Form, kind: str) -> Body:
 
 
 def _content(draft: Draft, form: Form, kind: str) -> Body:
-    named = form.needed("filePath", f"{kind} sends {'the files of a folder' if kind == 'MFST' else 'a file'}")
-    found = draft.find(f"{form.node}: filePath", named, form.at("filePath"), folder=kind == "MFST") if named else None
+    named = form.needed(
+        "filePath", f"{kind} sends {'the files of a folder' if kind == 'MFST' else 'a file'}"
+    )
+    found = (
+        draft.find(f"{form.node}: filePath", named, form.at("filePath"), folder=kind == "MFST")
+        if named
+        else None
+    )
     body: Body = {"file": draft.relative(found) if found else named}
     if kind == "MFST":
         form.ignore("totalMessages", "has no effect: MFST sends each file once")
@@ -116,8 +151,15 @@ def _content(draft: Draft, form: Form, kind: str) -> Body:
     form.needed("totalMessages", "it says how often to send, 1 or more")
     times = form.number("totalMessages", 1, least=1)
     if kind == "SFST" and named.lower().endswith(".xml"):
-        draft.note("SFST sends an XML file as it is: its numbers are not replaced by random ones", form.node)
-    return body | ({"content": "whole", "text": TEXTS[kind], "count": times} if kind == "SFST" else {"text": TEXTS[kind], "rounds": times})
+        draft.note(
+            "SFST sends an XML file as it is: its numbers are not replaced by random ones",
+            form.node,
+        )
+    return body | (
+        {"content": "whole", "text": TEXTS[kind], "count": times}
+        if kind == "SFST"
+        else {"text": TEXTS[kind], "rounds": times}
+    )
 
 
 def _client(form: Form) -> Body:
@@ -125,12 +167,19 @@ def _client(form: Form) -> Body:
     acks = form.number("acks", 1, most=2)
     compression = form.text("compression", "none").lower()
     if compression not in COMPRESSIONS:
-        form.wrong("compression", f"there is no compression '{compression}'. {suggestion(compression, COMPRESSIONS)}")
+        form.wrong(
+            "compression",
+            f"there is no compression '{compression}'. {suggestion(compression, COMPRESSIONS)}",
+        )
     settings: Body = {}
     if "requestTimeout" in form:
-        settings["socket.timeout.ms"] = form.number("requestTimeout", 30_000, least=10, most=300_000)
+        settings["socket.timeout.ms"] = form.number(
+            "requestTimeout", 30_000, least=10, most=300_000
+        )
     if "bufferMemory" in form:
-        settings["queue.buffering.max.kbytes"] = math.ceil(form.number("bufferMemory", 32 << 20, least=1024) / 1024)
+        settings["queue.buffering.max.kbytes"] = math.ceil(
+            form.number("bufferMemory", 32 << 20, least=1024) / 1024
+        )
     body: Body = {"acks": "all" if acks == 2 else acks}
     body |= {"compression": compression} if compression != "none" else {}
     body["batch"] = str(Size(form.number("batchSize", 16_384, least=1)))
@@ -139,12 +188,18 @@ def _client(form: Form) -> Body:
 
 
 def _built_in_consumer(form: Form) -> Body:
-    settings: Body = {"session.timeout.ms": form.number("sessionTimeout", 10_000, least=6_000, most=1_800_000)}
+    settings: Body = {
+        "session.timeout.ms": form.number("sessionTimeout", 10_000, least=6_000, most=1_800_000)
+    }
     if "fetchMinBytes" in form:
         settings["fetch.min.bytes"] = form.number("fetchMinBytes", 1, least=1)
     if "fetchMaxWait" in form:
         settings["fetch.wait.max.ms"] = form.number("fetchMaxWait", 500, most=300_000)
-    return {"kind": "consumer", "reads": form.needed("topicName", "STANDARD reads a topic"), "settings": settings}
+    return {
+        "kind": "consumer",
+        "reads": form.needed("topicName", "STANDARD reads a topic"),
+        "settings": settings,
+    }
 
 
 def _script(draft: Draft, form: Form, script: str, key: str, default: str) -> Body:
@@ -153,8 +208,17 @@ def _script(draft: Draft, form: Form, script: str, key: str, default: str) -> Bo
     found = draft.find(f"{form.node}: {key}", named, form.at(key))
     program = os.path.relpath(found) if found else named
     if found and OUTPUT in found.read_text(errors="replace") and not Path(OUTPUT).is_dir():
-        draft.note(f"{program} names {OUTPUT}, which is not in the working directory: make it if the script writes there", form.node)
-    return {"kind": "command", "argv": ["{run.python}", program], "cwd": draft.relative(Path.cwd()), "on_exit": "record"}
+        draft.note(
+            f"{program} names {OUTPUT}, which is not in the working directory: make it if the "
+            "script writes there",
+            form.node,
+        )
+    return {
+        "kind": "command",
+        "argv": ["{run.python}", program],
+        "cwd": draft.relative(Path.cwd()),
+        "on_exit": "record",
+    }
 
 
 def put_job(draft: Draft, host: Form) -> None:
@@ -165,9 +229,16 @@ def put_job(draft: Draft, host: Form) -> None:
             draft.note("streamProcType without streamProcConfig has no effect", host.node)
         return
     if kind.lower() not in ("", "spark"):
-        known = {"flink": "Flink jobs do not run here", "kstream": "Kafka Streams programs do not run here"}
+        known = {
+            "flink": "Flink jobs do not run here",
+            "kstream": "Kafka Streams programs do not run here",
+        }
         says = known.get(kind.lower(), f"there is no stream processor '{kind}'")
-        host.wrong("streamProcType", f"{says}: only Spark does. A program of another kind can be a `command` of a converted declaration")
+        host.wrong(
+            "streamProcType",
+            f"{says}: only Spark does. A program of another kind can be a `command` of a converted "
+            "declaration",
+        )
         return
     form = _old_job(host) if key == "sparkConfig" else form_of(host, key)
     if form is None:
@@ -175,7 +246,12 @@ def put_job(draft: Draft, host: Form) -> None:
     app = form.needed("app", "it names the job's script")
     found = draft.find(f"{host.node}: app", app, form.at("app")) if app else None
     path = ("components", f"{host.node}-spark")
-    body = {"kind": "spark_job", "node": host.node, "job": draft.relative(found) if found else app, "cwd": draft.relative(Path.cwd())}
+    body = {
+        "kind": "spark_job",
+        "node": host.node,
+        "job": draft.relative(found) if found else app,
+        "cwd": draft.relative(Path.cwd()),
+    }
     draft.put(path, {**body, **_cluster(form)}, form.place)
     draft.mark((*path, "node"), host.place)
     form.finish(KEYS["streamProcConfig"])
@@ -185,9 +261,20 @@ def _old_job(host: Form) -> Form:
     """The old form: script.py,sink."""
     app, _, sink = host.text("sparkConfig").partition(",")
     if sink:
-        host.draft.note(f"sparkConfig: the sink '{sink.strip()}' has no effect, the job itself says where it writes", host.node)
+        host.draft.note(
+            f"sparkConfig: the sink '{sink.strip()}' has no effect, the job itself says where it "
+            "writes",
+            host.node,
+        )
     place = host.at("sparkConfig")
-    return Form(host.draft, {"app": app.strip()}, {"app": place}, noun="sparkConfig", node=host.node, place=place)
+    return Form(
+        host.draft,
+        {"app": app.strip()},
+        {"app": place},
+        noun="sparkConfig",
+        node=host.node,
+        place=place,
+    )
 
 
 def _cluster(form: Form) -> Body:
@@ -200,7 +287,9 @@ def _cluster(form: Form) -> Body:
     text = form.text("workerMemory", "1g")
     memory = MEMORY.fullmatch(text)
     if not memory:
-        form.wrong("workerMemory", f"'{text}' is not a size: write a number and k, m or g, such as 4g")
+        form.wrong(
+            "workerMemory", f"'{text}' is not a size: write a number and k, m or g, such as 4g"
+        )
         return {}
     bytes_each = int(memory[1]) << {"k": 10, "m": 20, "g": 30, "t": 40, "": 0}[memory[2].lower()]
     says = f"cluster: Spark runs in local mode with {workers * cores} threads and {text} of memory in place of a standalone cluster"

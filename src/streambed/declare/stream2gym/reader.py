@@ -1,4 +1,6 @@
-"""stream2gym's files as declarations: GraphML with the files that it names, in the present form, older ones and its successor's."""
+"""stream2gym's files as declarations: GraphML with the files that it names, in the present form,
+older ones and its successor's.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ USUAL_STEM = "input"
 def read(
     path: Path, overrides: Sequence[str] = (), seed: int | None = None, *, base: Path | None = None
 ) -> tuple[Experiment, str, tuple[str, ...]]:
-    """The experiment that a GraphML file comes to, the same as YAML, and notes on what is ignored or changed in meaning.
+    """The experiment that a GraphML file comes to, the same as YAML, and notes on what is ignored
+    or changed in meaning.
 
     Relative paths of the experiment start at `base`, by default beside the file.
     """
@@ -45,7 +48,9 @@ def read(
 
 
 def _asked_duration(overrides: Sequence[str]) -> Duration | None:
-    """What --set asks for: faults begin at a share of it, so it must be known first. What is wrong with it is told later."""
+    """What --set asks for: faults begin at a share of it, so it must be known first. What is wrong
+    with it is told later.
+    """
     asked = None
     for override in overrides:
         key, _, text = override.partition("=")
@@ -62,17 +67,25 @@ def _drafted(path: Path, base: Path, duration: Duration | None) -> Draft:
     _refuse_network_alone(graph, path)
     draft = Draft(path, base)
     top = graph.item.place
-    for key, value in {"version": VERSION, "name": _name(path), "duration": str(duration or DURATION)}.items():
+    for key, value in {
+        "version": VERSION,
+        "name": _name(path),
+        "duration": str(duration or DURATION),
+    }.items():
         draft.put((key,), value, top)
     if not duration:
-        draft.note(f"the load lasts {DURATION}, as without --time: change it with --set duration=60s")
+        draft.note(
+            f"the load lasts {DURATION}, as without --time: change it with --set duration=60s"
+        )
     for ignored in graph.ignored:
         draft.note(f"ignored: {ignored}")
     nodes = put_topology(draft, graph)
     attributes = attributes_of(draft, graph.item, "graph", "")
     forms = {node.name: attributes_of(draft, node, "node", node.name) for node in nodes}
     draft.put(("components",), {}, top)
-    put_kafka(draft, attributes, {name: form for name, form in forms.items() if name.startswith("h")})
+    put_kafka(
+        draft, attributes, {name: form for name, form in forms.items() if name.startswith("h")}
+    )
     for name, form in forms.items():
         if name.startswith("h"):
             _put_host(draft, form)
@@ -89,7 +102,9 @@ def _refuse_network_alone(graph: Graph, path: Path) -> None:
     if any("Latitude" in attribute.names for node in graph.nodes for attribute in node.attributes):
         says = f"this is a network without programs on it: write an experiment beside it with topology: {{graphml: {path.name}}}"
         place = graph.item.place
-        raise DeclarationError([Problem(key="graph", says=says, line=place.line, column=place.column)], str(path))
+        raise DeclarationError(
+            [Problem(key="graph", says=says, line=place.line, column=place.column)], str(path)
+        )
 
 
 def _name(path: Path) -> str:

@@ -1,4 +1,6 @@
-"""The stores of a stream2gym file: a server or a file on the host itself, and a sink for each topic that was to be written there."""
+"""The stores of a stream2gym file: a server or a file on the host itself, and a sink for each topic
+that was to be written there.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,18 @@ def put_store(draft: Draft, host: Form) -> None:
     name = f"{host.node}-store"
     store = COMPONENTS[body["kind"]]
     place = {"nodes": [host.node]} if store.host_keys == ("nodes",) else {"node": host.node}
-    draft.put(("components", name), {**body, **place}, host.at("storeType" if "storeType" in host else key))
+    draft.put(
+        ("components", name),
+        {**body, **place},
+        host.at("storeType" if "storeType" in host else key),
+    )
     reference = "path" if "engine" in body else "address"
     noun = "MariaDB, in MySQL's protocol," if asked.lower() == "mysql" else asked
-    draft.note(f"storeType {asked}: {noun} runs on the host itself, inside the network; {{{name}.{reference}}} is where", host.node)
+    draft.note(
+        f"storeType {asked}: {noun} runs on the host itself, inside the network; "
+        f"{{{name}.{reference}}} is where",
+        host.node,
+    )
     if key in host:
         _put_sinks(draft, host, key, name)
 
@@ -61,10 +71,18 @@ def _put_sinks(draft: Draft, host: Form, key: str, store: str) -> None:
     for number, topic in enumerate(topics, 1):
         table = re.sub(r"[^A-Za-z0-9_]", "_", topic)
         table = table if table[0].isalpha() else f"t{table}"
-        sink = {"kind": "sink", "node": host.node, "reads": topic, "store": store, "table": table[:48]}
+        sink = {
+            "kind": "sink",
+            "node": host.node,
+            "reads": topic,
+            "store": store,
+            "table": table[:48],
+        }
         draft.put(("components", f"{host.node}-sink-{number}"), sink, host.at(key))
         draft.note(
-            "a sink writes each record as a row: topic, partition, offset, timestamp, key and value, which is not taken apart", host.node
+            "a sink writes each record as a row: topic, partition, offset, timestamp, key and "
+            "value, which is not taken apart",
+            host.node,
         )
 
 
@@ -77,6 +95,8 @@ def _topics(draft: Draft, host: Form, key: str, properties: dict[str, str]) -> l
     try:
         wanted = re.compile(properties.get("topics.regex", "(?!)"))
     except re.error as error:
-        host.wrong(key, f"topics.regex: '{properties['topics.regex']}' is no regular expression: {error}")
+        host.wrong(
+            key, f"topics.regex: '{properties['topics.regex']}' is no regular expression: {error}"
+        )
         return []
     return [topic for topic in known if topic in listed or wanted.fullmatch(topic)]

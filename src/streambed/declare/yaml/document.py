@@ -35,12 +35,16 @@ class Document:
         return self.locate(Problem(key=key, says=says))
 
     def locate(self, problem: Problem, *, at_key: bool = False) -> Problem:
-        """The problem with its place: that of its key, or of the nearest key above it that was written."""
+        """The problem with its place: that of its key, or of the nearest key above it that was
+        written.
+        """
         known, written = (self.keys if at_key else self.values), problem.key
         while written and written not in known:
             known, written = self.keys, written.rpartition(".")[0]
         place = known.get(written, Place(line=1, column=1))
-        return replace(problem, line=place.line, column=place.column, option=place.option, file=place.file)
+        return replace(
+            problem, line=place.line, column=place.column, option=place.option, file=place.file
+        )
 
     def put(self, container: Any, path: Path, value: Any, option: str) -> None:
         """Set what stands at `path`, in its container, as an option of the command line says."""
@@ -64,7 +68,9 @@ def document_of(text: str) -> Document:
 
 
 def documents_of(text: str) -> list[Document]:
-    """Read a text of several documents, parted by `---`. What is no YAML is a problem of a document of its own."""
+    """Read a text of several documents, parted by `---`. What is no YAML is a problem of a document
+    of its own.
+    """
     documents: list[Document] = []
     try:
         for node in YAML(typ="safe", pure=True).compose_all(text):
@@ -76,7 +82,9 @@ def documents_of(text: str) -> list[Document]:
 
 
 def _not_yaml(error: Exception) -> Problem:
-    mark = (error.problem_mark or error.context_mark) if isinstance(error, MarkedYAMLError) else None
+    mark = (
+        (error.problem_mark or error.context_mark) if isinstance(error, MarkedYAMLError) else None
+    )
     says = error.problem if isinstance(error, MarkedYAMLError) else str(error).splitlines()[0]
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     return Problem(key="", says=f"this is not YAML: {says}", line=line, column=column)
@@ -86,9 +94,13 @@ def document_at(path: File, noun: str) -> Document:
     """Read a file that should declare something; DeclarationError if it is not even a mapping."""
     document = document_of(text_of(path))
     if document.content is None and not document.problems:
-        document.problems.append(Problem(key="", says=f"the file is empty: it should declare {noun}", line=1, column=1))
+        document.problems.append(
+            Problem(key="", says=f"the file is empty: it should declare {noun}", line=1, column=1)
+        )
     elif not isinstance(document.content, dict) and not document.problems:
-        document.problems.append(Problem(key="", says="this is not a mapping: begin with 'version: 1'", line=1, column=1))
+        document.problems.append(
+            Problem(key="", says="this is not a mapping: begin with 'version: 1'", line=1, column=1)
+        )
     if not isinstance(document.content, dict):
         raise DeclarationError(document.problems, str(path))
     return document
@@ -109,7 +121,11 @@ class _Reading:
         if node in self.above:
             return self._wrong(node, path, "it contains itself")
         if self.count > VALUES_MAX:
-            return self._wrong(node, path, f"this unfolds into more than {VALUES_MAX} values") if self.count == VALUES_MAX + 1 else None
+            return (
+                self._wrong(node, path, f"this unfolds into more than {VALUES_MAX} values")
+                if self.count == VALUES_MAX + 1
+                else None
+            )
         self.above.append(node)
         try:
             if isinstance(node, MappingNode):
@@ -130,7 +146,9 @@ class _Reading:
         merged: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
-                for part in [value_node] if isinstance(value_node, MappingNode) else value_node.value:
+                for part in (
+                    [value_node] if isinstance(value_node, MappingNode) else value_node.value
+                ):
                     merged = {**(self.value(part, path) or {}), **merged}
                 continue
             if not isinstance(key_node, ScalarNode):
@@ -143,7 +161,9 @@ class _Reading:
                 continue
             self.document.keys[dotted(here)] = _place(key_node.start_mark)
             plain = isinstance(value_node, ScalarNode)
-            self.document.values[dotted(here)] = _place((value_node if plain else key_node).start_mark)
+            self.document.values[dotted(here)] = _place(
+                (value_node if plain else key_node).start_mark
+            )
             content[key] = self.value(value_node, here)
         return {**merged, **content}
 
@@ -156,7 +176,9 @@ class _Reading:
 
     def _wrong(self, node: Node, path: Path, says: str) -> None:
         place = _place(node.start_mark)
-        self.document.problems.append(Problem(key=dotted(path), says=says, line=place.line, column=place.column))
+        self.document.problems.append(
+            Problem(key=dotted(path), says=says, line=place.line, column=place.column)
+        )
 
 
 def _place(mark: StringMark) -> Place:

@@ -12,7 +12,12 @@ from streambed.declare.generators import GENERATORS
 from streambed.kinds.check_table import CHECKS
 from streambed.kinds.tables import COMPONENTS, FAULTS
 
-TABLES: dict[str, Mapping[str, type]] = {"components": COMPONENTS, "faults": FAULTS, "checks": CHECKS, "topology.generate": GENERATORS}
+TABLES: dict[str, Mapping[str, type]] = {
+    "components": COMPONENTS,
+    "faults": FAULTS,
+    "checks": CHECKS,
+    "topology.generate": GENERATORS,
+}
 """The key under which each table's kinds are declared."""
 Path = tuple[str | int, ...]
 
@@ -29,7 +34,11 @@ def is_declared(kind: Any) -> bool:
 
 def keys_of(kind: Any) -> list[str]:
     """The keys of a declared class in a file, where a component's name is not among them."""
-    return [key for key in kind.__pydantic_fields__ if not (key == "name" and kind in COMPONENTS.values())]
+    return [
+        key
+        for key in kind.__pydantic_fields__
+        if not (key == "name" and kind in COMPONENTS.values())
+    ]
 
 
 def noun_of(kind: Any) -> str:
@@ -83,7 +92,12 @@ def entry(found: Any, key: str | int) -> Any:
     """What stands under a key or an index; nothing if it is not there."""
     if isinstance(found, Mapping):
         return found.get(key)
-    if isinstance(found, Sequence) and not isinstance(found, str) and isinstance(key, int) and key < len(found):
+    if (
+        isinstance(found, Sequence)
+        and not isinstance(found, str)
+        and isinstance(key, int)
+        and key < len(found)
+    ):
         return found[key]
     return None
 
@@ -94,7 +108,9 @@ def table_at(path: Sequence[str | int]) -> Mapping[str, type] | None:
 
 
 def path_of(location: Sequence[str | int]) -> Path:
-    """The place in a file of an error's location, which also names the kind that was chosen, and marks keys and forms in brackets."""
+    """The place in a file of an error's location, which also names the kind that was chosen, and
+    marks keys and forms in brackets.
+    """
     path = [step for step in location if not str(step).startswith("[")]
     tagged = len(path) > 2 and path[2] in (table_at(path) or ())
     return (*path[:2], *path[3:]) if tagged else tuple(path)

@@ -1,4 +1,6 @@
-"""What is wrong with a key, in plain English: what was found, what is allowed, and what may have been meant."""
+"""What is wrong with a key, in plain English: what was found, what is allowed, and what may have
+been meant.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,23 @@ from pydantic_core import ErrorDetails
 
 from streambed.declare.experiment import Experiment
 from streambed.declare.link import LINK_PATTERN, NODE_PATTERN
-from streambed.declare.yaml.keys import TABLES, Path, dotted, is_declared, keys_of, noun_of, path_of, table_at, type_at
+from streambed.declare.yaml.keys import (
+    TABLES,
+    Path,
+    dotted,
+    is_declared,
+    keys_of,
+    noun_of,
+    path_of,
+    table_at,
+    type_at,
+)
 from streambed.errors import MISSING_KEY, UNKNOWN_KEY, UNKNOWN_KIND, Problem, nearest, suggestion
 from streambed.kinds.declaring import NAME_PATTERN, WORD_PATTERN
 
-NAME_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 63 characters at most"
+NAME_RULE = (
+    "begin with a letter, go on with letters, digits, '-', '_' or '.', 63 characters at most"
+)
 NODE_RULE = "begin with a letter, go on with letters, digits or '-', 63 characters at most"
 WORD_RULE = "begin with a letter, go on with letters, digits or '_', 48 characters at most"
 _RULES = {
@@ -27,7 +41,9 @@ _RULES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Complaint:
-    """A place in a file and what is wrong there; `at_key` if the key is, not what stands under it."""
+    """A place in a file and what is wrong there; `at_key` if the key is, not what stands under
+    it.
+    """
 
     path: Path
     says: str
@@ -44,7 +60,9 @@ class Complaint:
 
 
 def complaints(errors: list[ErrorDetails], content: Any, root: Any = Experiment) -> list[Complaint]:
-    """One for each place of a file that declares a `root`. A key that is missing because it is misspelt is told once."""
+    """One for each place of a file that declares a `root`. A key that is missing because it is
+    misspelt is told once.
+    """
     found: dict[Path, Complaint] = {}
     for error in errors:
         complaint = _complaint(error, content, root)
@@ -60,18 +78,33 @@ def _complaint(error: ErrorDetails, content: Any, root: Any) -> Complaint:
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return _kind(path, error)
     if kind == "missing":
-        return Complaint(path=path, says=_missing(path, content, root), at_key=True, code=MISSING_KEY)
+        return Complaint(
+            path=path, says=_missing(path, content, root), at_key=True, code=MISSING_KEY
+        )
     if error["loc"][-1] == "[key]":
         return Complaint(path=path, says=_SAYS.get(kind, _other)(error), at_key=True)
     written = _written_part(path, content)
-    if len(written) < len(path):  # What may be of several plain types gives an error for each, with the type's name in the path.
-        return Complaint(path=written, says=f"{_shown(error['input'])} is not a setting: write text, a number, true or false")
+    if (
+        len(written) < len(path)
+        # What may be of several plain types gives an error for each, with the type's name in the
+        # path.
+    ):
+        return Complaint(
+            path=written,
+            says=f"{_shown(error['input'])} is not a setting: write text, a number, true or false",
+        )
     return Complaint(path=path, says=_SAYS.get(kind, _other)(error))
 
 
 def _written_part(path: Path, content: Any) -> Path:
     for at, key in enumerate(path):
-        if key not in (content if isinstance(content, Mapping) else range(len(content)) if isinstance(content, list) else ()):
+        if key not in (
+            content
+            if isinstance(content, Mapping)
+            else range(len(content))
+            if isinstance(content, list)
+            else ()
+        ):
             return path[:at]
         content = content[key]
     return path
@@ -85,7 +118,9 @@ def _unknown(path: Path, content: Any, root: Any) -> Complaint:
         says = "unknown key 'name': a component's name is the key that it stands under"
         return Complaint(path=path, says=says, at_key=True, code=UNKNOWN_KEY)
     says = f"unknown key '{key}'. {suggestion(key, known)}"
-    return Complaint(path=path, says=says, at_key=True, code=UNKNOWN_KEY, suggests=nearest(key, known))
+    return Complaint(
+        path=path, says=says, at_key=True, code=UNKNOWN_KEY, suggests=nearest(key, known)
+    )
 
 
 def _kind(path: Path, error: ErrorDetails) -> Complaint:
@@ -110,7 +145,13 @@ def _shown(found: Any) -> str:
         return "a mapping"
     if isinstance(found, (list, tuple)):
         return "a list"
-    return "nothing" if found is None else {True: "true", False: "false"}[found] if isinstance(found, bool) else repr(found)
+    return (
+        "nothing"
+        if found is None
+        else {True: "true", False: "false"}[found]
+        if isinstance(found, bool)
+        else repr(found)
+    )
 
 
 def _name(error: ErrorDetails) -> str:
@@ -125,12 +166,18 @@ def _not(noun: str, advice: str) -> Callable[[ErrorDetails], str]:
 
 def _text(error: ErrorDetails) -> str:
     found = error["input"]
-    advice = f"put it in quotes, '{_shown(found)}'" if isinstance(found, (int, float)) else "write one word or put it in quotes"
+    advice = (
+        f"put it in quotes, '{_shown(found)}'"
+        if isinstance(found, (int, float))
+        else "write one word or put it in quotes"
+    )
     return f"{_shown(found)} is not text: {advice}"
 
 
 def _other(error: ErrorDetails) -> str:
-    return f"{_shown(error['input'])} cannot stand here: {error['msg'][0].lower()}{error['msg'][1:]}"
+    return (
+        f"{_shown(error['input'])} cannot stand here: {error['msg'][0].lower()}{error['msg'][1:]}"
+    )
 
 
 _LIST = _not("a list", "write entries in brackets, such as [first, second]")
@@ -141,13 +188,23 @@ _NUMBER = _not("a number", "write digits, with a point if need be")
 _SAYS: dict[str, Callable[[ErrorDetails], str]] = {
     "quantity": lambda error: str(error["ctx"]["says"]),
     "value_error": lambda error: str(error["ctx"]["error"]),
-    "literal_error": lambda error: f"{_shown(error['input'])} is not among what is allowed: {error['ctx']['expected']}",
+    "literal_error": lambda error: (
+        f"{_shown(error['input'])} is not among what is allowed: {error['ctx']['expected']}"
+    ),
     "string_pattern_mismatch": _name,
     "string_type": _text,
-    "greater_than_equal": lambda error: f"{_shown(error['input'])} is too small: at least {error['ctx']['ge']}",
-    "less_than_equal": lambda error: f"{_shown(error['input'])} is too large: at most {error['ctx']['le']}",
-    "too_short": lambda error: f"has {error['ctx']['actual_length']} entries: give at least {error['ctx']['min_length']}",
-    "too_long": lambda error: f"has {error['ctx']['actual_length']} entries: give at most {error['ctx']['max_length']}",
+    "greater_than_equal": lambda error: (
+        f"{_shown(error['input'])} is too small: at least {error['ctx']['ge']}"
+    ),
+    "less_than_equal": lambda error: (
+        f"{_shown(error['input'])} is too large: at most {error['ctx']['le']}"
+    ),
+    "too_short": lambda error: (
+        f"has {error['ctx']['actual_length']} entries: give at least {error['ctx']['min_length']}"
+    ),
+    "too_long": lambda error: (
+        f"has {error['ctx']['actual_length']} entries: give at most {error['ctx']['max_length']}"
+    ),
     "tuple_type": _LIST,
     "list_type": _LIST,
     "dict_type": _MAPPING,

@@ -1,4 +1,6 @@
-"""Experiments from YAML files. All that is wrong with a file is told at once, each with its line."""
+"""Experiments from YAML files. All that is wrong with a file is told at once, each with its
+line.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,23 @@ _EXPERIMENT = TypeAdapter(Experiment)
 
 
 def read(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> Experiment:
-    """The experiment that a file declares, changed by `key=value` overrides and a seed of the caller's."""
+    """The experiment that a file declares, changed by `key=value` overrides and a seed of the
+    caller's.
+    """
     return understood(document_at(path, "an experiment"), path, overrides, seed)
 
 
 def understood(
-    document: Document, path: Path, overrides: Sequence[str] = (), seed: int | None = None, *, base: Path | None = None
+    document: Document,
+    path: Path,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    *,
+    base: Path | None = None,
 ) -> Experiment:
-    """The experiment that a document of the file `path` declares; its relative paths start at `base`, by default beside the file."""
+    """The experiment that a document of the file `path` declares; its relative paths start at
+    `base`, by default beside the file.
+    """
     for override in overrides:
         document.problems += command_line.apply(document, override)
     if seed is not None:
@@ -55,7 +66,15 @@ def wrong_version(document: Document) -> Problem | None:
 
 def _understood(document: Document, base: Path) -> tuple[Experiment | None, list[Problem]]:
     content = document.content
-    found = [] if "version" in content else [Problem(key="version", says="is missing: write 'version: 1' at the top", line=1, column=1)]
+    found = (
+        []
+        if "version" in content
+        else [
+            Problem(
+                key="version", says="is missing: write 'version: 1' at the top", line=1, column=1
+            )
+        ]
+    )
     experiment, errors = _validated(content)
     heard = complaints([*errors, *_named_inside(content)], content)
     found += [document.locate(one.problem, at_key=one.at_key) for one in heard]
@@ -67,7 +86,10 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
         made = expanded(experiment.topology, base)
         document.notes += made.notes
         if made.problems:
-            return experiment, found + [_placed(document, replace(problem, key=f"topology.{problem.key}")) for problem in made.problems]
+            return experiment, found + [
+                _placed(document, replace(problem, key=f"topology.{problem.key}"))
+                for problem in made.problems
+            ]
         experiment = placed(replace(experiment, topology=made.topology))
         told = {problem.key for problem in found}
         for problem in problems(experiment, base):
@@ -108,16 +130,23 @@ def _named_inside(content: dict[str, Any]) -> list[ErrorDetails]:
     components = content.get("components")
     bodies = components.items() if isinstance(components, dict) else ()
     return [
-        ErrorDetails(type="unexpected_keyword_argument", loc=("components", name, "name"), msg="", input=body["name"])
+        ErrorDetails(
+            type="unexpected_keyword_argument",
+            loc=("components", name, "name"),
+            msg="",
+            input=body["name"],
+        )
         for name, body in bodies
         if isinstance(body, dict) and "name" in body
     ]
 
 
 def _without(content: Any, errors: list[ErrorDetails]) -> tuple[Any, _LeftOut]:
-    """The content without what is wrong, so that the rest can be looked at, and the components that had to be left out whole.
+    """The content without what is wrong, so that the rest can be looked at, and the components that
+    had to be left out whole.
 
-    Nothing at all if too much may depend on what is wrong: the topology, or a component that declares topics.
+    Nothing at all if too much may depend on what is wrong: the topology, or a component that
+    declares topics.
     """
     rest = copy.deepcopy(content)
     names: set[str] = set()

@@ -34,14 +34,22 @@ class _Generator(GenerateJsonSchema):
 
 
 def _definitions(found: dict[str, Any], kinds: Mapping[str, type]) -> list[dict[str, Any]]:
-    """The definition of each of these kinds. Classes of two packages may have the same name, so it is found by `kind` and title."""
+    """The definition of each of these kinds. Classes of two packages may have the same name, so it
+    is found by `kind` and title.
+    """
     titles = {(kind, declared.__name__) for kind, declared in kinds.items()}
     definitions = [each for each in found["$defs"].values() if "kind" in each.get("properties", {})]
-    return [each for each in definitions if (each["properties"]["kind"].get("const"), each.get("title")) in titles]
+    return [
+        each
+        for each in definitions
+        if (each["properties"]["kind"].get("const"), each.get("title")) in titles
+    ]
 
 
 def schema() -> dict[str, Any]:
-    """The schema of the YAML form, in which a component's name is its key and `kind` and `version` must be given."""
+    """The schema of the YAML form, in which a component's name is its key and `kind` and `version`
+    must be given.
+    """
     found: dict[str, Any] = TypeAdapter(Experiment).json_schema(schema_generator=_Generator)
     for kinds in (COMPONENTS, FAULTS, CHECKS, GENERATORS):
         for definition in _definitions(found, kinds):

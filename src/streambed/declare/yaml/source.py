@@ -10,7 +10,9 @@ from streambed.errors import DeclarationError, Problem
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where something was said: a line and a column, of the declaration or of a file that it names; or an option of the command line."""
+    """Where something was said: a line and a column, of the declaration or of a file that it names;
+    or an option of the command line.
+    """
 
     line: int = 0
     column: int = 0
@@ -23,7 +25,10 @@ def text_of(path: Path) -> str:
     try:
         return bytes_of(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DeclarationError([Problem(key="", says=f"this is not UTF-8: byte {error.start} cannot be read")], str(path)) from None
+        raise DeclarationError(
+            [Problem(key="", says=f"this is not UTF-8: byte {error.start} cannot be read")],
+            str(path),
+        ) from None
 
 
 def bytes_of(path: Path) -> bytes:

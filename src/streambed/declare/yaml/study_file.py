@@ -1,4 +1,6 @@
-"""Studies from YAML files. Every point is checked before the first run, so that a wrong value at the last is told at once."""
+"""Studies from YAML files. Every point is checked before the first run, so that a wrong value at
+the last is told at once.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +46,29 @@ class DeclaredStudy:
 
 
 def read(path: Path, repetitions: int | None = None) -> DeclaredStudy:
-    """Read a study and the experiment of each of its points; DeclarationError lists all that is wrong."""
+    """Read a study and the experiment of each of its points; DeclarationError lists all that is
+    wrong.
+    """
     document = document_at(path, "a study")
     if wrong := wrong_version(document):
         raise DeclarationError([wrong], str(path))
     if "version" not in document.content:
-        document.problems.append(Problem(key="version", says="is missing: write 'version: 1' at the top", line=1, column=1))
+        document.problems.append(
+            Problem(
+                key="version", says="is missing: write 'version: 1' at the top", line=1, column=1
+            )
+        )
     study = _understood(document)
     if study and not (path.parent / study.experiment).is_file():
-        document.problems.append(document.problem("experiment", f"there is no file '{study.experiment}' beside this one"))
+        document.problems.append(
+            document.problem("experiment", f"there is no file '{study.experiment}' beside this one")
+        )
     if study is None or document.problems:
         raise DeclarationError(document.problems, str(path))
     points = _points(study, document, path)
-    return DeclaredStudy(study=study, path=path, points=points, repetitions=repetitions or study.repetitions)
+    return DeclaredStudy(
+        study=study, path=path, points=points, repetitions=repetitions or study.repetitions
+    )
 
 
 def _understood(document: Document) -> Study | None:
@@ -82,7 +94,9 @@ def _points(study: Study, document: Document, path: Path) -> tuple[Declared, ...
             options = {overrides.option_of(override): place for override, place in places.items()}
             wrong = [_at_its_place(problem, options) for problem in error.problems]
             if inside := [problem for problem in wrong if problem.line or not problem.key]:
-                raise DeclarationError(inside, error.file) from None  # The experiment itself is wrong, whatever the study changes.
+                raise DeclarationError(
+                    inside, error.file
+                ) from None  # The experiment itself is wrong, whatever the study changes.
         else:
             wrong = list(_beside(study, declared.experiment))
             found.append(declared)
@@ -95,7 +109,11 @@ def _points(study: Study, document: Document, path: Path) -> tuple[Declared, ...
 def _places(vary: Any, point: Point) -> Iterator[str]:
     """Where the study's file gives each value of a point."""
     for key, value in point.values.items():
-        yield f"vary.{key}.{vary[key].index(value)}" if isinstance(vary, dict) else f"{point.at}.{key}"
+        yield (
+            f"vary.{key}.{vary[key].index(value)}"
+            if isinstance(vary, dict)
+            else f"{point.at}.{key}"
+        )
 
 
 def _at_its_place(problem: Problem, options: dict[str, str]) -> Problem:
@@ -107,7 +125,10 @@ def _at_its_place(problem: Problem, options: dict[str, str]) -> Problem:
 def _beside(study: Study, experiment: Experiment) -> Iterator[Problem]:
     """What is wrong with a study beside the experiment of one of its points."""
     if study.warm_up >= experiment.duration:
-        yield Problem(key="warm_up", says=f"{study.warm_up} leaves nothing of a load that lasts {experiment.duration}")
+        yield Problem(
+            key="warm_up",
+            says=f"{study.warm_up} leaves nothing of a load that lasts {experiment.duration}",
+        )
     for name, measure in study.measures.items():
         for problem in measure.problems(experiment.components):
             yield replace(problem, key=f"measures.{name}.{problem.key}")

@@ -18,13 +18,17 @@ class Check(Protocol):
 
     @property
     def about(self) -> str:
-        """What it is about: the topic, component or command. A verdict is known by kind and this, as latency:reader."""
+        """What it is about: the topic, component or command. A verdict is known by kind and this,
+        as latency:reader.
+        """
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
         """What is wrong with it beside the declared components; keys relative to the check."""
 
     def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
-        """The topics that must be read back for it after the drain, given the declared components."""
+        """The topics that must be read back for it after the drain, given the declared
+        components.
+        """
 
     def judge(self, history: History) -> Verdict:
         """Holds, fails or unknown; an empty history never holds."""

@@ -26,11 +26,13 @@ NEVER_NS = 2**62
 
 @declared
 class Latency:
-    """The latency through `of`, a consumer, a sink or a job, stays within the limits given: one at least.
+    """The latency through `of`, a consumer, a sink or a job, stays within the limits given: one at
+    least.
 
-    It counts from the time at which a record was due, not from when it was sent, until it was first seen; through a job, until some
-    consumer first saw an output that covers it. An acked record that was surely never seen is slower than any limit. If it depends
-    on records of which nobody knows whether they would have been seen, the answer is unknown.
+    It counts from the time at which a record was due, not from when it was sent, until it was first
+    seen; through a job, until some consumer first saw an output that covers it. An acked record
+    that was surely never seen is slower than any limit. If it depends on records of which nobody
+    knows whether they would have been seen, the answer is unknown.
     """
 
     kind: Literal["latency"] = "latency"
@@ -61,13 +63,21 @@ class Latency:
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
         """It must be of a consumer, a sink, or a job that says what it reads and writes."""
-        known = {name: component for name, component in components.items() if component.readers or component.as_engine}
+        known = {
+            name: component
+            for name, component in components.items()
+            if component.readers or component.as_engine
+        }
         if self.of not in known:
             says = f"no consumer, sink or job is called '{self.of}'. {suggestion(self.of, known)}"
             return [Problem(key="of", says=says, about=frozenset({self.of}))]
         engine = known[self.of].as_engine
         if engine and not (engine.reads and engine.writes):
-            return [Problem(key="of", says=f"'{self.of}' must declare the topics that it reads and writes")]
+            return [
+                Problem(
+                    key="of", says=f"'{self.of}' must declare the topics that it reads and writes"
+                )
+            ]
         return []
 
     def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
@@ -75,9 +85,13 @@ class Latency:
         return intermediate_topics(components, self.of)
 
     def judge(self, history: History) -> Verdict:
-        """Compare the measured latencies with the limits. An answer that rests on times that are not to be believed is unknown."""
+        """Compare the measured latencies with the limits. An answer that rests on times that are
+        not to be believed is unknown.
+        """
         if not load_ended(history):
-            return Verdict(check=self.kind, answer="unknown", says="the run broke before the load ended")
+            return Verdict(
+                check=self.kind, answer="unknown", says="the run broke before the load ended"
+            )
         records = journeys(history, self.of)
         verdict = self._judged(history, records)
         # A promise that was kept although packets were late is kept.
@@ -88,8 +102,14 @@ class Latency:
             return verdict
         evidence = verdict.evidence | {"in_doubtful_time": records.height - sure.height}
         if self._judged(history, sure).answer == verdict.answer:
-            return replace(verdict, says=f"{verdict.says}; the same without {doubtful} of doubtful time", evidence=evidence)
-        says = f"it rests on {doubtful} of time that is not to be believed; with them: {verdict.says}"
+            return replace(
+                verdict,
+                says=f"{verdict.says}; the same without {doubtful} of doubtful time",
+                evidence=evidence,
+            )
+        says = (
+            f"it rests on {doubtful} of time that is not to be believed; with them: {verdict.says}"
+        )
         return replace(verdict, answer="unknown", says=says, evidence=evidence)
 
     def _judged(self, history: History, records: pl.DataFrame) -> Verdict:
@@ -102,7 +122,10 @@ class Latency:
         known = _with_latency(records)
         if known["latency"].drop_nulls().is_empty():
             return self._nothing_seen(records, evidence)
-        cases = [known, *(known.with_columns(latency=pl.coalesce("latency", case)) for case in (waited, never))]
+        cases = [
+            known,
+            *(known.with_columns(latency=pl.coalesce("latency", case)) for case in (waited, never)),
+        ]
         broken = [self._broken(case) for case in cases]
         evidence |= self._measured(known)
         if not broken[0] and any(broken):
@@ -120,12 +143,17 @@ class Latency:
 
     def _measured(self, records: pl.DataFrame) -> dict[str, Any]:
         latencies = records["latency"].drop_nulls()
-        values = {f"{name}_ns": None if value >= NEVER_NS else value for name, value in quantiles(latencies).items()}
+        values = {
+            f"{name}_ns": None if value >= NEVER_NS else value
+            for name, value in quantiles(latencies).items()
+        }
         return {"records": records["seen"].count(), **values}
 
     def _nothing_seen(self, records: pl.DataFrame, evidence: dict[str, Any]) -> Verdict:
         unseen = f"nobody saw what became of {counted(records.height, 'record')}"
-        says = f"{self.of}: {unseen if records.height else 'no record with a due time came its way'}"
+        says = (
+            f"{self.of}: {unseen if records.height else 'no record with a due time came its way'}"
+        )
         return Verdict(check=self.kind, answer="unknown", says=says, evidence=evidence)
 
     def _undecided(self, evidence: dict[str, Any]) -> Verdict:
@@ -133,36 +161,51 @@ class Latency:
         says = f"{self.of}: it depends on {count} of which nobody knows whether they would have been seen"
         return Verdict(check=self.kind, answer="unknown", says=says, evidence=evidence)
 
-    def _failed(self, history: History, records: pl.DataFrame, broken: list[str], evidence: dict[str, Any]) -> Verdict:
+    def _failed(
+        self, history: History, records: pl.DataFrame, broken: list[str], evidence: dict[str, Any]
+    ) -> Verdict:
         start, end = worst_stretch(records, over_ns=self.limits[broken[0]].ns)
         during = names_between(faults_of(history), start=start, end=end)
         start_s, end_s = history.seconds(start), history.seconds(end)
         evidence["worst"] = {"start_s": start_s, "end_s": end_s, "during": during}
         measured = quantiles(records["latency"].drop_nulls())
-        limits = ", ".join(f"{name} {_shown(measured[name])}, limit {shown(self.limits[name].ns)}" for name in broken)
+        limits = ", ".join(
+            f"{name} {_shown(measured[name])}, limit {shown(self.limits[name].ns)}"
+            for name in broken
+        )
         worst = f"worst {clock(start_s)}–{clock(end_s)}" + (f", during {during}" if during else "")
         return self._verdict("fails", f"{self.of} {limits}; {worst}", evidence)
 
     def _says_of_all(self, records: pl.DataFrame) -> str:
         latencies = records["latency"].drop_nulls()
-        measured = ", ".join(f"{name} {_shown(value)}" for name, value in quantiles(latencies).items())
+        measured = ", ".join(
+            f"{name} {_shown(value)}" for name, value in quantiles(latencies).items()
+        )
         limits = ", ".join(f"{name} {shown(limit.ns)}" for name, limit in self.limits.items())
         return f"{self.of} {measured} over {counted(len(latencies), 'record')}; limit {limits}"
 
     def _verdict(self, answer: Answer, says: str, evidence: dict[str, Any]) -> Verdict:
         never = evidence["never_seen"]
-        says += f"; {never} sent {'record was' if never == 1 else 'records were'} never seen" if never else ""
+        says += (
+            f"; {never} sent {'record was' if never == 1 else 'records were'} never seen"
+            if never
+            else ""
+        )
         return Verdict(check=self.kind, answer=answer, says=says, evidence=evidence)
 
 
 def _with_latency(records: pl.DataFrame) -> pl.DataFrame:
-    """What is known of each record's latency: as measured, longer than any limit if it is lost, null if nobody knows."""
+    """What is known of each record's latency: as measured, longer than any limit if it is lost,
+    null if nobody knows.
+    """
     lost = pl.when("lost").then(NEVER_NS)
     return records.with_columns(latency=pl.coalesce(pl.col("seen") - pl.col("due"), lost))
 
 
 def _counts(records: pl.DataFrame) -> dict[str, Any]:
-    """How many records were never seen, how many of them surely, and how many a job took without an output that was seen."""
+    """How many records were never seen, how many of them surely, and how many a job took without an
+    output that was seen.
+    """
     unseen = records.filter(pl.col("seen").is_null())
     silent = int(unseen["silent"].sum())
     lost = int(unseen["lost"].sum())
@@ -175,13 +218,20 @@ def _shown(latency_ns: int) -> str:
 
 
 def quantiles(latencies: pl.Series) -> dict[str, int]:
-    """The median, the 99th percentile and the maximum; between two values the higher one, which never flatters."""
+    """The median, the 99th percentile and the maximum; between two values the higher one, which
+    never flatters.
+    """
     wanted = {"p50": 0.5, "p99": 0.99, "max": 1.0}
-    return {name: int(latencies.quantile(share, interpolation="higher") or 0) for name, share in wanted.items()}
+    return {
+        name: int(latencies.quantile(share, interpolation="higher") or 0)
+        for name, share in wanted.items()
+    }
 
 
 def worst_stretch(records: pl.DataFrame, *, over_ns: int) -> tuple[int, int]:
-    """The time in which the slowest record and its late neighbours were on their way: first due, last seen."""
+    """The time in which the slowest record and its late neighbours were on their way: first due,
+    last seen.
+    """
     late = records.filter(pl.col("latency") > over_ns).sort("due")
     stretches = late.with_columns(stretch=(pl.col("due").diff().fill_null(0) > CALM_NS).cum_sum())
     slowest = stretches.sort("latency")["stretch"][-1]

@@ -1,6 +1,7 @@
 """What a broker is to the rest of streambed: a component with topics, which clients write and read.
 
-A kind that is a broker gives itself as `as_broker`. Nothing outside the kinds knows which brokers there are.
+A kind that is a broker gives itself as `as_broker`. Nothing outside the kinds knows which brokers
+there are.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from streambed.kinds.components.site import Site
 
 Ends = Mapping[str, Mapping[int, int | None]]
-"""The offset that the next record of each topic and partition will get; None where nobody can tell now."""
+"""The offset that the next record of each topic and partition will get; None where nobody can tell
+now.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,22 +71,32 @@ class Broker(Protocol):
         """The `module:function` that makes a Reader (agents/reader.py) for the consumer agent."""
 
     def client(self, settings: Mapping[str, Setting]) -> dict[str, str]:
-        """What a sender or reader is given to connect, with the settings that a producer or consumer declares."""
+        """What a sender or reader is given to connect, with the settings that a producer or
+        consumer declares.
+        """
 
     def client_problems(self, client: Any) -> list[Problem]:
-        """What a producer, consumer or sink declares that this broker cannot do; keys relative to that component."""
+        """What a producer, consumer or sink declares that this broker cannot do; keys relative to
+        that component.
+        """
 
     def end_positions(self, world: World) -> Ends | None:
-        """Where its topics end now; None if this broker has no positions. A topic that cannot be asked is left out."""
+        """Where its topics end now; None if this broker has no positions. A topic that cannot be
+        asked is left out.
+        """
 
     def role_holder(self, role: Role, world: World) -> str:
         """The process that holds a role now; WorldError if nobody does."""
 
     def watch(self, world: World) -> Watched:
-        """Look at it once; called every second while the load lasts, in a thread for brokers alone."""
+        """Look at it once; called every second while the load lasts, in a thread for brokers
+        alone.
+        """
 
     def read_back(self, site: Site, topics: tuple[str, ...], name: str) -> ProcessSpec | None:
-        """The process `name`, which reads topics back from their start after the drain; None if this broker keeps no records."""
+        """The process `name`, which reads topics back from their start after the drain; None if
+        this broker keeps no records.
+        """
 
 
 def brokers_among(components: Mapping[str, Any]) -> dict[str, Broker]:
@@ -108,14 +121,22 @@ def unknown_topics(topics: Iterable[str], others: Mapping[str, Any], key: str) -
     nouns = {others[name].kind for name in brokers_among(others)} or {"kafka"}
     noun = nouns.pop() if len(nouns) == 1 else "broker"
     return [
-        Problem(key=key, says=f"no {noun} component declares the topic '{topic}'. {suggestion(topic, known)}", code=UNKNOWN_TOPIC)
+        Problem(
+            key=key,
+            says=f"no {noun} component declares the topic '{topic}'. {suggestion(topic, known)}",
+            code=UNKNOWN_TOPIC,
+        )
         for topic in topics
         if topic not in known
     ]
 
 
-def client_problems(client: Any, topics: tuple[str, ...], others: Mapping[str, Any], key: str) -> list[Problem]:
-    """What is wrong with the topics of a producer, consumer or sink, and with what it asks of their broker."""
+def client_problems(
+    client: Any, topics: tuple[str, ...], others: Mapping[str, Any], key: str
+) -> list[Problem]:
+    """What is wrong with the topics of a producer, consumer or sink, and with what it asks of their
+    broker.
+    """
     wrong = unknown_topics(topics, others, key)
     broker = broker_of(topics, others)
     if broker is None:

@@ -24,7 +24,8 @@ from streambed.world import Missing, World
 
 @declared
 class Command(OnOneNode):
-    """Runs `argv` on `node`: as a server from the start, once the servers answer, when the load begins, or after the drain.
+    """Runs `argv` on `node`: as a server from the start, once the servers answer, when the load
+    begins, or after the drain.
 
     `argv` and `env` may refer to the world.
     """
@@ -41,18 +42,23 @@ class Command(OnOneNode):
     cwd: str = ""
     """The folder that it runs in; default: that of the declaration."""
     starts: Literal["start", "ready", "load", "drain"] = "ready"
-    """When it is started: at once, so that others wait for it; as soon as all servers answer; when the load begins; or after all
-    have caught up, and then the run waits for its end."""
+    """When it is started: at once, so that others wait for it; as soon as all servers answer; when
+    the load begins; or after all have caught up, and then the run waits for its end.
+    """
     ready: ReadySign | None = None
     """What tells that it is ready; default: that it was started."""
     ends: Literal["any", "running", "ended"] = "any"
-    """How it must be when the load is over and drained: still running, or ended; otherwise the run fails."""
+    """How it must be when the load is over and drained: still running, or ended; otherwise the run
+    fails.
+    """
     show: bool = False
     """What it prints is shown while the run goes on."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "fail"
-    """What an exit with a status other than 0 means: the run fails, it is recorded, or the program is started again."""
+    """What an exit with a status other than 0 means: the run fails, it is recorded, or the program
+    is started again.
+    """
 
     any_group: ClassVar[bool] = True
     may_write_more: ClassVar[bool] = True
@@ -61,9 +67,15 @@ class Command(OnOneNode):
     @model_validator(mode="after")
     def _possible(self) -> Command:
         if self.ready and self.starts in ("load", "drain"):
-            raise ValueError("nobody waits for a command that starts with the load or later: leave `ready` out, or let it start earlier")
+            raise ValueError(
+                "nobody waits for a command that starts with the load or later: leave `ready` out, "
+                "or let it start earlier"
+            )
         if self.ends != "any" and self.starts == "drain":
-            raise ValueError("the run waits for the end of a command that starts after the drain: leave `ends` out")
+            raise ValueError(
+                "the run waits for the end of a command that starts after the drain: leave `ends` "
+                "out"
+            )
         return self
 
     @property
@@ -77,7 +89,13 @@ class Command(OnOneNode):
         found = missing_folder(self.cwd, base, "cwd") if self.cwd else []
         if "{" in program or shutil.which(program) or (base / program).is_file():
             return found
-        return [*found, Problem(key="argv", says=f"there is no program '{program}' on PATH or beside the declaration")]
+        return [
+            *found,
+            Problem(
+                key="argv",
+                says=f"there is no program '{program}' on PATH or beside the declaration",
+            ),
+        ]
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """Just that program."""
@@ -121,10 +139,15 @@ class Command(OnOneNode):
         state = "still runs" if process.alive else "has ended"
         last = "".join(f"\n  | {line}" for line in process.last_lines())
         return (
-            f"{self.name} on {self.node} {state} after the drain, but the declaration says `ends: {self.ends}`. "
+            f"{self.name} on {self.node} {state} after the drain, but the declaration says `ends: "
+            f"{self.ends}`. "
             f"Its last lines (all in {process.log}):{last}"
         )
 
     def readiness(self, world: World) -> Missing:
         """Ready when its sign is seen; without one as soon as it has been started."""
-        return self.ready.awaited(world, self.node, world.directory / "logs" / f"{self.name}.log") if self.ready else lambda: ""
+        return (
+            self.ready.awaited(world, self.node, world.directory / "logs" / f"{self.name}.log")
+            if self.ready
+            else lambda: ""
+        )

@@ -74,11 +74,15 @@ class Component(Protocol):
 
     @property
     def places(self) -> dict[str, str]:
-        """The key that names each node it runs on, such as {"node": "edge"} or {"nodes.0": "broker1"}."""
+        """The key that names each node it runs on, such as {"node": "edge"} or {"nodes.0":
+        "broker1"}.
+        """
 
     @property
     def host_keys(self) -> tuple[str, ...]:
-        """The keys that name its hosts and may be left open if `place` chooses them: node, nodes, both or none."""
+        """The keys that name its hosts and may be left open if `place` chooses them: node, nodes,
+        both or none.
+        """
 
     @property
     def auto_place(self) -> AutoPlace:
@@ -116,7 +120,9 @@ class Component(Protocol):
 
     @property
     def state_places(self) -> dict[str, str]:
-        """What it keeps to recover from, and the component that keeps it; empty text for the disk of its own host."""
+        """What it keeps to recover from, and the component that keeps it; empty text for the disk
+        of its own host.
+        """
 
     @property
     def any_group(self) -> bool:
@@ -136,7 +142,9 @@ class Component(Protocol):
         """What is wrong with it beside the others; keys relative to the component."""
 
     def answers(self, data: Path) -> dict[str, str]:
-        """What references such as {kafka.bootstrap} to it become; `data` is its folder in the run."""
+        """What references such as {kafka.bootstrap} to it become; `data` is its folder in the
+        run.
+        """
 
     def own_answers(self, data: Path, answers: Mapping[str, str]) -> dict[str, str]:
         """What {self.…} becomes for it beside name, node and data, given what all others answer."""
@@ -171,10 +179,14 @@ class Component(Protocol):
         """Begin to wait for it: the answer says what is still missing."""
 
     def timers(self) -> dict[str, tuple[Setting, bool]]:
-        """Settings that decide how long the effects of a fault last, and whether each was declared."""
+        """Settings that decide how long the effects of a fault last, and whether each was
+        declared.
+        """
 
     def progress(self, world: World) -> Progress:
-        """What the drain must wait for, and how far its readers have come. The dead are not waited for."""
+        """What the drain must wait for, and how far its readers have come. The dead are not waited
+        for.
+        """
 
     @property
     def may_write_more(self) -> bool:
@@ -310,7 +322,12 @@ def missing_file(path: str, base: Path, key: str) -> list[Problem]:
     if asked.is_file():
         return []
     beside = [found.name for found in asked.parent.glob("*")] if asked.parent.is_dir() else []
-    return [Problem(key=key, says=f"there is no file '{path}' beside the declaration. {suggestion(asked.name, beside)}")]
+    return [
+        Problem(
+            key=key,
+            says=f"there is no file '{path}' beside the declaration. {suggestion(asked.name, beside)}",
+        )
+    ]
 
 
 def missing_folder(path: str, base: Path, key: str) -> list[Problem]:
@@ -318,8 +335,17 @@ def missing_folder(path: str, base: Path, key: str) -> list[Problem]:
     asked = base / path
     if asked.is_dir():
         return []
-    beside = [found.name for found in asked.parent.glob("*") if found.is_dir()] if asked.parent.is_dir() else []
-    return [Problem(key=key, says=f"there is no folder '{path}' beside the declaration. {suggestion(asked.name, beside)}")]
+    beside = (
+        [found.name for found in asked.parent.glob("*") if found.is_dir()]
+        if asked.parent.is_dir()
+        else []
+    )
+    return [
+        Problem(
+            key=key,
+            says=f"there is no folder '{path}' beside the declaration. {suggestion(asked.name, beside)}",
+        )
+    ]
 
 
 def reference_texts(key: str, words: Iterable[str], variables: Mapping[str, str]) -> dict[str, str]:

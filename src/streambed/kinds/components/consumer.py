@@ -35,15 +35,21 @@ class Consumer(OnManyHosts):
     place: Placed = None
     """How the host or hosts are chosen if neither `node` nor `nodes` names them."""
     agents: Annotated[int, Field(ge=1, le=64)] = 4
-    """The consumers of several hosts share so many processes at most; each uses the network of its own host."""
+    """The consumers of several hosts share so many processes at most; each uses the network of its
+    own host.
+    """
     reads: Annotated[Names, Field(min_length=1)]
     """A topic or several."""
     group: str = ""
     """Consumers of one group share the partitions; default: a group of its own."""
     share: bool = True
-    """The consumers of several hosts are one group and share the partitions; false: each is a group of its own and sees everything."""
+    """The consumers of several hosts are one group and share the partitions; false: each is a group
+    of its own and sees everything.
+    """
     membership: Literal["dynamic", "static"] = "dynamic"
-    """static: it is known to its group by name (group.instance.id), and keeps its partitions while it is away for a short time."""
+    """static: it is known to its group by name (group.instance.id), and keeps its partitions while
+    it is away for a short time.
+    """
     start: Literal["earliest", "latest"] = "earliest"
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
     """Whether records of transactions that are open or were aborted are left out."""
@@ -81,7 +87,10 @@ class Consumer(OnManyHosts):
     def readers(self) -> tuple[DeclaredReader, ...]:
         """Its group or groups."""
         latest = self.start == "latest"
-        return tuple(DeclaredReader(name=name, topics=self.reads, from_latest=latest) for name in self.group_names)
+        return tuple(
+            DeclaredReader(name=name, topics=self.reads, from_latest=latest)
+            for name in self.group_names
+        )
 
     @property
     def keeps_ledger(self) -> bool:
@@ -97,7 +106,9 @@ class Consumer(OnManyHosts):
         return Progress(positions=tuple(positions))
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topics must be declared, its hosts differ, and its broker be able to do what it asks."""
+        """Its topics must be declared, its hosts differ, and its broker be able to do what it
+        asks.
+        """
         return [*client_problems(self, self.reads, others, "reads"), *self.named_twice()]
 
     def answers(self, data: Path) -> dict[str, str]:
@@ -106,7 +117,11 @@ class Consumer(OnManyHosts):
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent, or a few that hold the consumers of many hosts."""
-        settings = {"auto.offset.reset": self.start, "isolation.level": self.isolation, **self.settings}
+        settings = {
+            "auto.offset.reset": self.start,
+            "isolation.level": self.isolation,
+            **self.settings,
+        }
         broker = site.broker_of(self.reads)
         specs = []
         for name, hosts in self.groups.items():
@@ -118,7 +133,9 @@ class Consumer(OnManyHosts):
                 keep=self.keep,
                 ledger=self.ledger,
             )
-            specs.append(reader(site, name, order, hosts, component=self.name, on_exit=self.on_exit))
+            specs.append(
+                reader(site, name, order, hosts, component=self.name, on_exit=self.on_exit)
+            )
         return specs
 
     def _member(self, host: str, *, alone: bool) -> ConsumerMember:
@@ -143,7 +160,9 @@ def reader(
     component: str,
     on_exit: OnExit = "fail",
 ) -> ProcessSpec:
-    """An agent that holds consumers, each on its host; one without a group is a witness, which reads all there is once and ends."""
+    """An agent that holds consumers, each on its host; one without a group is a witness, which
+    reads all there is once and ends.
+    """
     file = site.order(process, order)
     return ProcessSpec(
         name=process,
@@ -159,8 +178,12 @@ def reader(
     )
 
 
-def witness(site: Site, broker: Broker, node: str, topics: tuple[str, ...], process: str) -> ProcessSpec:
-    """The agent on a host that reads topics back from their start after the drain, and then ends."""
+def witness(
+    site: Site, broker: Broker, node: str, topics: tuple[str, ...], process: str
+) -> ProcessSpec:
+    """The agent on a host that reads topics back from their start after the drain, and then
+    ends.
+    """
     order = ConsumerOrder(
         reader=broker.reader,
         members=(ConsumerMember(name=WITNESS, client={"group.id": WITNESS}),),

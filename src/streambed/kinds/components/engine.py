@@ -1,8 +1,10 @@
-"""What an engine is to the rest of streambed: a component that runs a job, which reads topics and writes others.
+"""What an engine is to the rest of streambed: a component that runs a job, which reads topics and
+writes others.
 
-A kind that is an engine gives itself as `as_engine`. Which input an output covers is the engine's own knowledge: Spark knows the
-offsets of each batch (CoveredByBatches); a job that passes on the identity of each record is known by that (CoveredByIdentity). An
-engine that knows better answers `times_taken`, `journeys` and `output_dues` itself; where nobody can tell, checks answer "unknown".
+A kind that is an engine gives itself as `as_engine`. Which input an output covers is the engine's
+own knowledge: Spark knows the offsets of each batch (CoveredByBatches); a job that passes on the
+identity of each record is known by that (CoveredByIdentity). An engine that knows better answers
+`times_taken`, `journeys` and `output_dues` itself; where nobody can tell, checks answer "unknown".
 """
 
 from __future__ import annotations
@@ -41,18 +43,25 @@ class Engine(Protocol):
         """The batches that ended since the last call; none for an engine without batches."""
 
     def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
-        """How often the job took each of these records of a topic: producer, sequence, partition, offset, in_log."""
-
-    def journeys(self, history: History) -> pl.DataFrame:
-        """A row for each record that the job was to take: topic, partition, offset, batch, due, seen.
-
-        `seen` is when a consumer first saw an output that covers it; null if nobody did. `batch` is null if no batch took it.
+        """How often the job took each of these records of a topic: producer, sequence, partition,
+        offset, in_log.
         """
 
-    def output_dues(self, history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
+    def journeys(self, history: History) -> pl.DataFrame:
+        """A row for each record that the job was to take: topic, partition, offset, batch, due,
+        seen.
+
+        `seen` is when a consumer first saw an output that covers it; null if nobody did. `batch` is
+        null if no batch took it.
+        """
+
+    def output_dues(
+        self, history: History, topics: frozenset[str], *, below: frozenset[str]
+    ) -> pl.DataFrame:
         """When the outputs of the job in these topics were due: topic, partition, offset, due.
 
-        An output is due when the earliest input behind it was. Engines in `below` are asking, and must not be asked back.
+        An output is due when the earliest input behind it was. Engines in `below` are asking, and
+        must not be asked back.
         """
 
 
@@ -78,7 +87,9 @@ class CoveredByBatches:
         """Until the first output of the batch that took a record."""
         return self._evidence.journeys(history)
 
-    def output_dues(self, history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
+    def output_dues(
+        self, history: History, topics: frozenset[str], *, below: frozenset[str]
+    ) -> pl.DataFrame:
         """By the earliest input of the batch that wrote an output."""
         return self._evidence.output_dues(history, topics, below=below)
 
@@ -96,7 +107,9 @@ class CoveredByIdentity:
     def _evidence(self) -> ByIdentity:
         from streambed.kinds.evidence.by_identity import ByIdentity  # As above.
 
-        return ByIdentity(name=self.name, reads=self.reads, writes=self.writes, every_input=self.every_input)
+        return ByIdentity(
+            name=self.name, reads=self.reads, writes=self.writes, every_input=self.every_input
+        )
 
     def batches(self, world: World) -> list[Batch]:
         """It has none."""
@@ -110,7 +123,9 @@ class CoveredByIdentity:
         """Until an output with the identity of a record was first seen."""
         return self._evidence.journeys(history)
 
-    def output_dues(self, history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
+    def output_dues(
+        self, history: History, topics: frozenset[str], *, below: frozenset[str]
+    ) -> pl.DataFrame:
         """An output was due when its input was."""
         return self._evidence.output_dues(history, topics, below=below)
 

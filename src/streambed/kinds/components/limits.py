@@ -33,6 +33,14 @@ class Limits:
             says = f"{self.cpu} cannot be: give more than 0 % and at most 100 % of the whole machine, or leave it out"
             found.append(Problem(key="limits.cpu", says=says))
         if self.memory and self.memory < MEMORY_LEAST:
-            found.append(Problem(key="limits.memory", says=f"{self.memory} is too little for any program: give {MEMORY_LEAST} or more"))
+            found.append(
+                Problem(
+                    key="limits.memory",
+                    says=f"{self.memory} is too little for any program: give {MEMORY_LEAST} or more",
+                )
+            )
         twice = [(at, core) for at, core in enumerate(self.cores) if core in self.cores[:at]]
-        return found + [Problem(key=f"limits.cores.{at}", says=f"core {core} is named twice") for at, core in twice]
+        return found + [
+            Problem(key=f"limits.cores.{at}", says=f"core {core} is named twice")
+            for at, core in twice
+        ]

@@ -11,7 +11,9 @@ from streambed.world import Missing, World
 
 
 class OnManyHosts(OnOneNode):
-    """What producers and consumers answer alike: they run on `node` or on each of `nodes`, in `agents` processes at most."""
+    """What producers and consumers answer alike: they run on `node` or on each of `nodes`, in
+    `agents` processes at most.
+    """
 
     name: str
     nodes: tuple[str, ...]
@@ -34,12 +36,18 @@ class OnManyHosts(OnOneNode):
         count = min(self.agents, len(self.hosts))
         cuts = [at * len(self.hosts) // count for at in range(count + 1)]
         groups = [self.hosts[begin:end] for begin, end in pairwise(cuts)]
-        return {f"{self.name}/{group[0]}": group for group in groups} if count > 1 else {self.name: self.hosts}
+        return (
+            {f"{self.name}/{group[0]}": group for group in groups}
+            if count > 1
+            else {self.name: self.hosts}
+        )
 
     def named_twice(self) -> list[Problem]:
         """A problem for each host that comes again."""
         return [
-            Problem(key=f"nodes.{at}", says=f"'{host}' is named twice") for at, host in enumerate(self.nodes) if host in self.nodes[:at]
+            Problem(key=f"nodes.{at}", says=f"'{host}' is named twice")
+            for at, host in enumerate(self.nodes)
+            if host in self.nodes[:at]
         ]
 
     def readiness(self, world: World) -> Missing:

@@ -31,7 +31,9 @@ FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 @declared
 class Transaction:
-    """How a producer's records are put together in transactions; a transaction that fails is aborted."""
+    """How a producer's records are put together in transactions; a transaction that fails is
+    aborted.
+    """
 
     records: Annotated[int, Field(ge=1)]
     """So many in each; the last one has what is left."""
@@ -39,10 +41,11 @@ class Transaction:
 
 @declared
 class Producer(OnManyHosts):
-    """Sends records at `rate` for as long as the run loads: each is due at its own time, whether or not the last one was acknowledged.
+    """Sends records at `rate` for as long as the run loads: each is due at its own time, whether or
+    not the last one was acknowledged.
 
-    Without a rate, `count` or `rounds` records are a burst, all due at the start; and without these too it sends as fast as its
-    client takes records, each due when it is sent.
+    Without a rate, `count` or `rounds` records are a burst, all due at the start; and without these
+    too it sends as fast as its client takes records, each due when it is sent.
     """
 
     kind: Literal["producer"] = "producer"
@@ -56,7 +59,9 @@ class Producer(OnManyHosts):
     each: Annotated[int, Field(ge=1, le=1000)] = 1
     """So many producers on each host, each with a client and a rate of its own."""
     agents: Annotated[int, Field(ge=1, le=64)] = 4
-    """The producers of several hosts share so many processes at most; each uses the network of its own host."""
+    """The producers of several hosts share so many processes at most; each uses the network of its
+    own host.
+    """
     writes: Annotated[Names, Field(min_length=1)]
     """A topic or several."""
     order: Literal["turn", "random"] = "turn"
@@ -64,9 +69,13 @@ class Producer(OnManyHosts):
     file: str = ""
     """What it holds is sent, over and over; empty: made-up records of `size`."""
     content: Literal["lines", "whole", "folder"] = "lines"
-    """What a record is: each line of the file, the whole file, or each file of a folder in the order of their names."""
+    """What a record is: each line of the file, the whole file, or each file of a folder in the
+    order of their names.
+    """
     text: str = ""
-    """What each record says: {record} is what is sent without it, {n} the record's number from 1, {topic} the topic."""
+    """What each record says: {record} is what is sent without it, {n} the record's number from 1,
+    {topic} the topic.
+    """
     function: str = ""
     """module:function of a Python file beside the declaration, which makes each record."""
     headers: dict[str, str] = Field(default_factory=dict)
@@ -75,18 +84,24 @@ class Producer(OnManyHosts):
     """tab: the text before a line's first tab is the record's key."""
     size: Size = Size(100)
     """Of each made-up record, in the mean."""
-    sizes: Literal["constant", "uniform", "exponential", "normal", "lognormal", "pareto"] = "constant"
+    sizes: Literal["constant", "uniform", "exponential", "normal", "lognormal", "pareto"] = (
+        "constant"
+    )
     """How sizes are drawn around `size`, by the seed; from 1 byte to ten times the mean."""
     keys: Annotated[int, Field(ge=0, le=100_000_000)] = 0
     """How many different keys made-up records have; 0: no key."""
     spread: Literal["uniform", "zipf", "normal"] = "uniform"
     """How keys are drawn."""
     rate: Frequency | None = Frequency(100)
-    """How often a record of each producer is due; null: a burst, or as fast as the client takes records."""
+    """How often a record of each producer is due; null: a burst, or as fast as the client takes
+    records.
+    """
     profile: Profile | None = None
     """How the rate changes while the load lasts; without it, it stays."""
     arrivals: Literal["constant", "exponential", "uniform", "lognormal", "pareto"] = "constant"
-    """How the gaps between records are drawn, by the seed: all alike, or by a distribution; the number of records stays the same."""
+    """How the gaps between records are drawn, by the seed: all alike, or by a distribution; the
+    number of records stays the same.
+    """
     count: Annotated[int, Field(ge=1)] | None = None
     """Stop after so many records."""
     rounds: Annotated[int, Field(ge=1)] | None = None
@@ -119,14 +134,20 @@ class Producer(OnManyHosts):
     def _possible(self) -> Producer:
         if self.rate is not None and self.rate.per_s <= 0:
             raise ValueError("rate must be above 0")
-        needing = {"key: tab": self.key == "tab", f"content: {self.content}": self.content != "lines", "rounds": self.rounds is not None}
+        needing = {
+            "key: tab": self.key == "tab",
+            f"content: {self.content}": self.content != "lines",
+            "rounds": self.rounds is not None,
+        }
         if lacking := [key for key, asked in needing.items() if asked and not self.file]:
             raise ValueError(f"{lacking[0]} needs a file")
         if self.rate is None and (self.profile or self.arrivals != "constant"):
             raise ValueError(f"{'profile' if self.profile else 'arrivals'} needs a rate")
         if self.function and (self.file or not FUNCTION.fullmatch(self.function)):
             raise ValueError("function must be module:function, without a file beside it")
-        if self.transaction and (self.acks != "all" or self.idempotence is False or not self.ledger):
+        if self.transaction and (
+            self.acks != "all" or self.idempotence is False or not self.ledger
+        ):
             raise ValueError("transaction needs acks: all, idempotence and the ledger")
         if self.node and self.nodes:
             raise ValueError("give node or nodes, not both")
@@ -141,7 +162,9 @@ class Producer(OnManyHosts):
         found = client_problems(self, self.writes, others, "writes")
         found += self.named_twice()
         if self.function:
-            found += missing_file(f"{self.function.partition(':')[0].replace('.', '/')}.py", base, "function")
+            found += missing_file(
+                f"{self.function.partition(':')[0].replace('.', '/')}.py", base, "function"
+            )
         if self.profile and self.profile.file:
             found += missing_file(self.profile.file, base, "profile.file")
         if self.file and self.content != "folder":
@@ -170,11 +193,15 @@ class Producer(OnManyHosts):
             if done or not world.find(process).alive:
                 continue
             records = gauge.open if isinstance(gauge, ProducerGauge) else 0
-            waits.append(Wait(reason="in_flight", reader=process, topics=self.writes, records=records))
+            waits.append(
+                Wait(reason="in_flight", reader=process, topics=self.writes, records=records)
+            )
         return Progress(waits=tuple(waits))
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it; several topics are joined by commas, as Kafka's own programs want them."""
+        """References to it; several topics are joined by commas, as Kafka's own programs want
+        them.
+        """
         return {"topic": ",".join(self.writes)}
 
     def processes(self, site: Site) -> list[ProcessSpec]:
@@ -244,7 +271,9 @@ class Producer(OnManyHosts):
         return ScheduleOrder(
             rate=self.rate.per_s if self.rate else None,
             duration_ns=max(0, site.duration_ns - self.after.ns),
-            profile=self.profile.order(str(site.base / self.profile.file)) if self.profile else None,
+            profile=self.profile.order(str(site.base / self.profile.file))
+            if self.profile
+            else None,
             arrivals=self.arrivals,
             count=self.count,
             rounds=self.rounds,
@@ -253,7 +282,11 @@ class Producer(OnManyHosts):
 
     def _called(self, host: str, number: int) -> str:
         """What one producer is called in the ledger."""
-        parts = [self.name, *([host] if self.nodes else []), *([str(number)] if self.each > 1 else [])]
+        parts = [
+            self.name,
+            *([host] if self.nodes else []),
+            *([str(number)] if self.each > 1 else []),
+        ]
         return "/".join(parts)
 
     def _client(self) -> dict[str, Setting]:
@@ -262,6 +295,8 @@ class Producer(OnManyHosts):
             "compression.type": self.compression,
             "batch.size": self.batch.bytes,
             "linger.ms": self.linger.ms,
-            "enable.idempotence": self.acks == "all" if self.idempotence is None else self.idempotence,
+            "enable.idempotence": self.acks == "all"
+            if self.idempotence is None
+            else self.idempotence,
             **self.settings,
         }

@@ -27,13 +27,17 @@ class Profile:
     """The rate over the load, from `rate` on; it counts from when the producer begins."""
 
     shape: Literal["ramp", "steps", "spike", "on_off", "trace"]
-    """Evenly to another rate, in steps, higher for a while, in bursts with pauses between them, or as a file says."""
+    """Evenly to another rate, in steps, higher for a while, in bursts with pauses between them, or
+    as a file says.
+    """
     to: Frequency | None = None
     """ramp, spike: the other rate."""
     at: Duration | None = None
     """spike: when it begins."""
     lasts: Duration | None = None
-    """ramp: until `to` is reached, which then stays; spike: how long; steps: each. Default: the whole load, or its equal part."""
+    """ramp: until `to` is reached, which then stays; spike: how long; steps: each. Default: the
+    whole load, or its equal part.
+    """
     rates: tuple[Frequency, ...] = ()
     """steps: one after the other; the last stays."""
     bursts: Duration | None = None
@@ -43,7 +47,9 @@ class Profile:
     file: str = ""
     """trace: a number on each line."""
     column: Literal["times", "counts"] = "times"
-    """trace: what the numbers are: seconds at which records are due, in order, or how many are due in each interval."""
+    """trace: what the numbers are: seconds at which records are due, in order, or how many are due
+    in each interval.
+    """
     interval: Duration = Duration(1e9)
     """trace: of counts."""
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
@@ -52,14 +58,20 @@ class Profile:
     @model_validator(mode="after")
     def _whole(self) -> Profile:
         given = {
-            key for key in self.__dataclass_fields__ if key != "shape" and getattr(self, key) != self.__dataclass_fields__[key].default
+            key
+            for key in self.__dataclass_fields__
+            if key != "shape" and getattr(self, key) != self.__dataclass_fields__[key].default
         }
         needed = KEYS[self.shape]
         if missing := sorted(needed - given):
             raise ValueError(f"the shape {self.shape} needs {' and '.join(missing)}")
         if idle := sorted(given - needed - ALLOWED.get(self.shape, set())):
             raise ValueError(f"the shape {self.shape} has no use for {' and '.join(idle)}")
-        zero = [key for key in ("lasts", "bursts", "pauses", "interval") if (found := getattr(self, key)) is not None and not found.ns]
+        zero = [
+            key
+            for key in ("lasts", "bursts", "pauses", "interval")
+            if (found := getattr(self, key)) is not None and not found.ns
+        ]
         if zero:
             raise ValueError(f"{zero[0]} must be above 0s")
         return self

@@ -12,7 +12,9 @@ from streambed.world import World
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredReader:
-    """A consumer group or a job that a component declares, and the topics of which it must see every record."""
+    """A consumer group or a job that a component declares, and the topics of which it must see
+    every record.
+    """
 
     name: str
     topics: tuple[str, ...]
@@ -24,7 +26,9 @@ class DeclaredReader:
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """How far a reader has come, as far as one process knows. Positions of several processes with the same reader are added up."""
+    """How far a reader has come, as far as one process knows. Positions of several processes with
+    the same reader are added up.
+    """
 
     reader: str
     topics: tuple[str, ...]
@@ -36,7 +40,9 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What the drain asks of a component: what it must wait for, and how far its readers have come."""
+    """What the drain asks of a component: what it must wait for, and how far its readers have
+    come.
+    """
 
     waits: tuple[Wait, ...] = ()
     positions: tuple[Position, ...] = ()
@@ -45,9 +51,14 @@ class Progress:
 NOTHING_TO_WAIT_FOR = Progress()
 
 
-def positions_of(world: World, process: str, readers: Iterable[str], topics: tuple[str, ...]) -> list[Position]:
+def positions_of(
+    world: World, process: str, readers: Iterable[str], topics: tuple[str, ...]
+) -> list[Position]:
     """How far the readers have come that one process holds, by its gauge."""
     gauge = world.gauge(process)
     if not isinstance(gauge, ReaderGauge):
         gauge = ReaderGauge()  # It has not reported yet: it has read nothing.
-    return [Position(reader=reader, topics=topics, next=gauge.positions, seen=gauge.seen) for reader in readers]
+    return [
+        Position(reader=reader, topics=topics, next=gauge.positions, seen=gauge.seen)
+        for reader in readers
+    ]

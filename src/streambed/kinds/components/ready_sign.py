@@ -1,4 +1,6 @@
-"""A sign that a program is ready: a port that accepts, a line in its log, an address that answers, or a command that ends well."""
+"""A sign that a program is ready: a port that accepts, a line in its log, an address that answers,
+or a command that ends well.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,11 @@ def _line(pattern: str, log: Path) -> Missing:
 
     def missing() -> str:
         lines: Iterable[str] = log.read_text(errors="replace").splitlines() if log.exists() else ()
-        return "" if any(map(compiled.search, lines)) else f"no line of its output matches '{pattern}' yet"
+        return (
+            ""
+            if any(map(compiled.search, lines))
+            else f"no line of its output matches '{pattern}' yet"
+        )
 
     return missing
 
@@ -113,7 +119,9 @@ def _command(argv: tuple[str, ...], world: World, node: str) -> Missing:
 
     def start() -> subprocess.Popen[bytes]:
         quiet = subprocess.DEVNULL
-        return subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        return subprocess.Popen(
+            argv, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+        )
 
     def missing() -> str:
         status = tried[-1].poll() if tried else 1

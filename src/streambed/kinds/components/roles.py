@@ -1,4 +1,6 @@
-"""Roles: who leads a partition, who is the controller, who coordinates a group. A fault names one; who holds it is asked when it comes."""
+"""Roles: who leads a partition, who is the controller, who coordinates a group. A fault names one;
+who holds it is asked when it comes.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,17 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker, brokers_among
 
 FORMS = ("leader of TOPIC/PARTITION", "controller", "controller of KAFKA", "coordinator of GROUP")
-_ROLE = re.compile(r"(?P<kind>leader|coordinator) of (?P<of>[^/\s]+)(/(?P<partition>\d+))?|(?P<controller>controller)( of (?P<kafka>\S+))?")
+_ROLE = re.compile(
+    r"(?P<kind>leader|coordinator) of (?P<of>[^/\s]+)(/(?P<partition>\d+))?|(?P<controller>controller)( of (?P<kafka>\S+))?"
+)
 _WORDS = ("leader", "controller", "coordinator")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """What a broker can be to others: leader of a partition, controller of a Kafka, coordinator of a group."""
+    """What a broker can be to others: leader of a partition, controller of a Kafka, coordinator of
+    a group.
+    """
 
     kind: str
     of: str = ""
@@ -50,7 +56,9 @@ def role_problems(target: str, components: Mapping[str, Any], key: str) -> list[
     if wanted is None:
         return [Problem(key=key, says=f"'{target}' is not a role: write one of {', '.join(FORMS)}")]
     brokers = brokers_among(components)
-    says = {"leader": _leader, "controller": _controller, "coordinator": _coordinator}[wanted.kind](wanted, brokers, components)
+    says = {"leader": _leader, "controller": _controller, "coordinator": _coordinator}[wanted.kind](
+        wanted, brokers, components
+    )
     return [Problem(key=key, says=says)] if says else []
 
 
@@ -58,19 +66,33 @@ Brokers = Mapping[str, Broker]
 
 
 def _leader(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
-    topics = {topic: partitions for broker in brokers.values() for topic, partitions in broker.partitions.items()}
+    topics = {
+        topic: partitions
+        for broker in brokers.values()
+        for topic, partitions in broker.partitions.items()
+    }
     if wanted.of not in topics:
-        return f"no kafka component declares the topic '{wanted.of}'. {suggestion(wanted.of, topics)}"
+        return (
+            f"no kafka component declares the topic '{wanted.of}'. {suggestion(wanted.of, topics)}"
+        )
     partitions = topics[wanted.of]
     if wanted.partition < partitions:
         return ""
     there = "only partition 0" if partitions == 1 else f"partitions 0 to {partitions - 1}"
-    return f"'{wanted.of}' has {there}, not {wanted.partition}" if partitions else f"'{wanted.of}' has no partitions, so nobody leads it"
+    return (
+        f"'{wanted.of}' has {there}, not {wanted.partition}"
+        if partitions
+        else f"'{wanted.of}' has no partitions, so nobody leads it"
+    )
 
 
 def _controller(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
     if wanted.of:
-        return "" if wanted.of in brokers else f"there is no kafka component '{wanted.of}'. {suggestion(wanted.of, brokers)}"
+        return (
+            ""
+            if wanted.of in brokers
+            else f"there is no kafka component '{wanted.of}'. {suggestion(wanted.of, brokers)}"
+        )
     if len(brokers) > 1:
         return f"several kafka components have a controller: write one of {', '.join(f'controller of {name}' for name in brokers)}"
     return "" if brokers else "there is no kafka component, so there is no controller"
@@ -96,7 +118,9 @@ def broker_for(wanted: Role, components: Mapping[str, Any]) -> Broker:
     brokers = brokers_among(components)
     if wanted.kind == "controller" and wanted.of:
         return brokers[wanted.of]
-    topics = {"leader": (wanted.of,), "coordinator": groups_of(components).get(wanted.of, ())}.get(wanted.kind, ())
+    topics = {"leader": (wanted.of,), "coordinator": groups_of(components).get(wanted.of, ())}.get(
+        wanted.kind, ()
+    )
     for broker in brokers.values():
         if set(topics) & set(broker.partitions):
             return broker

@@ -41,7 +41,9 @@ class Sink(OnOneNode):
     format: Literal["text", "bytes", "json"] = "text"
     """What keys and values are: text in UTF-8, any bytes, or JSON, of which `columns` are taken."""
     columns: dict[Word, Literal["text", "integer", "real", "boolean"]] = Field(default_factory=dict)
-    """More columns of the table with their types, each filled from the key of that name in a JSON value; empty where there is none."""
+    """More columns of the table with their types, each filled from the key of that name in a JSON
+    value; empty where there is none.
+    """
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
     limits: Limits | None = None
@@ -74,7 +76,11 @@ class Sink(OnOneNode):
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topics and its store must be declared, and its broker be able to do what it asks."""
-        return [*client_problems(self, self.reads, others, "reads"), *self._of_store(others), *self._of_columns()]
+        return [
+            *client_problems(self, self.reads, others, "reads"),
+            *self._of_store(others),
+            *self._of_columns(),
+        ]
 
     def _of_store(self, others: Mapping[str, Any]) -> list[Problem]:
         stores = {name: other.as_store for name, other in others.items() if other.as_store}
@@ -83,15 +89,27 @@ class Sink(OnOneNode):
             says = f"there is no store '{self.store}'. {suggestion(self.store, stores)}"
             return [Problem(key="store", says=says, about=frozenset({self.store}))]
         if store.store_address(Path()).path and self.node and others[self.store].node != self.node:
-            return [Problem(key="node", says=f"'{self.store}' is a file on '{others[self.store].node}': its sink must be there too")]
+            return [
+                Problem(
+                    key="node",
+                    says=f"'{self.store}' is a file on '{others[self.store].node}': its sink must be there too",
+                )
+            ]
         return []
 
     def _of_columns(self) -> list[Problem]:
         taken = [
-            Problem(key=f"columns.{name}", says="every sink's table has such a column already") for name in COLUMNS if name in self.columns
+            Problem(key=f"columns.{name}", says="every sink's table has such a column already")
+            for name in COLUMNS
+            if name in self.columns
         ]
         if self.columns and self.format != "json":
-            taken.append(Problem(key="columns", says=f"columns are taken from JSON, but `format` is {self.format}: give `format: json`"))
+            taken.append(
+                Problem(
+                    key="columns",
+                    says=f"columns are taken from JSON, but `format` is {self.format}: give `format: json`",
+                )
+            )
         return taken
 
     def answers(self, data: Path) -> dict[str, str]:
@@ -121,7 +139,9 @@ class Sink(OnOneNode):
         broker = site.broker_of(self.reads)
         return SinkOrder(
             reader=broker.reader,
-            member=ConsumerMember(name=self.name, group=self.group, client={"group.id": self.group}),
+            member=ConsumerMember(
+                name=self.name, group=self.group, client={"group.id": self.group}
+            ),
             topics=self.reads,
             client=broker.client(settings),
             store=site.stores[self.store],

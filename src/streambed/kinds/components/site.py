@@ -32,7 +32,9 @@ class Site:
     brokers: Mapping[str, Broker]
     """Every broker by name."""
     resolve: Callable[[str, str], str]
-    """`resolve(text, component)` replaces references such as {kafka.bootstrap} and {self.checkpoint}."""
+    """`resolve(text, component)` replaces references such as {kafka.bootstrap} and
+    {self.checkpoint}.
+    """
     outside: str = ""
     """The address of this machine, if the run is outside any box."""
     stores: Mapping[str, Address] = field(default_factory=dict)
@@ -43,17 +45,25 @@ class Site:
         return self.directory / "data" / component
 
     def order(self, process: str, order: object) -> PlannedFile:
-        """The file that holds the order to an agent (see record/orders.py); its command line names the path."""
+        """The file that holds the order to an agent (see record/orders.py); its command line names
+        the path.
+        """
         path = self.directory / orders.FOLDER / f"{file_name(process)}.json"
         return PlannedFile(path=str(path), text=codec.encode(order).decode())
 
     @property
     def java(self) -> Java:
         """The Java that was found on the machine."""
-        return Java(path=Path(self.machine.java), version=self.machine.java_version, build=self.machine.java_build)
+        return Java(
+            path=Path(self.machine.java),
+            version=self.machine.java_version,
+            build=self.machine.java_build,
+        )
 
     def broker_for(self, topics: Iterable[str]) -> Broker | None:
-        """The broker that declares these topics; the first one for topics that none declares. None if there is no broker."""
+        """The broker that declares these topics; the first one for topics that none declares. None
+        if there is no broker.
+        """
         for topic in topics:
             for broker in self.brokers.values():
                 if topic in broker.partitions:

@@ -1,4 +1,6 @@
-"""Traffic: background load between hosts, as packets at a rate or as TCP flows that take what they get."""
+"""Traffic: background load between hosts, as packets at a rate or as TCP flows that take what they
+get.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from streambed.units import Bandwidth, Duration, Size
 from streambed.world import Missing, World
 
 FIRST_PORT = 20_000
-"""Each component has a port of its own from here on: below those that the kernel gives to clients."""
+"""Each component has a port of its own from here on: below those that the kernel gives to clients.
+"""
 PACKET_BYTES = (64, 1500)
 """The smallest and the largest packet: what is larger would be taken apart on its way."""
 PACKETS_PER_S_MAX = 50_000
@@ -39,7 +42,9 @@ class Traffic(ComponentBase):
     to: Annotated[Names, Field(min_length=1)]
     """The host or hosts that receive; nobody sends to itself."""
     pattern: Literal["constant", "poisson", "on_off", "tcp"] = "constant"
-    """Packets at equal steps, at random ones, or at equal steps in bursts; or TCP flows that take what they get."""
+    """Packets at equal steps, at random ones, or at equal steps in bursts; or TCP flows that take
+    what they get.
+    """
     rate: Bandwidth | None = None
     """What each source sends to each target, headers included; needed unless the pattern is tcp."""
     size: Size = Size(1000)
@@ -62,29 +67,41 @@ class Traffic(ComponentBase):
     def _possible(self) -> Traffic:
         least, most = PACKET_BYTES
         if self.pattern == "tcp" and self.rate is not None:
-            raise ValueError("TCP flows take what they get: leave out rate, or choose another pattern")
+            raise ValueError(
+                "TCP flows take what they get: leave out rate, or choose another pattern"
+            )
         if self.pattern != "tcp" and not (self.rate and self.rate.bps):
             raise ValueError(f"the pattern {self.pattern} needs a rate above 0")
         if not least <= self.size.bytes <= most:
             raise ValueError(f"size must be between {least}B and {most}B, headers included")
         if self.pattern == "on_off" and not (self.bursts.ns and self.pauses.ns):
-            raise ValueError("bursts and pauses must be above 0s: the pattern constant has no pauses")
+            raise ValueError(
+                "bursts and pauses must be above 0s: the pattern constant has no pauses"
+            )
         return self
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Who sends to whom."""
-        return [(source, target) for source in self.sources for target in self.to if source != target]
+        return [
+            (source, target) for source in self.sources for target in self.to if source != target
+        ]
 
     @property
     def places(self) -> dict[str, str]:
         """The key that names each host."""
         listed = {"sources": self.sources, "to": self.to}
-        return {f"{key}.{number}": node for key, nodes in listed.items() for number, node in enumerate(nodes)}
+        return {
+            f"{key}.{number}": node
+            for key, nodes in listed.items()
+            for number, node in enumerate(nodes)
+        }
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Somebody must send to somebody else, no faster than a program can."""
-        found = [Problem(key=key, says=f"'{node}' is named twice") for key, node in self._named_twice()]
+        found = [
+            Problem(key=key, says=f"'{node}' is named twice") for key, node in self._named_twice()
+        ]
         if not self.pairs:
             found.append(Problem(key="to", says="it would send to itself alone: name another host"))
         targets = max((len(set(self.to) - {source}) for source in self.sources), default=0)
@@ -96,7 +113,9 @@ class Traffic(ComponentBase):
 
     def _named_twice(self) -> Iterator[tuple[str, str]]:
         for key, nodes in {"sources": self.sources, "to": self.to}.items():
-            yield from ((f"{key}.{at}", node) for at, node in enumerate(nodes) if node in nodes[:at])
+            yield from (
+                (f"{key}.{at}", node) for at, node in enumerate(nodes) if node in nodes[:at]
+            )
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One agent on each host: it sends, receives, or both."""

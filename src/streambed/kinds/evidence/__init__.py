@@ -1,1 +1,3 @@
-"""What checks and reports find out from a history: the course of a run, its readers, and what covers what."""
+"""What checks and reports find out from a history: the course of a run, its readers, and what
+covers what.
+"""

@@ -22,9 +22,11 @@ SCHEMA = {
 
 
 def ranges_of(history: History, component: str) -> pl.DataFrame:
-    """A row for each batch, topic and partition: offsets `first` up to but without `past`, taken from `start` to `end`.
+    """A row for each batch, topic and partition: offsets `first` up to but without `past`, taken
+    from `start` to `end`.
 
-    `batch` counts the job's batch events from 0: Spark's own numbers come twice if a job is started again.
+    `batch` counts the job's batch events from 0: Spark's own numbers come twice if a job is started
+    again.
     """
     events = [event for event in history.of(Batch) if event.component == component]
     rows = [
@@ -39,14 +41,19 @@ def ranges_of(history: History, component: str) -> pl.DataFrame:
 def untold_of(history: History, component: str) -> pl.DataFrame:
     """The same of batches that Spark gave no report of, at times that nobody knows.
 
-    A query begins a batch once the one before it is committed. So where a number is left out, that batch took what lies between its
-    neighbours. Spark 4.1 tells nothing of a batch that a killed driver had begun and a new one did again.
+    A query begins a batch once the one before it is committed. So where a number is left out, that
+    batch took what lies between its neighbours. Spark 4.1 tells nothing of a batch that a killed
+    driver had begun and a new one did again.
     """
     rows = []
     numbered = [
-        (event.query, event.batch, event) for event in history.of(Batch) if event.component == component and event.batch is not None
+        (event.query, event.batch, event)
+        for event in history.of(Batch)
+        if event.component == component and event.batch is not None
     ]
-    for (query, number, before), (next_query, next_number, after) in pairwise(sorted(numbered, key=lambda entry: entry[:2])):
+    for (query, number, before), (next_query, next_number, after) in pairwise(
+        sorted(numbered, key=lambda entry: entry[:2])
+    ):
         if query != next_query or next_number <= number + 1:
             continue
         for topic, partitions in after.offsets.items():
@@ -57,7 +64,9 @@ def untold_of(history: History, component: str) -> pl.DataFrame:
 
 
 def times_taken(ranges: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
-    """How often batches took each record of one topic, given `partition` and `offset`; a query that takes an offset twice counts twice."""
+    """How often batches took each record of one topic, given `partition` and `offset`; a query that
+    takes an offset twice counts twice.
+    """
     taken = pl.zeros(records.height, dtype=pl.Int64, eager=True)
     for (_, partition), part in ranges.group_by("query", "partition"):
         begun = part["first"].sort().search_sorted(records["offset"], side="right").cast(pl.Int64)

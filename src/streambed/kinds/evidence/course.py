@@ -1,4 +1,6 @@
-"""The course of a run as checks see it: which fault was active when, whether the load ended, and who had caught up at the end."""
+"""The course of a run as checks see it: which fault was active when, whether the load ended, and
+who had caught up at the end.
+"""
 
 from __future__ import annotations
 
@@ -37,25 +39,41 @@ class ActiveFault:
 
 
 def doubted(verdict: Verdict, history: History) -> Verdict:
-    """A promise that was kept while a declared fault did not happen says nothing about that fault: then it is unknown."""
+    """A promise that was kept while a declared fault did not happen says nothing about that fault:
+    then it is unknown.
+    """
     missing = [f"{event.kind} {event.target}" for event in history.of(InjectFailed)]
     if not missing or not verdict.holds:
         return verdict
-    return replace(verdict, answer="unknown", says=f"{', '.join(missing)} could not be injected; without it: {verdict.says}")
+    return replace(
+        verdict,
+        answer="unknown",
+        says=f"{', '.join(missing)} could not be injected; without it: {verdict.says}",
+    )
 
 
 def in_doubt(spans: Iterable[Span], *, start: str, end: str) -> pl.Expr:
-    """Whether a row of a table, whose columns `start` and `end` hold its own span, touches one that is not to be believed."""
+    """Whether a row of a table, whose columns `start` and `end` hold its own span, touches one that
+    is not to be believed.
+    """
     last = pl.col(end).fill_null(pl.col(start))
-    return pl.any_horizontal(pl.lit(False), *((pl.col(start) <= span.end) & (last >= span.start) for span in spans))
+    return pl.any_horizontal(
+        pl.lit(False), *((pl.col(start) <= span.end) & (last >= span.start) for span in spans)
+    )
 
 
 def faults_of(history: History) -> list[ActiveFault]:
-    """Every fault that was injected. Its name is its kind, and its target too if there were several of the kind."""
+    """Every fault that was injected. Its name is its kind, and its target too if there were several
+    of the kind.
+    """
     injects, heals = history.of(Inject), history.of(Heal)
     kinds = Counter(inject.kind for inject in injects)
     return [
-        ActiveFault(name=_name(inject, alone=kinds[inject.kind] == 1), start=inject.time, end=_healed_at(inject, heals))
+        ActiveFault(
+            name=_name(inject, alone=kinds[inject.kind] == 1),
+            start=inject.time,
+            end=_healed_at(inject, heals),
+        )
         for inject in injects
     ]
 
@@ -71,12 +89,19 @@ def _healed_at(inject: Inject, heals: list[Heal]) -> int:
 
 def names_between(faults: Iterable[ActiveFault], *, start: int, end: int) -> str:
     """The faults active at some time in a span, as they are read aloud; empty if there was none."""
-    return ", ".join(dict.fromkeys(fault.name for fault in faults if fault.start <= end and fault.end >= start))
+    return ", ".join(
+        dict.fromkeys(fault.name for fault in faults if fault.start <= end and fault.end >= start)
+    )
 
 
 def names_during(faults: Iterable[ActiveFault], *, start: str, end: str) -> pl.Expr:
     """The same for every row of a table, whose columns `start` and `end` hold the span."""
-    names = [pl.when((pl.col(start) <= fault.end) & (pl.col(end) >= fault.start)).then(pl.lit(fault.name)) for fault in faults]
+    names = [
+        pl.when((pl.col(start) <= fault.end) & (pl.col(end) >= fault.start)).then(
+            pl.lit(fault.name)
+        )
+        for fault in faults
+    ]
     return pl.concat_str(names, separator=", ", ignore_nulls=True) if names else pl.lit("")
 
 
@@ -87,20 +112,26 @@ def load_ended(history: History) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Unread:
-    """What a reader had not surely read of a topic when the run stopped waiting: all of it, or some partitions."""
+    """What a reader had not surely read of a topic when the run stopped waiting: all of it, or some
+    partitions.
+    """
 
     everything: bool = False
     partitions: frozenset[int] = frozenset()
 
     def rows(self) -> pl.Expr:
-        """Whether a row of a table of records, with the column `partition`, is of what may not have been read."""
+        """Whether a row of a table of records, with the column `partition`, is of what may not have
+        been read.
+        """
         if self.everything:
             return pl.lit(True)
         return pl.col("partition").is_in(list(self.partitions))
 
 
 def unread(history: History, *, reader: str, members: Iterable[str], topic: str) -> Unread:
-    """What a reader may not have read of a topic: a job, or a group with its members. The run does not wait for the dead."""
+    """What a reader may not have read of a topic: a job, or a group with its members. The run does
+    not wait for the dead.
+    """
     ends = history.of(Drained, DrainIncomplete)
     if not ends or all(_dead_at(history, member, ends[-1].time) for member in members):
         return Unread(everything=True)
@@ -108,7 +139,9 @@ def unread(history: History, *, reader: str, members: Iterable[str], topic: str)
     concerned = [wait for wait in waits if _concerns(wait, reader, topic)]
     if any(wait.partition is None for wait in concerned):
         return Unread(everything=True)
-    return Unread(partitions=frozenset(wait.partition for wait in concerned if wait.partition is not None))
+    return Unread(
+        partitions=frozenset(wait.partition for wait in concerned if wait.partition is not None)
+    )
 
 
 def _concerns(wait: Wait, reader: str, topic: str) -> bool:
@@ -121,7 +154,9 @@ def _concerns(wait: Wait, reader: str, topic: str) -> bool:
 
 
 def _dead_at(history: History, component: str, time: int) -> bool:
-    lives = [event for event in history.of(ProcessStarted, ProcessEnded) if event.component == component]
+    lives = [
+        event for event in history.of(ProcessStarted, ProcessEnded) if event.component == component
+    ]
     before = [event for event in lives if event.time <= time]
     return bool(before) and isinstance(before[-1], ProcessEnded)
 

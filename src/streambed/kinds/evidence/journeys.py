@@ -1,4 +1,6 @@
-"""Journeys: every record on its way to a consumer or through a job, from when it was due until it was seen, or surely was not."""
+"""Journeys: every record on its way to a consumer or through a job, from when it was due until it
+was seen, or surely was not.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def _through_job(history: History, job: str) -> pl.DataFrame:
     if "acked" not in found.columns:
         found = found.with_columns(acked=pl.lit(True))  # It has an offset, so it is in the log.
     reader = Reader(name=job, components=(job,), engine=engine)
-    outputs_read = all(other.unread(history, topic) == NOTHING_UNREAD for topic in engine.writes for other in readers_of(history, topic))
+    outputs_read = all(
+        other.unread(history, topic) == NOTHING_UNREAD
+        for topic in engine.writes
+        for other in readers_of(history, topic)
+    )
     unsure = _unread_rows(history, reader, found) if outputs_read else pl.lit(True)
     return _judged(found, unsure)
 
@@ -42,24 +48,48 @@ def _through_job(history: History, job: str) -> pl.DataFrame:
 def _to_consumer(history: History, component: str) -> pl.DataFrame:
     declared = history.components.get(component)
     names = [reader.name for reader in declared.readers] if declared else []
-    own = history.ledger.seen.filter(of_component("consumer", component) & pl.col("producer").is_not_null())
+    own = history.ledger.seen.filter(
+        of_component("consumer", component) & pl.col("producer").is_not_null()
+    )
     groups = list(dict.fromkeys([*names, *own["group"].unique(maintain_order=True)]))
     parts = [_to_group(history, component, group) for group in groups]
-    return pl.concat(parts) if parts else _judged(_sent(history, [], own).with_columns(seen=None), pl.lit(True))
+    return (
+        pl.concat(parts)
+        if parts
+        else _judged(_sent(history, [], own).with_columns(seen=None), pl.lit(True))
+    )
 
 
 def _to_group(history: History, component: str, group: str) -> pl.DataFrame:
-    """What the members of one group saw that belong to the component. What another member saw is not on its way to this one."""
-    by_group = history.ledger.seen.filter((pl.col("group") == group) & (pl.col("consumer") != WITNESS))
+    """What the members of one group saw that belong to the component. What another member saw is
+    not on its way to this one.
+    """
+    by_group = history.ledger.seen.filter(
+        (pl.col("group") == group) & (pl.col("consumer") != WITNESS)
+    )
     mine = of_component("consumer", component)
     own = by_group.filter(mine & pl.col("producer").is_not_null())
     first = own.group_by(IDENTITY).agg(pl.col("seen").min())
     others = by_group.filter(~mine).select(IDENTITY).unique().with_columns(by_another=True)
     declared = history.components.get(component)
-    reads = [topic for reader in declared.readers if reader.name == group for topic in reader.topics] if declared else []
+    reads = (
+        [topic for reader in declared.readers if reader.name == group for topic in reader.topics]
+        if declared
+        else []
+    )
     sent = _sent(history, reads, own).join(first, on=IDENTITY, how="left")
-    found = sent.join(others, on=IDENTITY, how="left").filter(pl.col("seen").is_not_null() | pl.col("by_another").is_null())
-    reader = next((reader for topic in reads for reader in readers_of(history, topic) if reader.name == group), None)
+    found = sent.join(others, on=IDENTITY, how="left").filter(
+        pl.col("seen").is_not_null() | pl.col("by_another").is_null()
+    )
+    reader = next(
+        (
+            reader
+            for topic in reads
+            for reader in readers_of(history, topic)
+            if reader.name == group
+        ),
+        None,
+    )
     if reader is None:
         return _judged(found, pl.lit(True))
     if reader.latest:
@@ -72,8 +102,12 @@ def _to_group(history: History, component: str, group: str) -> pl.DataFrame:
 
 
 def _sent(history: History, reads: list[str], own: pl.DataFrame) -> pl.DataFrame:
-    """What was sent to these topics, or by anybody whose records came here: a job may pass a record on, header and all."""
-    awaited = pl.col("topic").is_in(reads) | pl.col("producer").is_in(own["producer"].unique().to_list())
+    """What was sent to these topics, or by anybody whose records came here: a job may pass a record
+    on, header and all.
+    """
+    awaited = pl.col("topic").is_in(reads) | pl.col("producer").is_in(
+        own["producer"].unique().to_list()
+    )
     sent = history.ledger.sent.filter(awaited)
     return sent.with_columns(acked=pl.col("acked").is_not_null())
 

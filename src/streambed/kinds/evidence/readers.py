@@ -1,4 +1,6 @@
-"""Readers of a topic: consumer groups, jobs, and the witness that reads back after the drain; and how often each saw a record."""
+"""Readers of a topic: consumer groups, jobs, and the witness that reads back after the drain; and
+how often each saw a record.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class Reader:
 
 
 def of_component(column: str, component: str) -> pl.Expr:
-    """Whether a producer or consumer of the ledger is this component, or one of those that it has on many hosts."""
+    """Whether a producer or consumer of the ledger is this component, or one of those that it has
+    on many hosts.
+    """
     return (pl.col(column) == component) | pl.col(column).str.starts_with(f"{component}/")
 
 
@@ -64,8 +68,14 @@ def readers_of(history: History, topic: str) -> list[Reader]:
         if consumer not in history.components or history.components[consumer].as_engine is None:
             groups.setdefault(name, _Group()).members.setdefault(consumer.partition("/")[0])
     return [
-        *(Reader(name=name, components=tuple(group.members), latest=group.latest) for name, group in groups.items()),
-        *(Reader(name=job, components=(job,), engine=engine_of(history, job)) for job in _jobs(history, topic)),
+        *(
+            Reader(name=name, components=tuple(group.members), latest=group.latest)
+            for name, group in groups.items()
+        ),
+        *(
+            Reader(name=job, components=(job,), engine=engine_of(history, job))
+            for job in _jobs(history, topic)
+        ),
     ]
 
 
@@ -78,7 +88,9 @@ def _declared(history: History, topic: str) -> Iterable[tuple[str, DeclaredReade
 
 def _jobs(history: History, topic: str) -> list[str]:
     """Jobs that were declared to read a topic, and those whose batches did."""
-    declared = [name for name, component in history.components.items() if _is_job_on(component, topic)]
+    declared = [
+        name for name, component in history.components.items() if _is_job_on(component, topic)
+    ]
     ran = [event.component for event in history.of(Batch) if topic in event.offsets]
     return list(dict.fromkeys([*declared, *ran]))
 
@@ -89,14 +101,18 @@ def _is_job_on(component: Component, topic: str) -> bool:
 
 
 def engine_of(history: History, job: str) -> Engine | ByBatches:
-    """What knows the ways of records through a job; one that was not declared is known by its batches alone."""
+    """What knows the ways of records through a job; one that was not declared is known by its
+    batches alone.
+    """
     component = history.components.get(job)
     engine = component.as_engine if component else None
     return engine or ByBatches(name=job)
 
 
 def witness_of(history: History, topic: str) -> Reader | None:
-    """The witness as a reader, if it read the whole topic back. Half a reading would make the rest look lost."""
+    """The witness as a reader, if it read the whole topic back. Half a reading would make the rest
+    look lost.
+    """
     if not witness_finished(history):
         return None
     read = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") == WITNESS))
@@ -111,13 +127,21 @@ def times_seen(history: History, reader: Reader, topic: str, records: pl.DataFra
     who = by_witness if reader.name == WITNESS else (pl.col("group") == reader.name) & ~by_witness
     seen = history.ledger.seen.filter((pl.col("topic") == topic) & who)
     counts = seen.group_by(IDENTITY).agg(times=pl.len().cast(pl.Int64))
-    times = records.join(counts, on=IDENTITY, how="left", maintain_order="left")["times"].fill_null(0)
+    times = records.join(counts, on=IDENTITY, how="left", maintain_order="left")["times"].fill_null(
+        0
+    )
     return Taken(times=times, untold=pl.repeat(False, records.height, eager=True))
 
 
 def without_ledger(history: History, topic: str) -> list[str]:
-    """The producers and consumers of a topic that noted nothing: of what they did with it, nothing can be said."""
-    return [name for name, component in history.components.items() if not component.keeps_ledger and topic in topics_of(component)]
+    """The producers and consumers of a topic that noted nothing: of what they did with it, nothing
+    can be said.
+    """
+    return [
+        name
+        for name, component in history.components.items()
+        if not component.keeps_ledger and topic in topics_of(component)
+    ]
 
 
 def topics_of(component: Component) -> tuple[str, ...]:
@@ -127,8 +151,12 @@ def topics_of(component: Component) -> tuple[str, ...]:
 
 
 def intermediate_topics(components: Mapping[str, Component], job: str) -> tuple[str, ...]:
-    """The topics between a job and the jobs before it, back to the first: their records carry no due time of their own."""
-    engines = {name: engine for name, component in components.items() if (engine := component.as_engine)}
+    """The topics between a job and the jobs before it, back to the first: their records carry no
+    due time of their own.
+    """
+    engines = {
+        name: engine for name, component in components.items() if (engine := component.as_engine)
+    }
     between: dict[str, None] = {}
     pending, done = [job], set()
     while pending:

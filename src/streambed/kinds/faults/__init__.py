@@ -7,6 +7,13 @@ from streambed.kinds.faults.kill import Kill
 from streambed.kinds.faults.partition import Partition
 from streambed.kinds.faults.pause import Pause
 
-FAULTS = {"cut": Cut, "isolate": Isolate, "partition": Partition, "kill": Kill, "pause": Pause, "degrade": Degrade}
+FAULTS = {
+    "cut": Cut,
+    "isolate": Isolate,
+    "partition": Partition,
+    "kill": Kill,
+    "pause": Pause,
+    "degrade": Degrade,
+}
 
 __all__ = ["FAULTS", "Cut", "Degrade", "Isolate", "Kill", "Partition", "Pause"]

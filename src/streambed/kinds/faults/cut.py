@@ -32,7 +32,9 @@ class Cut(NeedsNothing):
         """The link or the way."""
         return shown(self.link, self.source)
 
-    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
+    def problems(
+        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
+    ) -> list[Problem]:
         """The link must exist, and `source` be one of its ends."""
         return link_problems(self.link, self.source, links, "link")
 

@@ -19,7 +19,9 @@ from streambed.world import Injury, World
 
 
 def _several(found: Any) -> Any:
-    single = isinstance(found, str) or (isinstance(found, (list, tuple)) and found and all(isinstance(end, str) for end in found))
+    single = isinstance(found, str) or (
+        isinstance(found, (list, tuple)) and found and all(isinstance(end, str) for end in found)
+    )
     return (found,) if single else found
 
 
@@ -45,7 +47,9 @@ class _Aimed:
 
 @declared
 class Degrade(Way, _Aimed, NeedsNothing):
-    """Give links other values at `at`, and the declared ones again after `lasts`. What is not given stays as it was."""
+    """Give links other values at `at`, and the declared ones again after `lasts`. What is not given
+    stays as it was.
+    """
 
     @property
     def aim(self) -> str:
@@ -53,13 +57,26 @@ class Degrade(Way, _Aimed, NeedsNothing):
         values = ", ".join(f"{name} {value}" for name, value in self.given.items())
         return f"{', '.join(shown(link, self.source) for link in self.link)}: {values}"
 
-    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
-        """Links must exist, something must change, and values be possible on some link; on these, see experiment.shapes."""
-        found = [problem for link in self.link for problem in link_problems(link, self.source, links, "link")]
+    def problems(
+        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
+    ) -> list[Problem]:
+        """Links must exist, something must change, and values be possible on some link; on these,
+        see experiment.shapes.
+        """
+        found = [
+            problem
+            for link in self.link
+            for problem in link_problems(link, self.source, links, "link")
+        ]
         if not self.link:
             found.append(Problem(key="link", says="there is none: give the two ends of a link"))
         if not self.given:
-            found.append(Problem(key="delay", says="nothing changes: give a delay, a loss, a rate or another key of a link"))
+            found.append(
+                Problem(
+                    key="delay",
+                    says="nothing changes: give a delay, a loss, a rate or another key of a link",
+                )
+            )
         if self.jitter is not None and self.delay is None and self.samples is None:
             found.append(Problem(key="jitter", says="jitter needs a delay: give that as well"))
         return found + way_problems(self, self.over(_FITTING))
@@ -78,7 +95,9 @@ class Degrade(Way, _Aimed, NeedsNothing):
         changes = self.changes(world.plan.samples_ns if self.samples else {})
         with ExitStack() as healing:  # If one change fails, those before it are undone.
             for wire in (wire for target in self.link for wire in world.wires_named(target)):
-                healing.callback(wire.degrade((self.source,) if self.source else wire.ends, changes))
+                healing.callback(
+                    wire.degrade((self.source,) if self.source else wire.ends, changes)
+                )
             return Injury(target=self.aim, heal=healing.pop_all().close)
 
 

@@ -16,7 +16,9 @@ from streambed.world import Injury, World
 
 @dataclass(frozen=True, kw_only=True)
 class LinkChange:
-    """What a fault makes of links: packets that leave `source`, or both ends if it is empty, fare as `way` says."""
+    """What a fault makes of links: packets that leave `source`, or both ends if it is empty, fare
+    as `way` says.
+    """
 
     links: tuple[str, ...]
     source: str
@@ -71,17 +73,23 @@ class Fault(Protocol):
     def roles(self) -> Sequence[str]:
         """The roles that it is aimed at; who holds them is asked shortly before it comes."""
 
-    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
+    def problems(
+        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
+    ) -> list[Problem]:
         """What is wrong with it; keys relative to the fault."""
 
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """The names of the links that it must be able to cut or change."""
 
     def changes_of(self, links: Links) -> LinkChange | None:
-        """The values that it gives to links; None if it gives none. The planner works out what becomes of each link."""
+        """The values that it gives to links; None if it gives none. The planner works out what
+        becomes of each link.
+        """
 
     def possible_outside(self, ours: Collection[str]) -> bool:
-        """Whether it can happen without an emulated network, where `ours` are the components that we run."""
+        """Whether it can happen without an emulated network, where `ours` are the components that
+        we run.
+        """
 
     def lacks(self, machine: Machine) -> str:
         """Why this machine cannot do it; empty if it can."""

@@ -26,7 +26,9 @@ class Isolate(OnATarget):
     target: str
     """A node, or a role such as leader of lines/0: the host of that broker."""
 
-    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
+    def problems(
+        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
+    ) -> list[Problem]:
         """The target must be a node or a role."""
         ends = chain(*(link.ends for link in links.values()))
         return node_problems(self.target, {*hosts, *ends}, components)

@@ -19,7 +19,9 @@ class Kill(OnAProcess):
     """Counted from the start of the load."""
     lasts: Duration
     target: str
-    """A component with one process, one process of a component such as kafka/broker2, or a role such as leader of lines/0."""
+    """A component with one process, one process of a component such as kafka/broker2, or a role
+    such as leader of lines/0.
+    """
 
     def inject(self, world: World) -> Injury:
         """Whoever it is now, dies; healing starts it again."""

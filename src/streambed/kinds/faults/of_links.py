@@ -1,4 +1,6 @@
-"""What faults that name links share: a link is named by its two ends, or by its own name where two nodes have several."""
+"""What faults that name links share: a link is named by its two ends, or by its own name where two
+nodes have several.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,18 @@ def _in_a_list(found: Any) -> Any:
     return [found] if isinstance(found, str) else found
 
 
-SCHEMA = {"anyOf": [{"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2}, {"type": "string"}]}
-LinkTarget = Annotated[tuple[str, ...], BeforeValidator(_in_a_list), Field(min_length=1, max_length=2), WithJsonSchema(SCHEMA)]
+SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
+        {"type": "string"},
+    ]
+}
+LinkTarget = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_in_a_list),
+    Field(min_length=1, max_length=2),
+    WithJsonSchema(SCHEMA),
+]
 """Two ends, which mean all links between them, or one name."""
 
 
@@ -53,9 +65,13 @@ def link_problems(target: tuple[str, ...], source: str, links: Links, key: str) 
     """A link must exist, and `source` be one of its ends."""
     found = meant(target, links)
     if not found:
-        return [Problem(key=key, says=f"there is no link {_words(target)}. {_suggested(target, links)}")]
+        return [
+            Problem(key=key, says=f"there is no link {_words(target)}. {_suggested(target, links)}")
+        ]
     if source and source not in links[found[0]].ends:
-        return [Problem(key="source", says=f"'{source}' is not an end of the link {_words(target)}")]
+        return [
+            Problem(key="source", says=f"'{source}' is not an end of the link {_words(target)}")
+        ]
     return []
 
 

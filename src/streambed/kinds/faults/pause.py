@@ -1,4 +1,6 @@
-"""Pause: a process stands still without ending, as in a long pause of a garbage collector, and goes on later."""
+"""Pause: a process stands still without ending, as in a long pause of a garbage collector, and goes
+on later.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class Pause(OnAProcess):
     """Counted from the start of the load."""
     lasts: Duration
     target: str
-    """A component with one process, one process of a component such as kafka/broker2, or a role such as leader of lines/0."""
+    """A component with one process, one process of a component such as kafka/broker2, or a role
+    such as leader of lines/0.
+    """
 
     def inject(self, world: World) -> Injury:
         """Whoever it is now, stops with all its children; healing lets them go on."""

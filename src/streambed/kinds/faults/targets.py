@@ -37,7 +37,9 @@ class OnAProcess(OnATarget):
         """A process of ours can be hit anywhere."""
         return self.target.partition("/")[0] in ours
 
-    def problems(self, hosts: Sequence[str], links: Links, components: dict[str, Any]) -> list[Problem]:
+    def problems(
+        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
+    ) -> list[Problem]:
         """The target must be a single process or a role."""
         return process_problems(self.target, components)
 
@@ -59,7 +61,13 @@ def process_problems(target: str, components: Components, key: str = "target") -
     return [Problem(key=key, says=says, about=frozenset({component}))]
 
 
-def node_problems(target: str, nodes: Collection[str], components: Components, key: str = "target", noun: str = "node") -> list[Problem]:
+def node_problems(
+    target: str,
+    nodes: Collection[str],
+    components: Components,
+    key: str = "target",
+    noun: str = "node",
+) -> list[Problem]:
     """A target must be one of these nodes, or a role."""
     if means_role(target):
         return _role_problems(target, nodes, components, key)
@@ -68,10 +76,15 @@ def node_problems(target: str, nodes: Collection[str], components: Components, k
     return [Problem(key=key, says=f"there is no {noun} '{target}'. {suggestion(target, nodes)}")]
 
 
-def _role_problems(target: str, names: Collection[str], components: Components, key: str) -> list[Problem]:
+def _role_problems(
+    target: str, names: Collection[str], components: Components, key: str
+) -> list[Problem]:
     if target in names:
         return [
-            Problem(key=key, says=f"'{target}' is a name here and a role as well: write '{target} of KAFKA' for the role, or rename it")
+            Problem(
+                key=key,
+                says=f"'{target}' is a name here and a role as well: write '{target} of KAFKA' for the role, or rename it",
+            )
         ]
     return role_problems(target, components, key)
 

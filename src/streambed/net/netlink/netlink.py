@@ -1,4 +1,6 @@
-"""Netlink: how the kernel is asked to change a network. Requests are plain data; a channel puts many into one system call."""
+"""Netlink: how the kernel is asked to change a network. Requests are plain data; a channel puts
+many into one system call.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ class Request(NamedTuple):
 
     def encoded(self, sequence: int) -> bytes:
         """The bytes on the socket."""
-        return HEADER.pack(HEADER.size + len(self.body), self.kind, REQUEST | self.flags, sequence, 0) + self.body
+        return (
+            HEADER.pack(HEADER.size + len(self.body), self.kind, REQUEST | self.flags, sequence, 0)
+            + self.body
+        )
 
 
 def attribute(kind: int, content: bytes) -> bytes:
@@ -72,7 +77,9 @@ def u32(number: int) -> bytes:
 
 
 class Channel:
-    """A way to the network that the calling thread is in; it stays with that network, and any thread may use it."""
+    """A way to the network that the calling thread is in; it stays with that network, and any
+    thread may use it.
+    """
 
     def __init__(self, protocol: int = ROUTE) -> None:
         try:
@@ -80,14 +87,17 @@ class Channel:
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise
-            raise Refusal(f"speak netlink protocol {protocol}", error.errno or 0) from error  # A kernel without packet rules.
+            raise Refusal(
+                f"speak netlink protocol {protocol}", error.errno or 0
+            ) from error  # A kernel without packet rules.
         self._whole = protocol == NETFILTER
         self._one_at_a_time = threading.Lock()
 
     def send(self, requests: Sequence[Request]) -> None:
         """Ask for all of `requests`, in order; raise the first Refusal.
 
-        Nothing is acknowledged: the kernel carries messages out before the call returns, and answers errors only.
+        Nothing is acknowledged: the kernel carries messages out before the call returns, and
+        answers errors only.
         """
         with self._one_at_a_time:
             for part in _parts(requests, whole=self._whole):
@@ -103,18 +113,27 @@ class Channel:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 def send(requests: Sequence[Request], protocol: int = ROUTE) -> None:
-    """Ask for all of `requests`, in order, of the network that the calling thread is in; raise the first Refusal."""
+    """Ask for all of `requests`, in order, of the network that the calling thread is in; raise the
+    first Refusal.
+    """
     with Channel(protocol) as channel:
         channel.send(requests)
 
 
 def _parts(requests: Sequence[Request], *, whole: bool) -> Iterator[bytes]:
-    """The messages in as few pieces as the socket takes; `whole` for a transaction, which must be one."""
+    """The messages in as few pieces as the socket takes; `whole` for a transaction, which must be
+    one.
+    """
     part = b""
     for sequence, request in enumerate(requests):
         message = request.encoded(sequence)

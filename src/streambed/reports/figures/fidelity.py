@@ -1,4 +1,6 @@
-"""Figures of fidelity: what each link did beside what was declared, how late the delay line was, how hard the machine was pressed."""
+"""Figures of fidelity: what each link did beside what was declared, how late the delay line was,
+how hard the machine was pressed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SHARES = {
     "delay_line_waited_s": "the delay line waits for a core",
 }
 SHORT_S = 0.5
-"""The last sample of a run may follow at once upon the one before: nothing can be said of so short a time."""
+"""The last sample of a run may follow at once upon the one before: nothing can be said of so short
+a time.
+"""
 OF_ALL_CORES = ("machine_busy_s", "machine_stolen_s")
 
 
@@ -32,21 +36,42 @@ def calibration(history: History) -> Figure | Absent:
         return Absent(name=name, title=title, reason="No link was calibrated.")
     table = pl.DataFrame([_row(way) for way in ways], infer_schema_length=None)
     twice = pl.col("way").is_duplicated()  # Several links may join the same two nodes.
-    table = table.with_columns(way=pl.when(twice).then(pl.format("{} by {}", "way", "link")).otherwise("way")).drop("link")
-    table = table.sort(pl.col("error_ms").abs(), descending=True, nulls_last=False, maintain_order=True)
-    shown = table.head(WAYS)
-    left_out = f"Drawn are the worst {WAYS} of {table.height}; the table has all. " if table.height > WAYS else ""
-    caption = (
-        "How long packets took beyond the declared delay, each way, before anything ran; what sending and receiving cost everywhere is "
-        f"taken off. Whiskers: how far the declared jitter alone may put the mean off. Ticks: how far it may be to be believed. {left_out}"
+    table = table.with_columns(
+        way=pl.when(twice).then(pl.format("{} by {}", "way", "link")).otherwise("way")
+    ).drop("link")
+    table = table.sort(
+        pl.col("error_ms").abs(), descending=True, nulls_last=False, maintain_order=True
     )
-    return Figure(name=name, title=title, caption=caption, chart=_errors(shown), table=table, summary=_summary(shown))
+    shown = table.head(WAYS)
+    left_out = (
+        f"Drawn are the worst {WAYS} of {table.height}; the table has all. "
+        if table.height > WAYS
+        else ""
+    )
+    caption = (
+        "How long packets took beyond the declared delay, each way, before anything ran; what "
+        "sending and receiving cost everywhere is "
+        "taken off. Whiskers: how far the declared jitter alone may put the mean off. Ticks: how "
+        f"far it may be to be believed. {left_out}"
+    )
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption,
+        chart=_errors(shown),
+        table=table,
+        summary=_summary(shown),
+    )
 
 
 def _summary(shown: pl.DataFrame) -> pl.DataFrame:
     """The worst, without columns that say nothing."""
     worst = shown.head(series.SERIES).drop("bound_ms")
-    return worst.select(column.name for column in worst if not column.cast(pl.String).fill_null("").is_in(["", "0.0"]).all())
+    return worst.select(
+        column.name
+        for column in worst
+        if not column.cast(pl.String).fill_null("").is_in(["", "0.0"]).all()
+    )
 
 
 def _row(way: LinkCalibration) -> dict[str, object]:
@@ -68,15 +93,27 @@ def _row(way: LinkCalibration) -> dict[str, object]:
 
 def _errors(shown: pl.DataFrame) -> Chart:
     drawn = shown.with_columns(
-        low=pl.col("error_ms") - pl.col("chance_ms"), high=pl.col("error_ms") + pl.col("chance_ms"), least=-pl.col("bound_ms")
+        low=pl.col("error_ms") - pl.col("chance_ms"),
+        high=pl.col("error_ms") + pl.col("chance_ms"),
+        least=-pl.col("bound_ms"),
     )
     axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=240)
     y = alt.Y("way:N", sort=None, title=None, axis=axis)
     base = alt.Chart(rows(drawn)).encode(y)
-    tooltip = ["way:N", *(alt.Tooltip(f"{column}:Q", format=".4~r") for column in ("declared_ms", "measured_ms", "error_ms")), "packets:N"]
+    tooltip = [
+        "way:N",
+        *(
+            alt.Tooltip(f"{column}:Q", format=".4~r")
+            for column in ("declared_ms", "measured_ms", "error_ms")
+        ),
+        "packets:N",
+    ]
     unit = "ms too long"
     x = alt.X("error_ms:Q", title=unit, axis=alt.Axis(format="~r"))
-    ticks = [base.mark_tick(style="doubt_name", thickness=2).encode(alt.X(f"{end}:Q", title=unit)) for end in ("bound_ms", "least")]
+    ticks = [
+        base.mark_tick(style="doubt_name", thickness=2).encode(alt.X(f"{end}:Q", title=unit))
+        for end in ("bound_ms", "least")
+    ]
     whisker = base.mark_rule(style="soft").encode(alt.X("low:Q", title=unit), alt.X2("high:Q"))
     point = base.mark_point(filled=True, size=70, opacity=1).encode(x, tooltip=tooltip)
     return alt.layer(*ticks, whisker, point).properties(height=18 * shown.height)
@@ -87,34 +124,55 @@ def lateness(history: History) -> Figure | Absent:
     name, title = "lateness", "Lateness of the delay line"
     found = series.samples(history, "delay_line_late_mean_ns", "delay_line_late_max_ns")
     if found.is_empty():
-        return Absent(name=name, title=title, reason="No delay line ran: no link needed one, or the kernel's own emulation was used.")
-    statistic = pl.when(pl.col("metric") == "delay_line_late_max_ns").then(pl.lit("largest")).otherwise(pl.lit("mean"))
+        return Absent(
+            name=name,
+            title=title,
+            reason="No delay line ran: no link needed one, or the kernel's own emulation was used.",
+        )
+    statistic = (
+        pl.when(pl.col("metric") == "delay_line_late_max_ns")
+        .then(pl.lit("largest"))
+        .otherwise(pl.lit("mean"))
+    )
     table = found.select("time_s", statistic=statistic, late_ms=pl.col("value") / 1e6)
     chart, says = lines(history, table, by="statistic", value="late_ms", unit="ms late", keep="max")
     bound_ms = bound_ns(least_delay_ns(calibrations(history))) / 1e6
     caption = (
-        "How long packets waited beyond the delay that was declared, in each second. What is seen here is the test bed's own error. "
+        "How long packets waited beyond the delay that was declared, in each second. What is seen "
+        "here is the test bed's own error. "
         f"A second whose mean is above {bound_ms:.3g} ms is not to be believed. {says}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
 
 def pressure(history: History) -> Figure | Absent:
-    """What share of the machine was busy or taken away, and of the time in which somebody waited for it."""
+    """What share of the machine was busy or taken away, and of the time in which somebody waited
+    for it.
+    """
     name, title = "pressure", "Pressure on the machine"
     grown = series.rates(history, *SHARES)
     if grown.is_empty():
         return Absent(name=name, title=title, reason="The machine was not sampled twice.")
     cores = (
-        series.rates(history, "machine_busy_s", "machine_idle_s", "machine_stolen_s").group_by("time_s").agg(cores=pl.col("value").sum())
+        series.rates(history, "machine_busy_s", "machine_idle_s", "machine_stolen_s")
+        .group_by("time_s")
+        .agg(cores=pl.col("value").sum())
     )
     shared = grown.join(cores, on="time_s", how="left")
-    share = pl.when(pl.col("metric").is_in(OF_ALL_CORES)).then(pl.col("value") / pl.col("cores")).otherwise(pl.col("value"))
-    table = shared.select("time_s", what=pl.col("metric").replace(SHARES), percent=100 * share).sort("what", "time_s")
+    share = (
+        pl.when(pl.col("metric").is_in(OF_ALL_CORES))
+        .then(pl.col("value") / pl.col("cores"))
+        .otherwise(pl.col("value"))
+    )
+    table = shared.select(
+        "time_s", what=pl.col("metric").replace(SHARES), percent=100 * share
+    ).sort("what", "time_s")
     table = table.filter(pl.col("time_s").diff().over("what").fill_null(1) > SHORT_S)
     chart, says = lines(history, table, by="what", value="percent", unit="%")
     caption = (
-        "Of all cores: how much was busy, with whatever ran on this machine, and how much the hypervisor took away. Of the time: in how "
-        f"much of it some program, or the delay line, was ready and had to wait. Busy programs alone are no reason for doubt. {says}"
+        "Of all cores: how much was busy, with whatever ran on this machine, and how much the "
+        "hypervisor took away. Of the time: in how "
+        "much of it some program, or the delay line, was ready and had to wait. Busy programs "
+        f"alone are no reason for doubt. {says}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

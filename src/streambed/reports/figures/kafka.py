@@ -1,4 +1,6 @@
-"""Figures of a Kafka cluster: who leads how many partitions, and which lack a replica or a leader."""
+"""Figures of a Kafka cluster: who leads how many partitions, and which lack a replica or a
+leader.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def leadership(history: History) -> Figure | Absent:
     if found.is_empty():
         return Absent(name=name, title=title, reason=NOT_WATCHED)
     table = found.select("time_s", broker="of", partitions="value")
-    chart, says = lines(history, table, by="broker", value="partitions", unit="partitions led", number="d")
+    chart, says = lines(
+        history, table, by="broker", value="partitions", unit="partitions led", number="d"
+    )
     caption = f"How many partitions each broker leads, by the newest epoch that any broker knows of. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
@@ -31,6 +35,10 @@ def replication(history: History) -> Figure | Absent:
         return Absent(name=name, title=title, reason=NOT_WATCHED)
     what = pl.format("{} {}", pl.col("of"), pl.col("metric").str.replace("_", " "))
     table = found.select("time_s", "of", series=what, partitions="value")
-    chart, says = lines(history, table, by="series", value="partitions", unit="partitions", number="d", keep="max")
-    caption = f"Partitions of which a replica is not in sync, and partitions without a leader. {says}"
+    chart, says = lines(
+        history, table, by="series", value="partitions", unit="partitions", number="d", keep="max"
+    )
+    caption = (
+        f"Partitions of which a replica is not in sync, and partitions without a leader. {says}"
+    )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

@@ -1,4 +1,6 @@
-"""Figures of latency: from the moment a record was due to the moment it was seen, counted even while nothing moved."""
+"""Figures of latency: from the moment a record was due to the moment it was seen, counted even
+while nothing moved.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,22 @@ from streambed.reports import series
 from streambed.reports.figure import Absent, Figure, end_s, lines, rows
 
 RECORD = ["producer", "sequence", "topic"]
-PERCENTILES = {"p50 s": 0.5, "p90 s": 0.9, "p95 s": 0.95, "p99 s": 0.99, "p99.9 s": 0.999, "max s": 1.0}
+PERCENTILES = {
+    "p50 s": 0.5,
+    "p90 s": 0.9,
+    "p95 s": 0.95,
+    "p99 s": 0.99,
+    "p99.9 s": 0.999,
+    "max s": 1.0,
+}
 """Between two values the higher one, which never flatters; the checks count in the same way."""
 SHARES = (*(share / 200 for share in range(200)), 0.999, 1.0)
 
 
 def end_to_end(history: History) -> pl.DataFrame:
-    """One row for each record that a consumer or a Spark query gave on: to (whom), due_s, latency_s; a repeated record counts once."""
+    """One row for each record that a consumer or a Spark query gave on: to (whom), due_s,
+    latency_s; a repeated record counts once.
+    """
     sent = history.ledger.sent.select(*IDENTITY, "due")
     seen = history.ledger.seen.filter(pl.col("consumer") != WITNESS)
     first = seen.group_by("consumer", *IDENTITY).agg(pl.col("seen").min())
@@ -34,10 +45,19 @@ def end_to_end(history: History) -> pl.DataFrame:
 
 
 def synchronised(history: History) -> pl.DataFrame:
-    """One row for each record that all subscribers of its topic have: to (the topic), due_s, latency_s of the slowest subscriber."""
-    first = _seen_by_groups(history).group_by(*RECORD, "due").agg(pl.len().alias("groups"), pl.col("seen").max())
+    """One row for each record that all subscribers of its topic have: to (the topic), due_s,
+    latency_s of the slowest subscriber.
+    """
+    first = (
+        _seen_by_groups(history)
+        .group_by(*RECORD, "due")
+        .agg(pl.len().alias("groups"), pl.col("seen").max())
+    )
     wanted = {topic: len(groups) for topic, groups in subscribers(history).items()}
-    complete = first.filter(pl.col("groups") == pl.col("topic").replace_strict(wanted, default=0, return_dtype=pl.UInt32))
+    complete = first.filter(
+        pl.col("groups")
+        == pl.col("topic").replace_strict(wanted, default=0, return_dtype=pl.UInt32)
+    )
     return _latencies(history, complete.select(to="topic", due="due", seen="seen"))
 
 
@@ -71,7 +91,10 @@ def _latencies(history: History, found: pl.DataFrame) -> pl.DataFrame:
 
 def percentiles(found: pl.DataFrame) -> pl.DataFrame:
     """A row for each `to`: how many records, and the usual percentiles of their latency."""
-    columns = [pl.col("latency_s").quantile(share, "higher").alias(name) for name, share in PERCENTILES.items()]
+    columns = [
+        pl.col("latency_s").quantile(share, "higher").alias(name)
+        for name, share in PERCENTILES.items()
+    ]
     return found.group_by("to").agg(pl.len().alias("records"), *columns).sort("to")
 
 
@@ -84,7 +107,9 @@ def _statistics(history: History, found: pl.DataFrame) -> tuple[pl.DataFrame, fl
         pl.col("latency_s").quantile(0.99, "higher").alias("p99"),
     )
     long = steps.unpivot(index=["to", "time_s"], variable_name="statistic", value_name="latency_s")
-    named = long.select("time_s", "to", "statistic", "latency_s", series=pl.format("{} {}", "to", "statistic"))
+    named = long.select(
+        "time_s", "to", "statistic", "latency_s", series=pl.format("{} {}", "to", "statistic")
+    )
     return named.sort("series", "time_s"), step
 
 
@@ -93,9 +118,15 @@ def over_time(history: History) -> Figure | Absent:
     name, title = "latency", "End-to-end latency"
     found = end_to_end(history)
     if found.is_empty():
-        return Absent(name=name, title=title, reason="No consumer saw a record that a producer of this run had sent.")
+        return Absent(
+            name=name,
+            title=title,
+            reason="No consumer saw a record that a producer of this run had sent.",
+        )
     table, step = _statistics(history, found)
-    chart, says = lines(history, table, by="series", value="latency_s", unit="latency in s", keep="max")
+    chart, says = lines(
+        history, table, by="series", value="latency_s", unit="latency in s", keep="max"
+    )
     caption = f"From due to first seen, at the time records were due; median and 99th percentile of every {step:g} s. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
@@ -105,8 +136,14 @@ def distribution(history: History) -> Figure | Absent:
     name, title = "latency_distribution", "Distribution of end-to-end latency"
     found = end_to_end(history)
     if found.is_empty():
-        return Absent(name=name, title=title, reason="There is no latency to distribute: no consumer saw a record of this run.")
-    quantiles = [pl.col("latency_s").quantile(share, "higher").alias(str(share)) for share in SHARES]
+        return Absent(
+            name=name,
+            title=title,
+            reason="There is no latency to distribute: no consumer saw a record of this run.",
+        )
+    quantiles = [
+        pl.col("latency_s").quantile(share, "higher").alias(str(share)) for share in SHARES
+    ]
     wide = found.group_by("to").agg(*quantiles)
     table = (
         wide.unpivot(index="to", variable_name="share", value_name="latency_s")
@@ -118,15 +155,36 @@ def distribution(history: History) -> Figure | Absent:
         alt.Chart(rows(table.with_columns(pl.col("latency_s").round_sig_figs(5))))
         .mark_line(interpolate="step-before", point=alt.OverlayMarkDef(opacity=0, size=60))
         .encode(
-            alt.X("latency_s:Q", title="latency in s", scale=scale, axis=alt.Axis(format="~r", labelOverlap=True)),
-            alt.Y("share:Q", title="share of records", axis=alt.Axis(format="%", minExtent=44), scale=alt.Scale(domain=[0, 1])),
+            alt.X(
+                "latency_s:Q",
+                title="latency in s",
+                scale=scale,
+                axis=alt.Axis(format="~r", labelOverlap=True),
+            ),
+            alt.Y(
+                "share:Q",
+                title="share of records",
+                axis=alt.Axis(format="%", minExtent=44),
+                scale=alt.Scale(domain=[0, 1]),
+            ),
             alt.Color("to:N", legend=alt.Legend(symbolType="stroke")),
-            tooltip=[alt.Tooltip("to:N"), alt.Tooltip("share:Q", format=".1%"), alt.Tooltip("latency_s:Q", format=".4~r")],
+            tooltip=[
+                alt.Tooltip("to:N"),
+                alt.Tooltip("share:Q", format=".1%"),
+                alt.Tooltip("latency_s:Q", format=".4~r"),
+            ],
         )
         .properties(height=240)
     )
     caption = "The share of records that were seen within a latency. Records that were never seen are not in it: the verdicts count them."
-    return Figure(name=name, title=title, caption=caption, chart=chart, table=table, summary=percentiles(found))
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption,
+        chart=chart,
+        table=table,
+        summary=percentiles(found),
+    )
 
 
 def synchronisation(history: History) -> Figure | Absent:
@@ -134,14 +192,31 @@ def synchronisation(history: History) -> Figure | Absent:
     name, title = "synchronisation", "Data synchronisation latency"
     found = synchronised(history)
     if found.is_empty():
-        return Absent(name=name, title=title, reason="No record reached all subscribers of its topic, or no topic has a subscriber.")
+        return Absent(
+            name=name,
+            title=title,
+            reason="No record reached all subscribers of its topic, or no topic has a subscriber.",
+        )
     table, step = _statistics(history, found)
-    chart, says = lines(history, table, by="series", value="latency_s", unit="latency in s", keep="max")
-    topics = "; ".join(f"{topic}: {', '.join(sorted(groups))}" for topic, groups in sorted(subscribers(history).items()))
+    chart, says = lines(
+        history, table, by="series", value="latency_s", unit="latency in s", keep="max"
+    )
+    topics = "; ".join(
+        f"{topic}: {', '.join(sorted(groups))}"
+        for topic, groups in sorted(subscribers(history).items())
+    )
     partial = _seen_by_groups(history).select(RECORD).unique().height - found.height
     caption = (
-        f"From due until all subscribers have the record, by topic; median and 99th percentile of every {step:g} s. "
+        "From due until all subscribers have the record, by topic; median and 99th percentile of "
+        f"every {step:g} s. "
         f"Subscribers are {topics}. "
         f"Records that some subscriber saw and another did not: {partial}. {says}"
     )
-    return Figure(name=name, title=title, caption=caption, chart=chart, table=table, summary=percentiles(found))
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption,
+        chart=chart,
+        table=table,
+        summary=percentiles(found),
+    )

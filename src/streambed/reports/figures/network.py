@@ -22,7 +22,11 @@ def throughput(history: History, plan: Plan | None, direction: Direction) -> Fig
     found = series.rates(history, METRICS[direction])
     found = found.filter(~pl.col("of").str.replace(r"/[^/]*$", "").is_in(switches))
     if found.is_empty():
-        return Absent(name=name, title=title, reason="No port of a host was sampled twice, so there is no rate to show.")
+        return Absent(
+            name=name,
+            title=title,
+            reason="No port of a host was sampled twice, so there is no rate to show.",
+        )
     table = found.select("time_s", port="of", bit_per_s=pl.col("value") * 8)
     chart, says = lines(history, table, by="port", value="bit_per_s", unit="bit/s", number="~s")
     caption = f"Bits {direction} in a second at each access port, from the kernel's counters, headers included. {says}"
@@ -36,7 +40,16 @@ def traffic(history: History) -> list[Figure]:
         return []
     table = found.select("time_s", process="of", bit_per_s=pl.col("value") * 8)
     chart, says = lines(history, table, by="process", value="bit_per_s", unit="bit/s", number="~s")
-    missed = series.samples(history, "traffic_missed_packets").group_by("of").agg(pl.col("value").max())["value"].sum()
+    missed = (
+        series.samples(history, "traffic_missed_packets")
+        .group_by("of")
+        .agg(pl.col("value").max())["value"]
+        .sum()
+    )
     missing = f"{missed:.0f} packets were due but could not be sent. " if missed else ""
     caption = f"Bits of background traffic that came to each host in a second. {missing}{says}"
-    return [Figure(name="traffic", title="Background traffic", caption=caption, chart=chart, table=table)]
+    return [
+        Figure(
+            name="traffic", title="Background traffic", caption=caption, chart=chart, table=table
+        )
+    ]

@@ -1,4 +1,6 @@
-"""Figures of switches: every port a row, what passed it as colour, so that a hundred ports can be read at once."""
+"""Figures of switches: every port a row, what passed it as colour, so that a hundred ports can be
+read at once.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ CELLS = 12_000
 ROW_PX, LABEL_PX, ROW_LEAST_PX, HEIGHT_PX = 14, 9, 3, 1_500
 """Rows that are too low for their names are told by pointing at them."""
 CHARACTER_PX, LABELS_PX = 7, 240
-"""Room for names in whatever font a browser has: a figure that is a file was measured with another."""
+"""Room for names in whatever font a browser has: a figure that is a file was measured with another.
+"""
 
 
 def switch_ports(history: History, plan: Plan | None, direction: Direction) -> Figure | Absent:
@@ -27,41 +30,73 @@ def switch_ports(history: History, plan: Plan | None, direction: Direction) -> F
     names = port_names(plan)
     found = series.rates(history, METRICS[direction]).filter(pl.col("of").is_in(list(names)))
     if found.is_empty():
-        reason = "No port of a switch was sampled twice." if names else "There is no switch, so there is no port of one."
+        reason = (
+            "No port of a switch was sampled twice."
+            if names
+            else "There is no switch, so there is no port of one."
+        )
         return Absent(name=name, title=title, reason=reason)
     table = found.select("time_s", port=pl.col("of").replace(names), bit_per_s=pl.col("value") * 8)
-    shown, left_out = _busiest(table, [port for port in names.values() if port in set(table["port"])])
+    shown, left_out = _busiest(
+        table, [port for port in names.values() if port in set(table["port"])]
+    )
     step = max(1.0, series.step_s(end_s(history), max(1, CELLS // len(shown))))
     cells = _cells(table.filter(pl.col("port").is_in(shown)), step)
     caption = (
-        f"Bits {direction} in a second at each port, from the kernel's counters; behind the arrow is the other end of its link. "
+        f"Bits {direction} in a second at each port, from the kernel's counters; behind the arrow "
+        "is the other end of its link. "
         f"Each cell is the mean of {step:g} s. {left_out}"
     )
-    return Figure(name=name, title=title, caption=caption, chart=_chart(history, cells, shown), table=table, summary=_totals(table))
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption,
+        chart=_chart(history, cells, shown),
+        table=table,
+        summary=_totals(table),
+    )
 
 
 def port_names(plan: Plan | None) -> dict[str, str]:
-    """The ports of switches as they are sampled, each with how it is shown, in the order of the plan."""
+    """The ports of switches as they are sampled, each with how it is shown, in the order of the
+    plan.
+    """
     if plan is None:
         return {}
     switches = [node.name for node in plan.nodes if node.switch]
-    ends = [end for link in plan.links for end in (link.ports, link.ports[::-1]) if end[0].node in switches]
+    ends = [
+        end
+        for link in plan.links
+        for end in (link.ports, link.ports[::-1])
+        if end[0].node in switches
+    ]
     ends.sort(key=lambda end: (switches.index(end[0].node), end[0].index))
-    return {f"{near.node}/{near.interface}": f"{near.node}/{near.interface} → {far.node}" for near, far in ends}
+    return {
+        f"{near.node}/{near.interface}": f"{near.node}/{near.interface} → {far.node}"
+        for near, far in ends
+    }
 
 
 def _busiest(table: pl.DataFrame, order: list[str]) -> tuple[list[str], str]:
     if len(order) <= ROWS:
         return order, ""
-    totals = table.group_by("port").agg(pl.col("bit_per_s").sum()).sort("bit_per_s", "port", descending=[True, False])
+    totals = (
+        table.group_by("port")
+        .agg(pl.col("bit_per_s").sum())
+        .sort("bit_per_s", "port", descending=[True, False])
+    )
     kept = set(totals["port"].head(ROWS))
-    return [port for port in order if port in kept], f"Drawn are the {ROWS} that carried most, of {len(order)}; the table has all."
+    return [
+        port for port in order if port in kept
+    ], f"Drawn are the {ROWS} that carried most, of {len(order)}; the table has all."
 
 
 def _cells(table: pl.DataFrame, step: float) -> pl.DataFrame:
     """The mean of equal steps of time; a sample tells of the second before it."""
     column = ((pl.col("time_s") - 0.5) / step).floor()
-    means = table.group_by("port", column.alias("column"), maintain_order=True).agg(pl.col("bit_per_s").mean().round_sig_figs(4))
+    means = table.group_by("port", column.alias("column"), maintain_order=True).agg(
+        pl.col("bit_per_s").mean().round_sig_figs(4)
+    )
     from_s, to_s = ((pl.col("column") + more) * step for more in (0, 1))
     return means.select("port", "bit_per_s", from_s=from_s.round(3), to_s=to_s.round(3))
 
@@ -69,7 +104,8 @@ def _cells(table: pl.DataFrame, step: float) -> pl.DataFrame:
 def _totals(table: pl.DataFrame) -> pl.DataFrame:
     """The ports that carried most."""
     carried = table.group_by("port").agg(
-        (pl.col("bit_per_s").mean() / 1e6).alias("mean Mbit/s"), (pl.col("bit_per_s").max() / 1e6).alias("most Mbit/s")
+        (pl.col("bit_per_s").mean() / 1e6).alias("mean Mbit/s"),
+        (pl.col("bit_per_s").max() / 1e6).alias("most Mbit/s"),
     )
     return carried.sort("mean Mbit/s", "port", descending=[True, False]).head(series.SERIES)
 
@@ -80,16 +116,38 @@ def _chart(history: History, cells: pl.DataFrame, order: list[str]) -> Chart:
     free = [" " * count for count in range(1, 1 + max(1, 24 // height_px))]
     named = height_px >= LABEL_PX
     extent_px = min(LABELS_PX, CHARACTER_PX * max(map(len, order))) if named else 0
-    axis = alt.Axis(ticks=False, domain=False, grid=False, labelLimit=LABELS_PX, labels=named, minExtent=extent_px)
-    y = alt.Y("port:N", sort=None, title=None, scale=alt.Scale(domain=[*free, *order], paddingInner=0.08, paddingOuter=0), axis=axis)
+    axis = alt.Axis(
+        ticks=False,
+        domain=False,
+        grid=False,
+        labelLimit=LABELS_PX,
+        labels=named,
+        minExtent=extent_px,
+    )
+    y = alt.Y(
+        "port:N",
+        sort=None,
+        title=None,
+        scale=alt.Scale(domain=[*free, *order], paddingInner=0.08, paddingOuter=0),
+        axis=axis,
+    )
     legend = alt.Legend(title="bit/s", format="~s", gradientLength=220, titleOrient="left")
-    colour = alt.Color("bit_per_s:Q", scale=alt.Scale(type="sqrt", range="ramp", domainMin=0), legend=legend)
-    tooltip = ["port:N", *(alt.Tooltip(f"{column}:Q", format=".1f") for column in ("from_s", "to_s"))]
+    colour = alt.Color(
+        "bit_per_s:Q", scale=alt.Scale(type="sqrt", range="ramp", domainMin=0), legend=legend
+    )
+    tooltip = [
+        "port:N",
+        *(alt.Tooltip(f"{column}:Q", format=".1f") for column in ("from_s", "to_s")),
+    ]
     cell = alt.Chart(rows(cells)).mark_rect(clip=True)
     return shaded(
         history,
         cell.encode(
-            time_axis(history, "from_s"), y, colour, alt.X2("to_s:Q"), tooltip=[*tooltip, alt.Tooltip("bit_per_s:Q", format=".4~s")]
+            time_axis(history, "from_s"),
+            y,
+            colour,
+            alt.X2("to_s:Q"),
+            tooltip=[*tooltip, alt.Tooltip("bit_per_s:Q", format=".4~s")],
         ).properties(height=height_px * (len(order) + len(free))),
         *edges(history),
     )

@@ -37,7 +37,11 @@ def lives(history: History) -> pl.DataFrame:
 
 
 def _end(event: ProcessEnded) -> dict[str, object]:
-    return {"status": str(event.status), "expected": event.expected, "last_lines": "\n".join(event.last_lines)}
+    return {
+        "status": str(event.status),
+        "expected": event.expected,
+        "last_lines": "\n".join(event.last_lines),
+    }
 
 
 def processors(history: History, plan: Plan | None) -> Figure | Absent:
@@ -45,13 +49,24 @@ def processors(history: History, plan: Plan | None) -> Figure | Absent:
     name, title = "processors", "Processor cores in use"
     found = series.rates(history, "process_cpu_s")
     if found.is_empty():
-        return Absent(name=name, title=title, reason="No process was sampled twice, so there is no use of processors to show.")
+        return Absent(
+            name=name,
+            title=title,
+            reason="No process was sampled twice, so there is no use of processors to show.",
+        )
     table = found.select("time_s", process="of", cores="value")
     chart, says = lines(history, table, by="process", value="cores", unit="cores")
     machine = f"This machine has {plan.machine.cores}. " if plan else ""
     total = max(table.group_by("time_s").agg(pl.col("cores").sum())["cores"])
     caption = f"Seconds of processor time in a second; one is one core. {machine}All together used {total:.2g} at most. {says}"
-    return Figure(name=name, title=title, caption=caption, chart=chart, table=table, summary=_use(history, table))
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption,
+        chart=chart,
+        table=table,
+        summary=_use(history, table),
+    )
 
 
 def _use(history: History, cores: pl.DataFrame) -> pl.DataFrame:
@@ -60,7 +75,9 @@ def _use(history: History, cores: pl.DataFrame) -> pl.DataFrame:
         .group_by(process="of")
         .agg((pl.col("value").max() / 2**20).round(1).alias("most memory MiB"))
     )
-    used = cores.group_by("process").agg(pl.col("cores").mean().alias("mean cores"), pl.col("cores").max().alias("most cores"))
+    used = cores.group_by("process").agg(
+        pl.col("cores").mean().alias("mean cores"), pl.col("cores").max().alias("most cores")
+    )
     return used.join(memory, on="process", how="left").sort("mean cores", descending=True)
 
 

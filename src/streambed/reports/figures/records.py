@@ -15,12 +15,24 @@ def record_rates(history: History) -> Figure | Absent:
     """Records a second, by component and by what became of them."""
     name, title = "records", "Records sent, acknowledged and seen"
     found = series.rates(history, *COUNTERS)
-    ever = found.group_by("metric", "of").agg(pl.col("value").max()).filter((pl.col("metric") != "failed_total") | (pl.col("value") > 0))
-    found = found.join(ever.select("metric", "of"), on=["metric", "of"])  # A producer without failures needs no line at zero.
+    ever = (
+        found.group_by("metric", "of")
+        .agg(pl.col("value").max())
+        .filter((pl.col("metric") != "failed_total") | (pl.col("value") > 0))
+    )
+    found = found.join(
+        ever.select("metric", "of"), on=["metric", "of"]
+    )  # A producer without failures needs no line at zero.
     if found.is_empty():
-        return Absent(name=name, title=title, reason="No producer or consumer reported twice how many records it had sent or seen.")
+        return Absent(
+            name=name,
+            title=title,
+            reason="No producer or consumer reported twice how many records it had sent or seen.",
+        )
     what = pl.format("{} {}", pl.col("of"), pl.col("metric").str.strip_suffix("_total"))
-    table = found.select("time_s", "of", "metric", series=what, per_s="value").sort("series", "time_s")
+    table = found.select("time_s", "of", "metric", series=what, per_s="value").sort(
+        "series", "time_s"
+    )
     chart, says = lines(history, table, by="series", value="per_s", unit="records/s", number="~s")
     caption = f"Records in a second. Where acked falls below sent, records waited for acknowledgement. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
@@ -33,6 +45,14 @@ def lag(history: History) -> Figure | Absent:
     if found.is_empty():
         return Absent(name=name, title=title, reason="No consumer reported its lag.")
     table = found.select("time_s", consumer="of", records="value")
-    chart, says = lines(history, table, by="consumer", value="records", unit="records behind", number="~s", keep="max")
+    chart, says = lines(
+        history,
+        table,
+        by="consumer",
+        value="records",
+        unit="records behind",
+        number="~s",
+        keep="max",
+    )
     caption = f"Records that were in the log and that the consumer had not read yet. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

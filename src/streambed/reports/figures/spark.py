@@ -14,26 +14,40 @@ NO_BATCH = "No Spark job finished a micro-batch."
 
 
 def batches(history: History) -> pl.DataFrame:
-    """One row for each micro-batch: when it ended, job, batch, how long its trigger took, rows it read."""
+    """One row for each micro-batch: when it ended, job, batch, how long its trigger took, rows it
+    read.
+    """
     events = history.of(Batch)
     queries = {(event.component, event.query) for event in events}
-    several = {component for component, _ in queries if sum(component == other for other, _ in queries) > 1}
+    several = {
+        component for component, _ in queries if sum(component == other for other, _ in queries) > 1
+    }
     found = [
         {
             "time_s": history.seconds(event.end),
-            "job": f"{event.component} {event.query}" if event.component in several else event.component,
+            "job": f"{event.component} {event.query}"
+            if event.component in several
+            else event.component,
             "batch": event.batch,
             "trigger_s": event.durations_ms.get("triggerExecution", 0) / 1e3,
             "rows": float(event.rows),
         }
         for event in events
     ]
-    schema = {"time_s": pl.Float64, "job": pl.String, "batch": pl.Int64, "trigger_s": pl.Float64, "rows": pl.Float64}
+    schema = {
+        "time_s": pl.Float64,
+        "job": pl.String,
+        "batch": pl.Int64,
+        "trigger_s": pl.Float64,
+        "rows": pl.Float64,
+    }
     return pl.DataFrame(found, schema=schema).sort("job", "time_s")
 
 
 def kept(plan: Plan) -> str:
-    """Where jobs kept checkpoints and event logs; those on a driver's disk did not have to pass the network."""
+    """Where jobs kept checkpoints and event logs; those on a driver's disk did not have to pass the
+    network.
+    """
     places: dict[str, list[str]] = {}
     for name, component in components_of(plan.declaration).items():
         kept_in: dict[str, list[str]] = {}
@@ -54,7 +68,9 @@ def durations(history: History) -> Figure | Absent:
     table = batches(history)
     if table.is_empty():
         return Absent(name=name, title=title, reason=NO_BATCH)
-    chart, says = lines(history, table, by="job", value="trigger_s", unit="duration in s", keep="max")
+    chart, says = lines(
+        history, table, by="job", value="trigger_s", unit="duration in s", keep="max"
+    )
     caption = f"Spark's triggerExecution, at the end of each batch. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 

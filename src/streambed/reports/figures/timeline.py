@@ -5,15 +5,37 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from streambed.record.events import DrainIncomplete, Event, HealFailed, InjectFailed, Note, Phase, ProcessEnded, Reroute, TableDamaged
+from streambed.record.events import (
+    DrainIncomplete,
+    Event,
+    HealFailed,
+    InjectFailed,
+    Note,
+    Phase,
+    ProcessEnded,
+    Reroute,
+    TableDamaged,
+)
 from streambed.record.history import History
 from streambed.reports.figure import Absent, Figure, end_s, faults, rows, shaded, time_axis
 from streambed.reports.figures import processes
 from streambed.wording import waits_text
 
-SPANS = {"row": pl.String, "kind": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "says": pl.String}
+SPANS = {
+    "row": pl.String,
+    "kind": pl.String,
+    "from_s": pl.Float64,
+    "to_s": pl.Float64,
+    "says": pl.String,
+}
 KINDS = ["phase", "fault", "process"]
-MARKS = {"died": "cross", "inject failed": "triangle-down", "heal failed": "triangle-up", "note": "diamond", "reroute": "circle"}
+MARKS = {
+    "died": "cross",
+    "inject failed": "triangle-down",
+    "heal failed": "triangle-up",
+    "note": "diamond",
+    "reroute": "circle",
+}
 ROWS = 60
 """So many rows are drawn at most."""
 
@@ -24,18 +46,33 @@ def spans(history: History) -> pl.DataFrame:
     phases = history.of(Phase)
     starts = [history.seconds(event.time) for event in phases]
     names = [f"phase {event.phase}" for event in phases]
-    found = [(name, "phase", start, to, "") for name, start, to in zip(names, starts, [*starts, end][1:], strict=True)]
+    found = [
+        (name, "phase", start, to, "")
+        for name, start, to in zip(names, starts, [*starts, end][1:], strict=True)
+    ]
     for fault in faults(history).iter_rows(named=True):
         says = fault["what"] if fault["healed"] else f"{fault['what']}, never healed"
-        found.append((f"{fault['fault']} {fault['what']}", "fault", fault["from_s"], fault["to_s"], says))
+        found.append(
+            (f"{fault['fault']} {fault['what']}", "fault", fault["from_s"], fault["to_s"], says)
+        )
     for life in processes.lives(history).iter_rows(named=True):
         to = end if life["end_s"] is None else life["end_s"]
-        found.append((life["process"], "process", life["start_s"], to, f"on {life['node']}, status {life['status'] or 'not recorded'}"))
+        found.append(
+            (
+                life["process"],
+                "process",
+                life["start_s"],
+                to,
+                f"on {life['node']}, status {life['status'] or 'not recorded'}",
+            )
+        )
     return pl.DataFrame(found, schema=SPANS, orient="row")
 
 
 def moments(history: History) -> pl.DataFrame:
-    """What happened at once: unexpected deaths, faults that could not be injected or healed, changed routes, notes."""
+    """What happened at once: unexpected deaths, faults that could not be injected or healed,
+    changed routes, notes.
+    """
     found = []
     for event in history.events:
         if moment := _moment(event):
@@ -55,7 +92,11 @@ def _moment(event: Event) -> tuple[str, str, str] | None:
         return "notes", "heal failed", f"{event.kind} {event.target}: {event.reason}"
     if isinstance(event, Reroute):
         nodes = ", ".join(event.nodes) or "no node"
-        return "routes", "reroute", f"without {', '.join(event.without) or 'none'}: other routes at {nodes}"
+        return (
+            "routes",
+            "reroute",
+            f"without {', '.join(event.without) or 'none'}: other routes at {nodes}",
+        )
     if isinstance(event, DrainIncomplete):
         return "notes", "note", f"drain incomplete: {waits_text(event.waits)}"
     if isinstance(event, TableDamaged):
@@ -68,24 +109,49 @@ def timeline(history: History) -> Figure | Absent:
     name, title = "timeline", "What happened when"
     bars, marks = spans(history), moments(history)
     if bars.is_empty():
-        return Absent(name=name, title=title, reason="Nothing happened: the run recorded no phase, fault or process.")
+        return Absent(
+            name=name,
+            title=title,
+            reason="Nothing happened: the run recorded no phase, fault or process.",
+        )
     order = pl.concat([bars["row"], marks["row"]]).unique(maintain_order=True).to_list()
     shown = [row for row in order if row != "notes"][:ROWS] + ["notes"] * ("notes" in order)
-    left_out = f" Drawn are the first {ROWS} rows of {len(order)}; the table has all." if len(shown) < len(order) else ""
+    left_out = (
+        f" Drawn are the first {ROWS} rows of {len(order)}; the table has all."
+        if len(shown) < len(order)
+        else ""
+    )
     axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=170)
     y = alt.Y("row:N", sort=None, title=None, scale=alt.Scale(domain=shown), axis=axis)
-    tooltip = ["kind:N", "row:N", "says:N", alt.Tooltip("from_s:Q", format=".2f"), alt.Tooltip("to_s:Q", format=".2f")]
+    tooltip = [
+        "kind:N",
+        "row:N",
+        "says:N",
+        alt.Tooltip("from_s:Q", format=".2f"),
+        alt.Tooltip("to_s:Q", format=".2f"),
+    ]
     kind = alt.Color("kind:N", scale=alt.Scale(domain=KINDS), legend=None)
-    bar = alt.Chart(rows(bars.filter(pl.col("row").is_in(shown)))).mark_bar(height=9, cornerRadius=2, clip=True)
-    mark = alt.Chart(rows(marks.filter(pl.col("row").is_in(shown)))).mark_point(size=140, filled=True, style="moment", clip=True)
-    shape = alt.Shape("kind:N", scale=alt.Scale(domain=list(MARKS), range=list(MARKS.values())), legend=None)
+    bar = alt.Chart(rows(bars.filter(pl.col("row").is_in(shown)))).mark_bar(
+        height=9, cornerRadius=2, clip=True
+    )
+    mark = alt.Chart(rows(marks.filter(pl.col("row").is_in(shown)))).mark_point(
+        size=140, filled=True, style="moment", clip=True
+    )
+    shape = alt.Shape(
+        "kind:N", scale=alt.Scale(domain=list(MARKS), range=list(MARKS.values())), legend=None
+    )
     chart = shaded(
         history,
-        bar.encode(time_axis(history, "from_s"), y, kind, alt.X2("to_s:Q"), tooltip=tooltip).properties(height=18 * len(shown)),
+        bar.encode(
+            time_axis(history, "from_s"), y, kind, alt.X2("to_s:Q"), tooltip=tooltip
+        ).properties(height=18 * len(shown)),
         mark.encode(time_axis(history, "from_s"), y, shape, tooltip=tooltip),
     )
     caption = (
-        "Bars last; a cross is a process that died unasked, a triangle a fault that could not be healed (pointing down: not injected), "
+        "Bars last; a cross is a process that died unasked, a triangle a fault that could not be "
+        "healed (pointing down: not injected), "
         f"a diamond a note, a circle the moment when routes changed.{left_out}"
     )
-    return Figure(name=name, title=title, caption=caption, chart=chart, table=pl.concat([bars, marks]))
+    return Figure(
+        name=name, title=title, caption=caption, chart=chart, table=pl.concat([bars, marks])
+    )

@@ -1,4 +1,6 @@
-"""The topology as a drawing: nodes where the plan puts them, what runs on them, what each link does to packets."""
+"""The topology as a drawing: nodes where the plan puts them, what runs on them, what each link does
+to packets.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,18 @@ def topology(plan: Plan | None) -> Figure | Absent:
     """Nodes, components and links."""
     name, title = "topology", "Topology"
     if not plan or not plan.nodes:
-        return Absent(name=name, title=title, reason="The plan has no node, so there is no network to draw.")
+        return Absent(
+            name=name, title=title, reason="The plan has no node, so there is no network to draw."
+        )
     places = positions(plan)
-    nodes = pl.DataFrame([_node(plan, node.name, node.switch, node.address, places) for node in plan.nodes])
+    nodes = pl.DataFrame(
+        [_node(plan, node.name, node.switch, node.address, places) for node in plan.nodes]
+    )
     links = pl.DataFrame([_link(link, places) for link in plan.links], schema=LINKS, orient="row")
     silent = links.height > LABELS
-    chart = alt.layer(*_wires(links, labels=not silent), *_nodes(nodes)).properties(height=max(260, min(720, 90 * _levels(nodes))))
+    chart = alt.layer(*_wires(links, labels=not silent), *_nodes(nodes)).properties(
+        height=max(260, min(720, 90 * _levels(nodes)))
+    )
     table = links.select("link", "ends", "properties")
     caption = "Circles are hosts, with the components on them; squares are switches. " + (
         f"There are more than {LABELS} links: point at one for its properties."
@@ -45,7 +53,9 @@ def _shape(shape: Shape) -> str:
 
 
 def positions(plan: Plan) -> dict[str, tuple[float, float]]:
-    """Where each node is drawn: as planned, or on a ring around the switches if the plan puts all in one place."""
+    """Where each node is drawn: as planned, or on a ring around the switches if the plan puts all
+    in one place.
+    """
     planned = {node.name: (node.x, node.y) for node in plan.nodes}
     if len(set(planned.values())) == len(planned):
         return planned
@@ -56,8 +66,12 @@ def positions(plan: Plan) -> dict[str, tuple[float, float]]:
 
 
 def _ring(names: list[str], radius: float) -> dict[str, tuple[float, float]]:
-    turns = {name: 2 * math.pi * index / len(names) + math.pi / 2 for index, name in enumerate(names)}
-    return {name: (radius * math.cos(turn), radius * math.sin(turn)) for name, turn in turns.items()}
+    turns = {
+        name: 2 * math.pi * index / len(names) + math.pi / 2 for index, name in enumerate(names)
+    }
+    return {
+        name: (radius * math.cos(turn), radius * math.sin(turn)) for name, turn in turns.items()
+    }
 
 
 LINKS = {name: pl.String for name in ("link", "ends", "properties")} | {
@@ -68,13 +82,34 @@ LINKS = {name: pl.String for name in ("link", "ends", "properties")} | {
 def _link(link: PlannedLink, places: dict[str, tuple[float, float]]) -> tuple[str | float, ...]:
     first, second = (port.node for port in link.ports)
     (x, y), (x2, y2) = places[first], places[second]
-    return link.name, f"{first} – {second}", properties(link.shapes), x, y, x2, y2, (x + x2) / 2, (y + y2) / 2
+    return (
+        link.name,
+        f"{first} – {second}",
+        properties(link.shapes),
+        x,
+        y,
+        x2,
+        y2,
+        (x + x2) / 2,
+        (y + y2) / 2,
+    )
 
 
-def _node(plan: Plan, name: str, switch: bool, address: str, places: dict[str, tuple[float, float]]) -> dict[str, object]:
-    components = list(dict.fromkeys(process.component for process in plan.processes if process.node == name))
+def _node(
+    plan: Plan, name: str, switch: bool, address: str, places: dict[str, tuple[float, float]]
+) -> dict[str, object]:
+    components = list(
+        dict.fromkeys(process.component for process in plan.processes if process.node == name)
+    )
     x, y = places[name]
-    return {"node": name, "switch": switch, "address": address, "components": ", ".join(components), "x": x, "y": y}
+    return {
+        "node": name,
+        "switch": switch,
+        "address": address,
+        "components": ", ".join(components),
+        "x": x,
+        "y": y,
+    }
 
 
 def _levels(nodes: pl.DataFrame) -> int:
@@ -89,14 +124,22 @@ def _at(x: str = "x", y: str = "y") -> tuple[alt.X, alt.Y]:
 def _wires(links: pl.DataFrame, *, labels: bool) -> list[alt.Chart]:
     base = alt.Chart(rows(links))
     tooltip = [alt.Tooltip(f"{column}:N") for column in ("link", "ends", "properties")]
-    wire = base.mark_rule(style="wire").encode(*_at(), alt.X2("x2:Q"), alt.Y2("y2:Q"), tooltip=tooltip)
+    wire = base.mark_rule(style="wire").encode(
+        *_at(), alt.X2("x2:Q"), alt.Y2("y2:Q"), tooltip=tooltip
+    )
     text = base.encode(*_at("label_x", "label_y"), alt.Text("properties:N"))
-    return [wire, text.mark_text(style="halo"), text.mark_text(style="soft", tooltip=None)] if labels else [wire]
+    return (
+        [wire, text.mark_text(style="halo"), text.mark_text(style="soft", tooltip=None)]
+        if labels
+        else [wire]
+    )
 
 
 def _nodes(nodes: pl.DataFrame) -> list[alt.Chart]:
     tooltip = [alt.Tooltip(f"{column}:N") for column in ("node", "address", "components")]
-    hosts, switches = (alt.Chart(rows(nodes.filter(pl.col("switch") == kind))) for kind in (False, True))
+    hosts, switches = (
+        alt.Chart(rows(nodes.filter(pl.col("switch") == kind))) for kind in (False, True)
+    )
     text = alt.Chart(rows(nodes)).encode(*_at())
     names, components = text.encode(alt.Text("node:N")), text.encode(alt.Text("components:N"))
     marks = [
@@ -104,4 +147,8 @@ def _nodes(nodes: pl.DataFrame) -> list[alt.Chart]:
         switches.mark_square(size=260, style="switch").encode(*_at(), tooltip=tooltip),
     ]
     named = [names.mark_text(style=style, dy=20, fontWeight="bold") for style in ("halo", "label")]
-    return [*marks, *named, *(components.mark_text(style=style, dy=35) for style in ("halo", "soft"))]
+    return [
+        *marks,
+        *named,
+        *(components.mark_text(style=style, dy=35) for style in ("halo", "soft")),
+    ]

@@ -26,7 +26,9 @@ PROBES, PROBES_LEAST, PROBES_MOST = 10, 3, 100
 APART_NS = 100_000
 """Between two packets, so that they do not wait for each other."""
 SPREAD_NS, SPREAD_MOST_NS = 50_000_000, 1_000_000_000
-"""The packets of a way are spread over so long, so that one busy moment does not meet all of them; and over so long at most."""
+"""The packets of a way are spread over so long, so that one busy moment does not meet all of them;
+and over so long at most.
+"""
 PATIENCE_NS = 100_000_000
 """So long after it was due a packet is waited for."""
 _packet = struct.Struct("!II")
@@ -34,7 +36,9 @@ _packet = struct.Struct("!II")
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way of a link, or a loopback; when each of its packets was sent, and what each took that came."""
+    """One way of a link, or a loopback; when each of its packets was sent, and what each took that
+    came.
+    """
 
     link: str
     sender: Port
@@ -52,7 +56,9 @@ class Way:
 def ways_of(plan: Plan) -> Iterator[Way]:
     """Both ways of every link, nothing sent yet."""
     for link in plan.links:
-        for (sender, receiver), shape in zip((link.ports, link.ports[::-1]), link.shapes, strict=True):
+        for (sender, receiver), shape in zip(
+            (link.ports, link.ports[::-1]), link.shapes, strict=True
+        ):
             yield Way(link=link.name, sender=sender, receiver=receiver, shape=shape)
 
 
@@ -61,25 +67,34 @@ def measure(world: LiveWorld, ways: list[Way]) -> int:
     first = world.plan.nodes[0].name
     port = Port(node=first, interface="lo", index=1)
     loopback = Way(link="", sender=port, receiver=port, shape=Shape())
-    with sockets(world, {port for way in (*ways, loopback) for port in (way.sender, way.receiver)}) as opened:
+    with sockets(
+        world, {port for way in (*ways, loopback) for port in (way.sender, way.receiver)}
+    ) as opened:
         _exchange([*ways, loopback], opened, world.plan.addresses())
     return round(median(loopback.took_ns.values())) if loopback.took_ns else 0
 
 
 @contextmanager
 def sockets(world: LiveWorld, ports: Iterable[Port]) -> Iterator[dict[Port, socket.socket]]:
-    """A socket at each port. What it sends leaves there, whatever routes say, and it hears nothing that came elsewhere."""
+    """A socket at each port. What it sends leaves there, whatever routes say, and it hears nothing
+    that came elsewhere.
+    """
     by_node: dict[str, list[Port]] = defaultdict(list)
     for port in ports:
         by_node[port.node].append(port)
-    opened = visit({world.network.hosts[node]: partial(_opened, wanted) for node, wanted in by_node.items()})
+    opened = visit(
+        {world.network.hosts[node]: partial(_opened, wanted) for node, wanted in by_node.items()}
+    )
     with ExitStack() as stack:
         yield {port: stack.enter_context(end) for ends in opened for port, end in ends.items()}
 
 
 def _opened(ports: list[Port]) -> dict[Port, socket.socket]:
     """Runs in the network of these ports."""
-    made = {port: socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) for port in ports}
+    made = {
+        port: socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        for port in ports
+    }
     for port, end in made.items():
         end.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, port.interface.encode())
         end.bind(("", PORT))
@@ -87,7 +102,9 @@ def _opened(ports: list[Port]) -> dict[Port, socket.socket]:
 
 
 def schedule(ways: list[Way]) -> deque[tuple[int, int, int]]:
-    """When which packet of which way leaves, in order: nanoseconds from the start, the way and the packet by number."""
+    """When which packet of which way leaves, in order: nanoseconds from the start, the way and the
+    packet by number.
+    """
     each = max(PROBES_LEAST, min(PROBES, SPREAD_MOST_NS // APART_NS // len(ways)))
     counts = [_count(way.shape, each) for way in ways]
     span_ns = max(SPREAD_NS, sum(counts) * APART_NS)
@@ -107,14 +124,28 @@ def arriving(shape: Shape) -> float:
 
 
 def _count(shape: Shape, each: int) -> int:
-    """So many packets that about `each` arrive; where they are lost in bursts, so many that one burst does not take them all."""
+    """So many packets that about `each` arrive; where they are lost in bursts, so many that one
+    burst does not take them all.
+    """
     share = arriving(shape)
-    return 0 if share <= 0 else PROBES_MOST if shape.loss_enter else min(PROBES_MOST, math.ceil(each / share))
+    return (
+        0
+        if share <= 0
+        else PROBES_MOST
+        if shape.loss_enter
+        else min(PROBES_MOST, math.ceil(each / share))
+    )
 
 
-def _exchange(ways: list[Way], opened: dict[Port, socket.socket], addresses: dict[str, str]) -> None:
+def _exchange(
+    ways: list[Way], opened: dict[Port, socket.socket], addresses: dict[str, str]
+) -> None:
     """Send and receive in turn, until every packet has come or none can come any more."""
-    waiting, began_ns, by_descriptor = schedule(ways), now_ns(), {end.fileno(): end for end in opened.values()}
+    waiting, began_ns, by_descriptor = (
+        schedule(ways),
+        now_ns(),
+        {end.fileno(): end for end in opened.values()},
+    )
     patience_ns = PATIENCE_NS + max(way.shape.delay_ns + 4 * way.shape.jitter_ns for way in ways)
     end_ns, missing = began_ns + waiting[-1][0] + patience_ns, len(waiting)
     with select.epoll() as poll:
@@ -129,7 +160,9 @@ def _exchange(ways: list[Way], opened: dict[Port, socket.socket], addresses: dic
                 _send(ways[number], opened, addresses, _packet.pack(number, packet))
 
 
-def _send(way: Way, opened: dict[Port, socket.socket], addresses: dict[str, str], content: bytes) -> None:
+def _send(
+    way: Way, opened: dict[Port, socket.socket], addresses: dict[str, str], content: bytes
+) -> None:
     target = "127.0.0.1" if way.sender == way.receiver else addresses[way.receiver.node]
     way.sent_ns.append(now_ns())
     with suppress(OSError):  # What cannot be sent does not arrive: that is what is counted.

@@ -1,9 +1,11 @@
-"""Calibration of rates, on demand: each way with a rate is offered more than it carries, and what arrives is counted at the other end.
+"""Calibration of rates, on demand: each way with a rate is offered more than it carries, and
+what arrives is counted at the other end.
 
     offered: 1.2 times the rate ──▶ tbf ──── veth ────▶ the kernel's own counters of the receiving port
 
-The counters are read when the first packets have come through and again at the end, so that nobody has to receive what was sent.
-Links are measured side by side as long as this machine can fill them all.
+The counters are read when the first packets have come through and again at the end, so that nobody
+has to receive what was sent. Links are measured side by side as long as this machine can fill them
+all.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ BUNDLE_PACKETS = 40
 UDP_SEGMENT = 103
 SEND_BUFFER_BYTES = 1 << 20
 OFFERED, HEAD_START_BYTES = 1.2, 8_000
-"""So many times the rate is offered, and so much more at once: a bucket begins full, and a slow one would take long to empty."""
+"""So many times the rate is offered, and so much more at once: a bucket begins full, and a slow one
+would take long to empty.
+"""
 SETTLE_S, WINDOW_S, WINDOW_MOST_S, PACKETS_LEAST = 0.3, 0.8, 10.0, 50
 TOGETHER_BPS = 500_000_000
 STEP_S = 0.001
@@ -55,7 +59,10 @@ class Flood:
 
     def offer(self, elapsed_s: float) -> None:
         """Send what should have been sent by now; what finds no room is offered again."""
-        owed = OFFERED * self.way.shape.rate_bps / 8 * elapsed_s / arriving(self.way.shape) - self.sent_bytes
+        owed = (
+            OFFERED * self.way.shape.rate_bps / 8 * elapsed_s / arriving(self.way.shape)
+            - self.sent_bytes
+        )
         while owed >= self.packet_bytes:
             count = min(BUNDLE_PACKETS, int(owed // self.packet_bytes))
             bundle = [(socket.IPPROTO_UDP, UDP_SEGMENT, struct.pack("=H", self.packet_bytes))]
@@ -68,9 +75,13 @@ class Flood:
             owed -= count * self.packet_bytes
 
     def arrived_bytes(self, world: LiveWorld) -> int:
-        """What the receiving port has counted, as bytes on the wire: a bundle has one header there."""
+        """What the receiving port has counted, as bytes on the wire: a bundle has one header
+        there.
+        """
         receiver = self.way.receiver
-        received, _, packets, _ = world.network.ports.by_name()[f"{receiver.node}/{receiver.interface}"]
+        received, _, packets, _ = world.network.ports.by_name()[
+            f"{receiver.node}/{receiver.interface}"
+        ]
         return round((received - HEADERS_BYTES * packets) * (1 + HEADERS_BYTES / self.packet_bytes))
 
 
@@ -83,7 +94,10 @@ def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
     """The ways with a rate, as many at once as can be filled."""
     group: list[Way] = []
     for way in (way for way in ways if way.shape.rate_bps and arriving(way.shape) > 0):
-        if group and sum(other.shape.rate_bps for other in group) + way.shape.rate_bps > TOGETHER_BPS:
+        if (
+            group
+            and sum(other.shape.rate_bps for other in group) + way.shape.rate_bps > TOGETHER_BPS
+        ):
             yield group
             group = []
         group.append(way)
@@ -94,7 +108,10 @@ def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
 def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str], int]]:
     addresses = world.plan.addresses()
     with sockets(world, {port for way in group for port in (way.sender, way.receiver)}) as opened:
-        floods = [Flood(way=way, end=opened[way.sender], target=(addresses[way.receiver.node], PORT)) for way in group]
+        floods = [
+            Flood(way=way, end=opened[way.sender], target=(addresses[way.receiver.node], PORT))
+            for way in group
+        ]
         for flood in floods:
             flood.end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         settled_s = SETTLE_S + max(way.shape.delay_ns + way.shape.jitter_ns for way in group) / 1e9
@@ -104,7 +121,10 @@ def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str
             flood.began_ns, flood.carried_bytes = now_ns(), flood.arrived_bytes(world)
         _pour(world, floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
         for flood in floods:
-            carried, passed_s = flood.arrived_bytes(world) - flood.carried_bytes, (now_ns() - flood.began_ns) / 1e9
+            carried, passed_s = (
+                flood.arrived_bytes(world) - flood.carried_bytes,
+                (now_ns() - flood.began_ns) / 1e9,
+            )
             yield flood.way.key, round(carried * 8 / passed_s)
 
 

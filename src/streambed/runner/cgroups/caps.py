@@ -1,11 +1,12 @@
-"""Caps: control groups of the kernel for hosts and processes, which every process joins before it begins.
+"""Caps: control groups of the kernel for hosts and processes, which every process joins before
+it begins.
 
     folder ─┬─ host a (cap) ─┬─ process x (cap, weight)     one such tree for CPU time and one for memory;
             │                └─ process y                   with cgroup v2 they are the same
             └─ process z (cap)
 
-The launcher makes the groups and removes them; if it is killed the box removes them. A group that both left is empty and does
-nothing, and the next run with caps removes it.
+The launcher makes the groups and removes them; if it is killed the box removes them. A group that
+both left is empty and does nothing, and the next run with caps removes it.
 """
 
 from __future__ import annotations
@@ -44,19 +45,28 @@ Settings = dict[str, str]
 
 
 def quota(share: float, cores: int) -> tuple[int, int]:
-    """Of each period how much CPU time, both in microseconds, comes to a share of so many cores; tiny shares have longer periods."""
+    """Of each period how much CPU time, both in microseconds, comes to a share of so many cores;
+    tiny shares have longer periods.
+    """
     quota_us = share * cores * PERIOD_US
     if quota_us >= QUOTA_US_MIN:
         return round(quota_us), PERIOD_US
     period_us = round(QUOTA_US_MIN / (share * cores))
     if period_us > PERIOD_US_MAX:
         least = QUOTA_US_MIN / PERIOD_US_MAX / cores
-        raise MachineError(f"a cap of {share:.4%} of {cores} cores is too small for the kernel: give {least:.4%} or more")
+        raise MachineError(
+            f"a cap of {share:.4%} of {cores} cores is too small for the kernel: give {least:.4%} "
+            "or more"
+        )
     return QUOTA_US_MIN, period_us
 
 
-def settings(controllers: Iterable[Controller], allowed: Allowance, *, cores: int, unified: bool) -> Settings:
-    """What makes a group keep to an allowance; empty if these controllers have nothing to do with it."""
+def settings(
+    controllers: Iterable[Controller], allowed: Allowance, *, cores: int, unified: bool
+) -> Settings:
+    """What makes a group keep to an allowance; empty if these controllers have nothing to do with
+    it.
+    """
     found: Settings = {}
     if "cpu" in controllers and allowed.cpu:
         quota_us, period_us = quota(allowed.cpu, cores)
@@ -65,9 +75,15 @@ def settings(controllers: Iterable[Controller], allowed: Allowance, *, cores: in
     if "cpu" in controllers and allowed.priority:
         old = {"cpu.shares": str(round(NORMAL_SHARES * STEP**-allowed.priority))}
         found |= {"cpu.weight.nice": str(allowed.priority)} if unified else old
-    if "memory" in controllers and allowed.memory_bytes:  # What is swapped out does not count as memory, so nothing may be.
+    if (
+        "memory" in controllers and allowed.memory_bytes
+    ):  # What is swapped out does not count as memory, so nothing may be.
         most = str(allowed.memory_bytes)
-        old = {"memory.limit_in_bytes": most, "memory.memsw.limit_in_bytes?": most, "memory.swappiness?": "0"}
+        old = {
+            "memory.limit_in_bytes": most,
+            "memory.memsw.limit_in_bytes?": most,
+            "memory.swappiness?": "0",
+        }
         found |= {"memory.max": most, "memory.swap.max?": "0"} if unified else old
     return found
 
@@ -78,7 +94,12 @@ def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, li
     joins: dict[str, list[str]] = defaultdict(list)
     prefix = f"streambed-{owner}-{decided.name}-{Path(decided.directory).name}"
     for folder, controllers in _folders(decided.machine).items():
-        wanted = partial(settings, controllers, cores=decided.machine.cores, unified=hierarchies.is_unified(folder))
+        wanted = partial(
+            settings,
+            controllers,
+            cores=decided.machine.cores,
+            unified=hierarchies.is_unified(folder),
+        )
         hosts = {node.name: found for node in decided.nodes if (found := wanted(node.allowance))}
         groups |= {folder / f"{prefix}-{name}": found for name, found in hosts.items()}
         for process in decided.processes:
@@ -102,12 +123,16 @@ def _folders(machine: Machine) -> dict[Path, list[Controller]]:
 
 @contextlib.contextmanager
 def applied(decided: Plan) -> Iterator[Plan]:
-    """The plan with the groups that its processes join; the groups are there from now on and go on every way out."""
+    """The plan with the groups that its processes join; the groups are there from now on and go on
+    every way out.
+    """
     groups, joins = trees(decided, os.getpid())
     if not groups:
         yield decided
         return
-    folders = {folder: _controllers(groups, folder) for folder in {_folder(group) for group in groups}}
+    folders = {
+        folder: _controllers(groups, folder) for folder in {_folder(group) for group in groups}
+    }
     for folder in folders:
         sweep(folder)
     with contextlib.ExitStack() as stack:
@@ -116,7 +141,12 @@ def applied(decided: Plan) -> Iterator[Plan]:
         stack.callback(remove, [str(group) for group in reversed(groups)])
         for group, found in groups.items():
             _make(group, found, below=any(other.parent == group for other in groups))
-        yield replace(decided, processes=tuple(replace(spec, groups=tuple(joins.get(spec.name, ()))) for spec in decided.processes))
+        yield replace(
+            decided,
+            processes=tuple(
+                replace(spec, groups=tuple(joins.get(spec.name, ()))) for spec in decided.processes
+            ),
+        )
 
 
 def _folder(group: Path) -> Path:
@@ -124,7 +154,9 @@ def _folder(group: Path) -> Path:
 
 
 def _controllers(groups: dict[Path, Settings], folder: Path) -> list[str]:
-    wanted = [file for group, found in groups.items() if group.is_relative_to(folder) for file in found]
+    wanted = [
+        file for group, found in groups.items() if group.is_relative_to(folder) for file in found
+    ]
     return sorted({file.partition(".")[0] for file in wanted})
 
 
@@ -138,13 +170,18 @@ def _make(group: Path, found: Settings, *, below: bool) -> None:
                 path.write_text(value)
     except OSError as error:
         asked = ", ".join(f"{file.rstrip('?')} = {value}" for file, value in found.items())
-        raise MachineError(f"the kernel refuses a control group in {group.parent} with {asked or 'no cap of its own'}: {error}") from error
+        raise MachineError(
+            f"the kernel refuses a control group in {group.parent} with "
+            f"{asked or 'no cap of its own'}: {error}"
+        ) from error
 
 
 def groups_of(decided: Plan) -> list[str]:
     """All groups that `applied` made, those below others first: what must be removed."""
     joined = dict.fromkeys(group for process in decided.processes for group in process.groups)
-    above = dict.fromkeys(str(Path(group).parent) for group in joined if _OURS.fullmatch(Path(group).parent.name))
+    above = dict.fromkeys(
+        str(Path(group).parent) for group in joined if _OURS.fullmatch(Path(group).parent.name)
+    )
     return [*joined, *above]
 
 
@@ -155,19 +192,27 @@ def remove(groups: Iterable[str]) -> None:
 
 
 def joined(groups: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
-    """A command that joins groups first and then becomes `argv`, so that no child can escape; as it is without groups."""
+    """A command that joins groups first and then becomes `argv`, so that no child can escape; as it
+    is without groups.
+    """
     return ["/bin/sh", "-c", _JOIN, "join", *groups, "--", *argv] if groups else argv
 
 
 def memory_kills(groups: Sequence[str]) -> int:
     """How many processes of these groups the kernel has killed for want of memory."""
-    files = [Path(group, name) for group in groups for name in ("memory.events", "memory.oom_control")]
-    words = [line.split() for file in files if file.exists() for line in file.read_text().splitlines()]
+    files = [
+        Path(group, name) for group in groups for name in ("memory.events", "memory.oom_control")
+    ]
+    words = [
+        line.split() for file in files if file.exists() for line in file.read_text().splitlines()
+    ]
     return sum(int(count) for name, count in words if name == "oom_kill")
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed runs left: groups that bear the number of a process that is gone, and that nobody lives in."""
+    """Remove what killed runs left: groups that bear the number of a process that is gone, and that
+    nobody lives in.
+    """
     for group in folder.iterdir():
         ours = _OURS.fullmatch(group.name)
         if ours and not Path("/proc", ours[1]).exists():

@@ -1,7 +1,9 @@
-"""Hierarchies of control groups: where this user may make groups, with cgroup v1 and v2, and what v2 asks for first.
+"""Hierarchies of control groups: where this user may make groups, with cgroup v1 and v2, and what
+v2 asks for first.
 
-With v2 a group that has processes may have threaded groups below it, which can cap CPU time but not memory. For memory the
-group above must be empty: the launcher moves into one of its own beside the others for as long as the run lasts.
+With v2 a group that has processes may have threaded groups below it, which can cap CPU time but not
+memory. For memory the group above must be empty: the launcher moves into one of its own beside the
+others for as long as the run lasts.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ _FILES: dict[Controller, str] = {"cpu": "cpu.cfs_quota_us", "memory": "memory.li
 
 
 def find() -> dict[Controller, str]:
-    """For each controller the folder in which this user may make groups with a cap, found by making one; empty if there is none.
+    """For each controller the folder in which this user may make groups with a cap, found by making
+    one; empty if there is none.
 
     A process lives in one group of cgroup v2 only, so both have the same folder there.
     """
@@ -31,11 +34,16 @@ def find() -> dict[Controller, str]:
         return next((folder for folder in folders if grants(Path(folder), controller)), "")
 
     memory = first("memory")
-    return {"cpu": first("cpu", memory if memory and is_unified(Path(memory)) else ""), "memory": memory}
+    return {
+        "cpu": first("cpu", memory if memory and is_unified(Path(memory)) else ""),
+        "memory": memory,
+    }
 
 
 def candidates(mounts: str, own: str, controller: Controller) -> list[Path]:
-    """In each hierarchy that may have a controller: our own group, then the topmost; from /proc/mounts and /proc/self/cgroup."""
+    """In each hierarchy that may have a controller: our own group, then the topmost; from
+    /proc/mounts and /proc/self/cgroup.
+    """
     lines = [line.split(":", 2) for line in own.splitlines()]
     paths = {name: path for _, names, path in lines for name in names.split(",")}
     found = []
@@ -66,8 +74,12 @@ def is_unified(folder: Path) -> bool:
 
 
 def _may_enable(folder: Path, controller: Controller) -> bool:
-    """Whether the controller is there, and processes may be moved from this group to one below it."""
-    writable = all(os.access(folder / name, os.W_OK) for name in ("cgroup.procs", "cgroup.subtree_control"))
+    """Whether the controller is there, and processes may be moved from this group to one below
+    it.
+    """
+    writable = all(
+        os.access(folder / name, os.W_OK) for name in ("cgroup.procs", "cgroup.subtree_control")
+    )
     there = controller in (folder / "cgroup.controllers").read_text().split()
     return writable and there and (controller == "cpu" or _is_top(folder) or not others_in(folder))
 
@@ -95,14 +107,18 @@ def opened(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _moved_down(folder: Path) -> Iterator[None]:
-    """This process lives in a group of its own below the folder; it goes back in the end, when nothing is enabled any more."""
+    """This process lives in a group of its own below the folder; it goes back in the end, when
+    nothing is enabled any more.
+    """
     own = folder / f"streambed-{os.getpid()}-launcher"
     own.mkdir()
     try:
         (own / "cgroup.procs").write_text(str(os.getpid()))
         yield
     finally:
-        with contextlib.suppress(OSError):  # Whoever enabled something here meanwhile wants the folder empty: then we stay.
+        with contextlib.suppress(
+            OSError
+        ):  # Whoever enabled something here meanwhile wants the folder empty: then we stay.
             (folder / "cgroup.procs").write_text(str(os.getpid()))
             own.rmdir()
 
@@ -114,7 +130,9 @@ def _enabled(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
     try:
         file.write_text(" ".join(f"+{name}" for name in missing))
     except OSError as error:
-        raise MachineError(f"the kernel does not let {' and '.join(missing)} be capped in {folder}: {error}") from error
+        raise MachineError(
+            f"the kernel does not let {' and '.join(missing)} be capped in {folder}: {error}"
+        ) from error
     try:
         yield
     finally:
@@ -123,12 +141,18 @@ def _enabled(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
 
 
 def settle(group: Path, *, below: bool) -> None:
-    """Make a new group usable: threaded if one above has processes, and with its controllers for groups below it."""
+    """Make a new group usable: threaded if one above has processes, and with its controllers for
+    groups below it.
+    """
     if not is_unified(group):
         return
     kind = group / "cgroup.type"
-    if kind.read_text().strip() == "domain invalid":  # We live in a group above: only threaded ones may be below an inhabited one.
+    if (
+        kind.read_text().strip() == "domain invalid"
+    ):  # We live in a group above: only threaded ones may be below an inhabited one.
         kind.write_text("threaded")
     if below:
         names = (group / "cgroup.controllers").read_text().split()
-        (group / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in names if name in _FILES))
+        (group / "cgroup.subtree_control").write_text(
+            " ".join(f"+{name}" for name in names if name in _FILES)
+        )

@@ -1,4 +1,6 @@
-"""Asking a store of a run that is over: the same server starts again, on a copy of its data, in a small box of its own."""
+"""Asking a store of a run that is over: the same server starts again, on a copy of its data, in a
+small box of its own.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def ask(directory: Path, store: str, address: Address, text: str, kept: Path) ->
         node=address.hosts[0],
         argv=tuple(asker(address, text, kept, read_only=False)),
         on_exit="record",
-        starts="drain",  # When all are ready, and awaited: with nobody to wait for, the drain is over at once.
+        # When all are ready, and awaited: with nobody to wait for, the drain is over at once.
+        starts="drain",
     )
     done = launcher.launch(replace(small, processes=(*small.processes, question), drain_limit_ns=0))
     if done.state != "finished":
@@ -50,7 +53,10 @@ def _demand_room(data: Path) -> None:
     needed = sum(path.lstat().st_size for path in data.rglob("*"))
     free = shutil.disk_usage(data).free
     if needed > free:
-        raise WorldError(f"a copy of {data} is asked, so that it stays as it is, but it has {needed >> 20} MiB and {free >> 20} are free")
+        raise WorldError(
+            f"a copy of {data} is asked, so that it stays as it is, but it has {needed >> 20} MiB "
+            f"and {free >> 20} are free"
+        )
 
 
 def _ask_file(address: Address, text: str, kept: Path) -> None:
@@ -61,22 +67,35 @@ def _ask_file(address: Address, text: str, kept: Path) -> None:
     copy = kept.parent / "copy"
     shutil.copytree(source.parent, copy)
     done = subprocess.run(
-        asker(replace(address, path=str(copy / source.name)), text, kept, read_only=False), capture_output=True, text=True, check=False
+        asker(replace(address, path=str(copy / source.name)), text, kept, read_only=False),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise WorldError(f"{source} could not be asked: {done.stderr.strip()}")
 
 
 def _small_plan(directory: Path, store: str, into: Path) -> Plan:
-    """Only that store, on hosts with their old addresses and nothing but a switch between them; each server gets its old folder."""
+    """Only that store, on hosts with their old addresses and nothing but a switch between them;
+    each server gets its old folder.
+    """
     before = plan.read(directory / "plan.json")
-    declared = {**before.declaration["components"][store], "setup": []}  # What was set up is in the data.
+    declared = {
+        **before.declaration["components"][store],
+        "setup": [],
+    }  # What was set up is in the data.
     component = components_of({"components": {store: declared}})[store]
     topology = _small_topology(before, component)
-    experiment = Experiment(name=before.name, duration=Duration(1), topology=topology, components={store: component})
+    experiment = Experiment(
+        name=before.name, duration=Duration(1), topology=topology, components={store: component}
+    )
     decided = plan_for(experiment, launcher.examine(), base=directory, directory=into)
     folders = {spec.name: spec.cwd for spec in before.processes}
-    copied = [replace(spec, files=(PlannedFile(path=spec.cwd, source=folders[spec.name]), *spec.files)) for spec in decided.processes]
+    copied = [
+        replace(spec, files=(PlannedFile(path=spec.cwd, source=folders[spec.name]), *spec.files))
+        for spec in decided.processes
+    ]
     return replace(decided, processes=tuple(copied))
 
 
@@ -85,4 +104,8 @@ def _small_topology(before: Plan, component: Component) -> Topology:
     addresses = {host: before.node(host).address for host in hosts}
     if len(hosts) == 1:
         return Topology(hosts=hosts, addresses=addresses)
-    return Topology(switches=(SWITCH,), links=tuple(Link(ends=(host, SWITCH)) for host in hosts), addresses=addresses)
+    return Topology(
+        switches=(SWITCH,),
+        links=tuple(Link(ends=(host, SWITCH)) for host in hosts),
+        addresses=addresses,
+    )

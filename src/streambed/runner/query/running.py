@@ -1,9 +1,11 @@
-"""Questions to the stores of a run: of one that lasts, on the store's own host; of one that is over, to a copy of its data.
+"""Questions to the stores of a run: of one that lasts, on the store's own host; of one that is
+over, to a copy of its data.
 
     python -m streambed.runner.query.running RUN STORE TEXT
 
-A program of its own, which writes the answer to its output as an Arrow file, so that a kept run needs nothing of what runs programs.
-It imports little, because it shares the machine with the run that it asks.
+A program of its own, which writes the answer to its output as an Arrow file, so that a kept run
+needs nothing of what runs programs. It imports little, because it shares the machine with the run
+that it asks.
 """
 
 from __future__ import annotations
@@ -13,7 +15,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from streambed.errors import QueryError, StoreError, StreambedError, UsageError, WorldError, suggestion
+from streambed.errors import (
+    QueryError,
+    StoreError,
+    StreambedError,
+    UsageError,
+    WorldError,
+    suggestion,
+)
 from streambed.record import read_json
 from streambed.record.codec import write_message
 from streambed.record.event_log import read_events
@@ -28,14 +37,19 @@ def answer(directory: Path, store: str, text: str) -> bytes:
     """What a store answers, as an Arrow file."""
     plan = read_json(directory / "plan.json")
     if store not in plan["stores"]:
-        raise UsageError(f"there is no store '{store}' in {directory} that can be asked. {suggestion(store, plan['stores'])}")
+        raise UsageError(
+            f"there is no store '{store}' in {directory} that can be asked. "
+            f"{suggestion(store, plan['stores'])}"
+        )
     address = Address(**plan["stores"][store])
     with tempfile.TemporaryDirectory(prefix="question-", dir=directory) as folder:
         kept = Path(folder) / "answer.arrow"
         if state_of(directory)[0] == "running":
             _ask_live(directory, store, address, text, kept)
         else:
-            from streambed.runner.query import finished  # Only a run that is over needs all that starts one.
+            from streambed.runner.query import (
+                finished,
+            )  # Only a run that is over needs all that starts one.
 
             finished.ask(directory, store, address, text, kept)
         return _read(kept, store)
@@ -53,12 +67,16 @@ def _read(kept: Path, store: str) -> bytes:
 def asker(address: Address, text: str, kept: Path, *, read_only: bool) -> list[str]:
     """The command that asks; its order lies beside the answer."""
     order = kept.with_name("order.json")
-    write_message(order, StoreQueryOrder(store=address, text=text, answer=str(kept), read_only=read_only))
+    write_message(
+        order, StoreQueryOrder(store=address, text=text, answer=str(kept), read_only=read_only)
+    )
     return [sys.executable, "-m", "streambed.agents.store_query", str(order)]
 
 
 def _ask_live(directory: Path, store: str, address: Address, text: str, kept: Path) -> None:
-    """On the store's own host: no link and no fault is in the way. A file can be opened from here."""
+    """On the store's own host: no link and no fault is in the way. A file can be opened from
+    here.
+    """
     command = asker(address, text, kept, read_only=True)
     if address.hosts:
         command = command_on(directory, _node_of(directory, store), command)
@@ -70,7 +88,11 @@ def _ask_live(directory: Path, store: str, address: Address, text: str, kept: Pa
 def _node_of(directory: Path, store: str) -> str:
     """A node on which a server of the store runs."""
     events = read_events(directory)
-    lives = [event for event in events if isinstance(event, ProcessStarted | ProcessEnded) and event.component == store]
+    lives = [
+        event
+        for event in events
+        if isinstance(event, ProcessStarted | ProcessEnded) and event.component == store
+    ]
     newest = {event.process: event for event in lives}
     nodes = [event.node for event in newest.values() if isinstance(event, ProcessStarted)]
     if not nodes:

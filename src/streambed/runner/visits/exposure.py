@@ -2,8 +2,8 @@
 
     browser ──▶ 127.0.0.1:8080 ══ opened by the launcher, inherited ══▶ conductor ── socket of the host ──▶ spark:4040
 
-A socket stays in the network in which it was opened, whoever holds it: so the launcher listens before the box is entered, and
-the conductor, inside, accepts.
+A socket stays in the network in which it was opened, whoever holds it: so the launcher listens
+before the box is entered, and the conductor, inside, accepts.
 """
 
 from __future__ import annotations
@@ -36,11 +36,18 @@ _WHY = {
 
 @contextlib.contextmanager
 def listening(decided: Plan) -> Iterator[Plan]:
-    """The plan with a descriptor for each port that is exposed; listened to from now on, and no longer after the block."""
+    """The plan with a descriptor for each port that is exposed; listened to from now on, and no
+    longer after the block.
+    """
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(_listener(exposure)) for exposure in decided.exposures]
         exposures = zip(decided.exposures, opened, strict=True)
-        yield replace(decided, exposures=tuple(replace(exposure, descriptor=listener.fileno()) for exposure, listener in exposures))
+        yield replace(
+            decided,
+            exposures=tuple(
+                replace(exposure, descriptor=listener.fileno()) for exposure, listener in exposures
+            ),
+        )
 
 
 def _listener(exposure: Exposure) -> socket.socket:
@@ -48,7 +55,10 @@ def _listener(exposure: Exposure) -> socket.socket:
         return socket.create_server((LOOPBACK, exposure.port))
     except OSError as error:
         why = _WHY.get(error.errno or 0, str(error.strerror))
-        raise WorldError(f"{exposure.node}:{exposure.target_port} cannot be exposed on port {exposure.port}: {why}") from error
+        raise WorldError(
+            f"{exposure.node}:{exposure.target_port} cannot be exposed on port {exposure.port}: "
+            f"{why}"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -63,7 +73,9 @@ def exposed(world: LiveWorld) -> Iterator[None]:
     try:
         asyncio.run_coroutine_threadsafe(_serve(world), loop).result()
         for exposure in world.plan.exposures:
-            world.record(Exposed(node=exposure.node, target_port=exposure.target_port, port=exposure.port))
+            world.record(
+                Exposed(node=exposure.node, target_port=exposure.target_port, port=exposure.port)
+            )
         yield
     finally:
         asyncio.run_coroutine_threadsafe(_end(), loop).result()
@@ -102,7 +114,9 @@ class _Doorman:
             await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
             await _close(inner_writer)
         except (OSError, asyncio.CancelledError):
-            pass  # Nobody listens, one of them went away, or the run ends: asyncio would log a conversation that was cancelled.
+            # Nobody listens, one of them went away, or the run ends: asyncio would log a
+            # conversation that was cancelled.
+            pass
         finally:
             await _close(writer)
 
@@ -110,10 +124,17 @@ class _Doorman:
         """A program may listen at its host's address or at its loopback only."""
         refused = OSError("nobody listens")
         for address in (self._address, LOOPBACK):
-            inner = self._world.call(self._exposure.node, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            inner = self._world.call(
+                self._exposure.node, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            )
             inner.setblocking(False)
             try:
-                await asyncio.wait_for(asyncio.get_running_loop().sock_connect(inner, (address, self._exposure.target_port)), CONNECT_S)
+                await asyncio.wait_for(
+                    asyncio.get_running_loop().sock_connect(
+                        inner, (address, self._exposure.target_port)
+                    ),
+                    CONNECT_S,
+                )
                 return await asyncio.open_connection(sock=inner)
             except OSError as error:
                 inner.close()

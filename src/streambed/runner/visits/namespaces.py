@@ -15,13 +15,17 @@ from streambed.net.network import furniture
 from streambed.record import read_json, write_whole
 
 NAMESPACES = "namespaces.json"
-"""The inode of each node's network namespace, by which the threads and processes of a node are found from outside; and the descriptor
-by which the conductor holds it, because a node in which nothing has run yet has none."""
+"""The inode of each node's network namespace, by which the threads and processes of a node are
+found from outside; and the descriptor by which the conductor holds it, because a node in which
+nothing has run yet has none.
+"""
 
 
 def note_namespaces(directory: Path, hosts: Mapping[str, Host]) -> None:
     """Let visitors find the nodes of a run."""
-    places = {name: (os.fstat(host.namespace).st_ino, host.namespace) for name, host in hosts.items()}
+    places = {
+        name: (os.fstat(host.namespace).st_ino, host.namespace) for name, host in hosts.items()
+    }
     write_whole(directory / NAMESPACES, json.dumps(places))
 
 
@@ -39,7 +43,9 @@ def command_on(directory: Path, node: str, argv: Sequence[str]) -> list[str]:
         if holder := entering.holder(pids, inode, descriptor):
             return entering.command(holder, argv, _vacant(directory, node, descriptor))
     except PermissionError:
-        raise WorldError(f"{name} is run by another user: only that one, or root, may enter its hosts") from None
+        raise WorldError(
+            f"{name} is run by another user: only that one, or root, may enter its hosts"
+        ) from None
     except (FileNotFoundError, ProcessLookupError):
         pass
     raise WorldError(f"{name} has just ended")
@@ -49,4 +55,8 @@ def _vacant(directory: Path, node: str, descriptor: int) -> entering.Vacant:
     """Nothing has run on the node yet, so that its visitor makes itself at home there."""
     decided = plan.read(directory / "plan.json")
     switch = decided.node(node).switch
-    return entering.Vacant(name=node, descriptor=descriptor, furniture=None if switch else furniture(decided, directory.absolute()))
+    return entering.Vacant(
+        name=node,
+        descriptor=descriptor,
+        furniture=None if switch else furniture(decided, directory.absolute()),
+    )

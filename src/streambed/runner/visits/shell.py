@@ -11,7 +11,9 @@ from streambed.results.runs import Run
 
 
 def choose(words: Sequence[str], into: Path) -> tuple[Run, str, list[str]]:
-    """The run, the node and the command that [RUN] HOST [COMMAND] mean; without RUN it is the newest of those that run."""
+    """The run, the node and the command that [RUN] HOST [COMMAND] mean; without RUN it is the
+    newest of those that run.
+    """
     active = [run for run in runs.every(into) if run.state == "running"]
     newest = active[-1] if active else None
     nodes = [node.name for node in newest.plan.nodes] if newest else []
@@ -19,14 +21,21 @@ def choose(words: Sequence[str], into: Path) -> tuple[Run, str, list[str]]:
         return newest, words[0], _command(words[1:])
     run = newest if newest and words[0] == "latest" else _named(words[0], into, nodes)
     if run.state != "running":
-        raise UsageError(f"{run.name}/{run.directory.name} does not run, it is {run.state}: hosts are there only while a run lasts")
+        raise UsageError(
+            f"{run.name}/{run.directory.name} does not run, it is {run.state}: hosts are there "
+            "only while a run lasts"
+        )
     known = [node.name for node in run.plan.nodes]
     if len(words) < 2:
         raise UsageError(
-            f"name a host of {run.name}/{run.directory.name} as well: streambed shell {words[0]} HOST. {suggestion('', known)}"
+            f"name a host of {run.name}/{run.directory.name} as well: streambed shell {words[0]} "
+            f"HOST. {suggestion('', known)}"
         )
     if words[1] not in known:
-        raise UsageError(f"{run.name}/{run.directory.name} has no host '{words[1]}'. {suggestion(words[1], known)}")
+        raise UsageError(
+            f"{run.name}/{run.directory.name} has no host '{words[1]}'. "
+            f"{suggestion(words[1], known)}"
+        )
     return run, words[1], _command(words[2:])
 
 
@@ -40,7 +49,8 @@ def _named(word: str, into: Path, nodes: list[str]) -> Run:
     except UsageError:
         if not nodes:
             raise UsageError(
-                f"there is no run '{word}' in {into}/, and none that goes on: hosts are there only while a run lasts"
+                f"there is no run '{word}' in {into}/, and none that goes on: hosts are there only "
+                "while a run lasts"
             ) from None
         said = f"there is neither a run '{word}' in {into}/ nor a host of that name in the newest that goes on"
         raise UsageError(f"{said}. {suggestion(word, nodes)}") from None

@@ -1,4 +1,5 @@
-"""Looking into HDFS from outside: who serves it, and files that jobs write there, read where data nodes keep them.
+"""Looking into HDFS from outside: who serves it, and files that jobs write there, read where data
+nodes keep them.
 
 Only the name node is asked, from its own host, so that looking puts no packet on any link.
 """
@@ -24,34 +25,46 @@ EVERY_NS = 250_000_000
 
 def ask(name_node: str, path: str) -> Any:
     """What the name node's page says; called on its host."""
-    with closing(http.client.HTTPConnection(name_node, PAGE_PORT, timeout=ANSWER_LIMIT_S)) as connection:
+    with closing(
+        http.client.HTTPConnection(name_node, PAGE_PORT, timeout=ANSWER_LIMIT_S)
+    ) as connection:
         connection.request("GET", path)
         answer = connection.getresponse()
         return json.load(answer) if answer.status == http.client.OK else {}
 
 
 def data_nodes_alive(name_node: str) -> tuple[set[str], str]:
-    """The data nodes that a name node counts on, and what it says of its safe mode, empty if it is not in it."""
+    """The data nodes that a name node counts on, and what it says of its safe mode, empty if it is
+    not in it.
+    """
     beans = ask(name_node, "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo").get("beans")
     if not beans:
         return set(), "its name node is not there yet"
-    return {node.partition(":")[0] for node in json.loads(beans[0]["LiveNodes"])}, beans[0]["Safemode"]
+    return {node.partition(":")[0] for node in json.loads(beans[0]["LiveNodes"])}, beans[0][
+        "Safemode"
+    ]
 
 
 class Copies:
-    """Copies of the files in one folder of HDFS, brought up to date while they are being written."""
+    """Copies of the files in one folder of HDFS, brought up to date while they are being
+    written.
+    """
 
     def __init__(self, world: World, *, hdfs: str, folder: str, into: Path) -> None:
         declared = world.plan.declaration["components"][hdfs]
         self._world = world
         self._name_node: str = declared["name_node"]
-        self._homes = [world.directory / "data" / hdfs / node / "blocks" for node in declared["data_nodes"]]
+        self._homes = [
+            world.directory / "data" / hdfs / node / "blocks" for node in declared["data_nodes"]
+        ]
         self._folder = folder
         self._into = into
         self._next_ns = 0
 
     def renew(self) -> None:
-        """Add what has come since. What cannot be had now, because a node was killed or moves a block, is had the next time."""
+        """Add what has come since. What cannot be had now, because a node was killed or moves a
+        block, is had the next time.
+        """
         if now_ns() < self._next_ns:
             return
         self._into.mkdir(parents=True, exist_ok=True)
@@ -72,20 +85,36 @@ class Copies:
             earlier.rename(copy)
         blocks = self._ask(f"{self._folder}/{name}", "GET_BLOCK_LOCATIONS").get("LocatedBlocks", {})
         listed = {
-            block["startOffset"]: block["block"] for block in (*blocks.get("locatedBlocks", ()), blocks.get("lastLocatedBlock")) if block
+            block["startOffset"]: block["block"]
+            for block in (*blocks.get("locatedBlocks", ()), blocks.get("lastLocatedBlock"))
+            if block
         }
         with copy.open("ab") as file:
             for start, block in sorted(listed.items()):
-                file.write(_rest(_replicas(self._homes, block["blockPoolId"], block["blockId"]), file.tell() - start))
+                file.write(
+                    _rest(
+                        _replicas(self._homes, block["blockPoolId"], block["blockId"]),
+                        file.tell() - start,
+                    )
+                )
 
     def _ask(self, path: str, operation: str) -> Any:
-        return self._world.call(self._name_node, lambda: ask(self._name_node, f"/webhdfs/v1{path}?op={operation}&user.name=streambed"))
+        return self._world.call(
+            self._name_node,
+            lambda: ask(self._name_node, f"/webhdfs/v1{path}?op={operation}&user.name=streambed"),
+        )
 
 
 def _replicas(homes: Sequence[Path], pool: str, block: int) -> list[Path]:
-    """The files in which data nodes keep a block: one that is being written lies apart from the others."""
+    """The files in which data nodes keep a block: one that is being written lies apart from the
+    others.
+    """
     whole = f"finalized/subdir{block >> 16 & 31}/subdir{block >> 8 & 31}"
-    places = [home / "current" / pool / "current" / folder / f"blk_{block}" for home in homes for folder in ("rbw", whole)]
+    places = [
+        home / "current" / pool / "current" / folder / f"blk_{block}"
+        for home in homes
+        for folder in ("rbw", whole)
+    ]
     return [place for place in places if place.exists()]
 
 

@@ -1,4 +1,6 @@
-"""HDFS: a name node on one host and data nodes on others, where Spark jobs may keep checkpoints and event logs."""
+"""HDFS: a name node on one host and data nodes on others, where Spark jobs may keep checkpoints and
+event logs.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ SMALL: dict[str, Setting] = {
 
 @declared
 class Hdfs(ComponentBase):
-    """A distributed file system. Jobs name it with `checkpoint` and `event_log`; other programs find it by {hdfs.url}."""
+    """A distributed file system. Jobs name it with `checkpoint` and `event_log`; other programs
+    find it by {hdfs.url}.
+    """
 
     needs: ClassVar[Needs] = ("hdfs",)
 
@@ -61,7 +65,10 @@ class Hdfs(ComponentBase):
     @property
     def places(self) -> dict[str, str]:
         """The key that names each node."""
-        return {"name_node": self.name_node, **{f"data_nodes.{number}": node for number, node in enumerate(self.data_nodes)}}
+        return {
+            "name_node": self.name_node,
+            **{f"data_nodes.{number}": node for number, node in enumerate(self.data_nodes)},
+        }
 
     @property
     def server(self) -> bool:
@@ -77,7 +84,9 @@ class Hdfs(ComponentBase):
         """Each host runs one of its processes, and there are enough of them."""
         found = []
         if len(set(self.data_nodes)) < len(self.data_nodes):
-            found.append(Problem(key="data_nodes", says="a node is named twice: each runs one data node"))
+            found.append(
+                Problem(key="data_nodes", says="a node is named twice: each runs one data node")
+            )
         if self.name_node in self.data_nodes:
             says = f"'{self.name_node}' is a data node too, and faults could not tell the two apart: give the name node a host of its own"
             found.append(Problem(key="name_node", says=says))
@@ -96,20 +105,35 @@ class Hdfs(ComponentBase):
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """The name node, formatted already, then the data nodes."""
-        names = PlannedFile(path=f"{site.data(self.name)}/{self.name_node}/names", source=str(artifacts.empty_names()))
+        names = PlannedFile(
+            path=f"{site.data(self.name)}/{self.name_node}/names",
+            source=str(artifacts.empty_names()),
+        )
         name_node = self._process(site, "namenode", self.name_node, (names,))
         return [name_node, *(self._process(site, "datanode", node) for node in self.data_nodes)]
 
-    def _process(self, site: Site, role: Literal["namenode", "datanode"], node: str, files: tuple[PlannedFile, ...] = ()) -> ProcessSpec:
+    def _process(
+        self,
+        site: Site,
+        role: Literal["namenode", "datanode"],
+        node: str,
+        files: tuple[PlannedFile, ...] = (),
+    ) -> ProcessSpec:
         home = site.data(self.name) / node
         settings = {**SMALL, **self.settings, **self._places(node, home)}
-        text = artifacts.configuration_text({key: setting_text(setting) for key, setting in settings.items()})
+        text = artifacts.configuration_text(
+            {key: setting_text(setting) for key, setting in settings.items()}
+        )
         configuration = home / "hdfs.xml"
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
-            argv=tuple(artifacts.hdfs_command(site.java, role, configuration, heap_mib=self.heap.bytes >> 20)),
+            argv=tuple(
+                artifacts.hdfs_command(
+                    site.java, role, configuration, heap_mib=self.heap.bytes >> 20
+                )
+            ),
             env=site.variables(self.name, node, site.bootstrap_for()),
             cwd=str(home),
             files=(PlannedFile(path=str(configuration), text=text), *files),
@@ -137,7 +161,9 @@ class Hdfs(ComponentBase):
 
         def missing() -> str:
             try:
-                alive, safe_mode = world.call(self.name_node, lambda: data_nodes_alive(self.name_node))
+                alive, safe_mode = world.call(
+                    self.name_node, lambda: data_nodes_alive(self.name_node)
+                )
             except (OSError, http.client.HTTPException, ValueError) as error:
                 return f"its name node does not answer yet ({error})"
             lacking = [node for node in self.data_nodes if node not in alive]

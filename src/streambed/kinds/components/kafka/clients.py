@@ -1,4 +1,6 @@
-"""What Kafka brings to producers, consumers and sinks: the clients that agents import, and what users may set."""
+"""What Kafka brings to producers, consumers and sinks: the clients that agents import, and what
+users may set.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ OFFSET_STORE = "enable.auto.offset.store"
 
 def client_settings(bootstrap: str, settings: Mapping[str, Setting]) -> dict[str, str]:
     """What a client of Kafka is told."""
-    return {"bootstrap.servers": bootstrap, **{key: setting_text(setting) for key, setting in settings.items()}}
+    return {
+        "bootstrap.servers": bootstrap,
+        **{key: setting_text(setting) for key, setting in settings.items()},
+    }
 
 
 def offset_store_problems(settings: Mapping[str, Setting]) -> list[Problem]:

@@ -16,10 +16,23 @@ from streambed.kinds.components.broker import Ends, Watched
 from streambed.kinds.components.component import AutoPlace, ComponentBase, ExistingCluster, Needs
 from streambed.kinds.components.consumer import witness
 from streambed.kinds.components.kafka import protocol
-from streambed.kinds.components.kafka.clients import READER, SENDER, client_settings, offset_store_problems
+from streambed.kinds.components.kafka.clients import (
+    READER,
+    SENDER,
+    client_settings,
+    offset_store_problems,
+)
 from streambed.kinds.components.kafka.cluster import KafkaCluster
 from streambed.kinds.components.kafka.existing import ExistingKafka
-from streambed.kinds.components.kafka.properties import BROKER_PORT, CONTROLLER_PORT, LOGGING, TIMERS, Member, identity, properties
+from streambed.kinds.components.kafka.properties import (
+    BROKER_PORT,
+    CONTROLLER_PORT,
+    LOGGING,
+    TIMERS,
+    Member,
+    identity,
+    properties,
+)
 from streambed.kinds.components.kafka.protocol import Led
 from streambed.kinds.components.kafka.topic import Topic, wanted
 from streambed.kinds.components.kafka.watch import KafkaWatch
@@ -35,13 +48,22 @@ from streambed.world import Missing, World
 HEAP_BYTES, STOCK_HEAP_BYTES = 128 << 20, 1 << 30
 CONTROLLERS = (1, 3, 5)
 """Sizes of a quorum: an odd number, of which a majority must live."""
-STOCK_FLAGS = ("-Xmx1g", "-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
+STOCK_FLAGS = (
+    "-Xmx1g",
+    "-Xms1g",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+)
 """What Kafka's own start script gives the JVM."""
 
 
 @declared
 class Kafka(ComponentBase):
-    """A Kafka cluster: one broker on each of `nodes`, and a quorum of controllers among them or on hosts of their own."""
+    """A Kafka cluster: one broker on each of `nodes`, and a quorum of controllers among them or on
+    hosts of their own.
+    """
 
     needs: ClassVar[Needs] = ("kafka",)
 
@@ -52,7 +74,9 @@ class Kafka(ComponentBase):
     place: Placed = None
     """How the hosts are chosen if `nodes` does not name them."""
     controllers: tuple[str, ...] = ()
-    """The 1, 3 or 5 nodes that vote, brokers or not; default: the first broker, or the first three where there are as many."""
+    """The 1, 3 or 5 nodes that vote, brokers or not; default: the first broker, or the first three
+    where there are as many.
+    """
     topics: dict[Name, Topic] = Field(default_factory=dict)
     placement: Literal["kafka", "balanced"] = "kafka"
     """Where the partitions of topics are that say nothing of it."""
@@ -63,9 +87,12 @@ class Kafka(ComponentBase):
     racks: dict[str, Name] = Field(default_factory=dict)
     """The rack of each node; Kafka spreads replicas over racks."""
     existing: str = ""
-    """Servers of a cluster that exists already, which take the place of these brokers: see --bootstrap."""
+    """Servers of a cluster that exists already, which take the place of these brokers: see
+    --bootstrap.
+    """
     stock: bool = False
-    """Kafka's own JVM flags and defaults, in place of those that let many brokers share a machine."""
+    """Kafka's own JVM flags and defaults, in place of those that let many brokers share a machine.
+    """
     heap: Size | None = None
     """Java heap of each server; default: 128 MiB, or 1 GiB if stock."""
     limits: Limits | None = None
@@ -79,12 +106,19 @@ class Kafka(ComponentBase):
 
     @property
     def members(self) -> list[Member]:
-        """Every server with its number: brokers from 1 on, then the controllers that are no brokers."""
+        """Every server with its number: brokers from 1 on, then the controllers that are no
+        brokers.
+        """
         usual = self.nodes[:3] if len(self.nodes) >= 3 else self.nodes[:1]
         voters = self.controllers or usual
         nodes = [*self.nodes, *(node for node in voters if node not in self.nodes)]
         return [
-            Member(number=number, node=node, broker=number <= len(self.nodes), controller=node in voters)
+            Member(
+                number=number,
+                node=node,
+                broker=number <= len(self.nodes),
+                controller=node in voters,
+            )
             for number, node in enumerate(nodes, 1)
         ]
 
@@ -121,14 +155,24 @@ class Kafka(ComponentBase):
         return self.existing or ",".join(f"{node}:{BROKER_PORT}" for node in self.nodes)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """A topic needs its brokers, a quorum an odd number of nodes, and what is said of a node a node of the cluster."""
+        """A topic needs its brokers, a quorum an odd number of nodes, and what is said of a node a
+        node of the cluster.
+        """
         if not self.nodes:
             return []  # That it lacks them, and why, is told by placement.
-        wrong = [(f"topics.{name}.{key}", says) for name, topic in self.topics.items() for key, says in topic.problems(self.nodes)]
+        wrong = [
+            (f"topics.{name}.{key}", says)
+            for name, topic in self.topics.items()
+            for key, says in topic.problems(self.nodes)
+        ]
         found = [Problem(key=key, says=says) for key, says in wrong]
         for key, nodes in (("nodes", self.nodes), ("controllers", self.controllers)):
             if len(set(nodes)) < len(nodes):
-                found.append(Problem(key=key, says="a node is named twice: each runs one server of this cluster"))
+                found.append(
+                    Problem(
+                        key=key, says="a node is named twice: each runs one server of this cluster"
+                    )
+                )
         if self.controllers and len(self.controllers) not in CONTROLLERS:
             says = f"{len(self.controllers)} controllers cannot be: give 1, 3 or 5, so that a majority can be told"
             found.append(Problem(key="controllers", says=says))
@@ -136,7 +180,11 @@ class Kafka(ComponentBase):
         for key, named in (("settings_of", self.settings_of), ("racks", self.racks)):
             strangers = [node for node in named if node not in members]
             found += [
-                Problem(key=f"{key}.{node}", says=f"'{node}' is no node of this cluster. {suggestion(node, members)}") for node in strangers
+                Problem(
+                    key=f"{key}.{node}",
+                    says=f"'{node}' is no node of this cluster. {suggestion(node, members)}",
+                )
+                for node in strangers
             ]
         return found
 
@@ -150,25 +198,43 @@ class Kafka(ComponentBase):
 
     def _process(self, site: Site, member: Member) -> ProcessSpec:
         home = site.data(self.name) / member.node
-        rack: dict[str, Setting] = {"broker.rack": self.racks[member.node]} if member.node in self.racks else {}
+        rack: dict[str, Setting] = (
+            {"broker.rack": self.racks[member.node]} if member.node in self.racks else {}
+        )
         settings = {**rack, **self.settings, **self.settings_of.get(member.node, {})}
-        text = properties(member, self.members, log=f"{home}/log", stock=self.stock, settings=settings)
+        text = properties(
+            member, self.members, log=f"{home}/log", stock=self.stock, settings=settings
+        )
         files = (
             PlannedFile(path=f"{home}/server.properties", text=text),
             PlannedFile(path=f"{home}/logging.properties", text=LOGGING),
-            PlannedFile(path=f"{home}/log/meta.properties", text=identity(site.seed, self.name, member.number)),
-            PlannedFile(path=f"{home}/log/bootstrap.checkpoint", source=str(artifacts.checkpoint_path())),
+            PlannedFile(
+                path=f"{home}/log/meta.properties",
+                text=identity(site.seed, self.name, member.number),
+            ),
+            PlannedFile(
+                path=f"{home}/log/bootstrap.checkpoint", source=str(artifacts.checkpoint_path())
+            ),
         )
         return ProcessSpec(
             name=f"{self.name}/{member.node}",
             component=self.name,
             node=member.node,
-            argv=(*self._java(site), f"-Dlog4j2.configurationFile={home}/logging.properties", "kafka.Kafka", f"{home}/server.properties"),
+            argv=(
+                *self._java(site),
+                f"-Dlog4j2.configurationFile={home}/logging.properties",
+                "kafka.Kafka",
+                f"{home}/server.properties",
+            ),
             env=site.variables(self.name, member.node, self.bootstrap),
             cwd=str(home),
             files=files,
             on_exit=self.on_exit,
-            heap_bytes=self.heap.bytes if self.heap else STOCK_HEAP_BYTES if self.stock else HEAP_BYTES,
+            heap_bytes=self.heap.bytes
+            if self.heap
+            else STOCK_HEAP_BYTES
+            if self.stock
+            else HEAP_BYTES,
         )
 
     def _java(self, site: Site) -> list[str]:
@@ -178,12 +244,19 @@ class Kafka(ComponentBase):
         return [*artifacts.kafka_command(site.java), *heap]
 
     def cluster(self, world: World) -> KafkaCluster:
-        """The client through which this world asks the cluster; it lives on the first broker's host."""
+        """The client through which this world asks the cluster; it lives on the first broker's
+        host.
+        """
         client = ExistingKafka if self.existing else KafkaCluster
-        return world.keep(f"kafka cluster {self.name}", lambda: world.call(self.nodes[0], lambda: client(self.bootstrap)))
+        return world.keep(
+            f"kafka cluster {self.name}",
+            lambda: world.call(self.nodes[0], lambda: client(self.bootstrap)),
+        )
 
     def readiness(self, world: World) -> Missing:
-        """Ready when every broker has registered and every partition of every topic has a leader and all replicas in sync."""
+        """Ready when every broker has registered and every partition of every topic has a leader
+        and all replicas in sync.
+        """
         cluster = self.cluster(world)
         topics = wanted(self.topics, self.nodes, self.placement)
 
@@ -194,7 +267,9 @@ class Kafka(ComponentBase):
         return missing
 
     def _why_no_quorum(self, world: World) -> str:
-        """Without a leader among the controllers no broker is let in: that none was elected is what to look at then."""
+        """Without a leader among the controllers no broker is let in: that none was elected is what
+        to look at then.
+        """
         if self.existing or self.quorum_leader(world):
             return ""
         voters = ", ".join(member.node for member in self.members if member.controller)
@@ -216,13 +291,24 @@ class Kafka(ComponentBase):
         partitions = max(map(len, views), default=0)
         if not partitions:
             return None
-        part = role.partition if role.kind == "leader" else protocol.coordinating_partition(role.of, partitions)
-        return max(((view[part].epoch, view[part].leader) for view in views if part in view), default=None)
+        part = (
+            role.partition
+            if role.kind == "leader"
+            else protocol.coordinating_partition(role.of, partitions)
+        )
+        return max(
+            ((view[part].epoch, view[part].leader) for view in views if part in view), default=None
+        )
 
     def views(self, world: World, topics: Sequence[str]) -> list[protocol.View]:
-        """How every broker that answers sees these topics, asked inside its own host: no cut of the network hides it from us."""
+        """How every broker that answers sees these topics, asked inside its own host: no cut of the
+        network hides it from us.
+        """
         doors = self._doors(world, self.nodes, BROKER_PORT)
-        return [protocol.view(answer) for answer in protocol.answers(doors, protocol.view_request(topics))]
+        return [
+            protocol.view(answer)
+            for answer in protocol.answers(doors, protocol.view_request(topics))
+        ]
 
     def quorum_leader(self, world: World) -> str:
         """The node whose controller leads the quorum now; empty if none does."""
@@ -239,7 +325,9 @@ class Kafka(ComponentBase):
         """A connection to each broker that can answer, made inside its own host."""
         for node in (node for node in nodes if not world.find(f"{self.name}/{node}").paused):
             try:
-                yield world.call(node, lambda: socket.create_connection((node, port), protocol.ANSWER_LIMIT_S))  # noqa: B023
+                yield world.call(
+                    node, lambda: socket.create_connection((node, port), protocol.ANSWER_LIMIT_S)
+                )
             except OSError:
                 continue  # It is dead: the others know.
 
@@ -248,8 +336,12 @@ class Kafka(ComponentBase):
         if self.existing:
             return Watched()  # Its servers are on hosts of others.
         nodes = {member.number: member.node for member in self.members}
-        watch = world.keep(f"kafka watch {self.name}", lambda: KafkaWatch(self.name, nodes, self.nodes))
-        changes = tuple(watch.changes(self.views(world, list(self.topics)), self.quorum_leader(world)))
+        watch = world.keep(
+            f"kafka watch {self.name}", lambda: KafkaWatch(self.name, nodes, self.nodes)
+        )
+        changes = tuple(
+            watch.changes(self.views(world, list(self.topics)), self.quorum_leader(world))
+        )
         return Watched(events=changes, samples=tuple(watch.samples()))
 
     def end_positions(self, world: World) -> Ends:
@@ -286,9 +378,15 @@ class Kafka(ComponentBase):
 
     def timers(self) -> dict[str, tuple[Setting, bool]]:
         """The settings that decide how a fault ends, and whether each was declared."""
-        settings = {name: (self.settings.get(name, usual), name in self.settings) for name, usual in TIMERS.items()}
-        least = {f"min.insync.replicas of {name}": topic.config for name, topic in self.topics.items()}
+        settings = {
+            name: (self.settings.get(name, usual), name in self.settings)
+            for name, usual in TIMERS.items()
+        }
+        least = {
+            f"min.insync.replicas of {name}": topic.config for name, topic in self.topics.items()
+        }
         usual = settings["min.insync.replicas"][0]
         return settings | {
-            name: (config.get("min.insync.replicas", usual), "min.insync.replicas" in config) for name, config in least.items()
+            name: (config.get("min.insync.replicas", usual), "min.insync.replicas" in config)
+            for name, config in least.items()
         }

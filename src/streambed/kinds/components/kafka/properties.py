@@ -13,7 +13,9 @@ from streambed.plan import DOMAIN
 BROKER_PORT = 9092
 CONTROLLER_PORT = 9093
 NAME_LENGTH_SAFE = 7
-FEW_THREADS: dict[str, Setting] = {  # Many brokers share one machine: one core's worth of threads and small buffers each.
+FEW_THREADS: dict[
+    str, Setting
+] = {  # Many brokers share one machine: one core's worth of threads and small buffers each.
     "num.network.threads": 1,
     "num.io.threads": 2,
     "num.replica.fetchers": 1,
@@ -67,23 +69,40 @@ class Member:
     @property
     def roles(self) -> str:
         """What it is to the cluster."""
-        return ",".join(name for name, is_one in (("broker", self.broker), ("controller", self.controller)) if is_one)
+        return ",".join(
+            name
+            for name, is_one in (("broker", self.broker), ("controller", self.controller))
+            if is_one
+        )
 
 
 def advertised(node: str) -> str:
     """The name by which clients are told to find a broker: with the domain where it is short.
 
-    librdkafka takes room for an answer about the cluster by its length, and that of many brokers with short names does not fit in:
-    such an answer is refused as malformed. Names of seven characters and more fit always.
+    librdkafka takes room for an answer about the cluster by its length, and that of many brokers
+    with short names does not fit in: such an answer is refused as malformed. Names of seven
+    characters and more fit always.
     """
     return node if len(node) >= NAME_LENGTH_SAFE else f"{node}.{DOMAIN}"
 
 
-def properties(member: Member, members: Sequence[Member], *, log: str, stock: bool, settings: Mapping[str, Setting]) -> str:
+def properties(
+    member: Member,
+    members: Sequence[Member],
+    *,
+    log: str,
+    stock: bool,
+    settings: Mapping[str, Setting],
+) -> str:
     """The server.properties of one member; `settings` go over all else."""
     brokers = sum(other.broker for other in members)
-    voters = [f"{other.number}@{other.node}:{CONTROLLER_PORT}" for other in members if other.controller]
-    client, quorum = f"PLAINTEXT://{member.node}:{BROKER_PORT}", f"CONTROLLER://{member.node}:{CONTROLLER_PORT}"
+    voters = [
+        f"{other.number}@{other.node}:{CONTROLLER_PORT}" for other in members if other.controller
+    ]
+    client, quorum = (
+        f"PLAINTEXT://{member.node}:{BROKER_PORT}",
+        f"CONTROLLER://{member.node}:{CONTROLLER_PORT}",
+    )
     copies = min(3, brokers)
     of_broker: dict[str, Setting] = {
         "advertised.listeners": f"PLAINTEXT://{advertised(member.node)}:{BROKER_PORT}",
@@ -110,9 +129,16 @@ def properties(member: Member, members: Sequence[Member], *, log: str, stock: bo
 
 
 def identity(seed: int, cluster: str, number: int) -> str:
-    """The meta.properties that formatting would write: made here from the seed, so that a run can be repeated."""
+    """The meta.properties that formatting would write: made here from the seed, so that a run can
+    be repeated.
+    """
 
     def digest(of: str) -> str:
-        return base64.urlsafe_b64encode(hashlib.sha256(f"{seed} {of}".encode()).digest()[:16]).decode().rstrip("=").replace("-", "A")
+        return (
+            base64.urlsafe_b64encode(hashlib.sha256(f"{seed} {of}".encode()).digest()[:16])
+            .decode()
+            .rstrip("=")
+            .replace("-", "A")
+        )
 
     return f"version=1\ncluster.id={digest(cluster)}\nnode.id={number}\ndirectory.id={digest(f'{cluster} {number}')}\n"

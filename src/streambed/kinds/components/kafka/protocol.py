@@ -1,8 +1,9 @@
 """Questions in Kafka's own protocol: who leads a partition, who leads the quorum of controllers.
 
-librdkafka cannot put them so that the answer can be trusted. It knows of no quorum, and in KRaft mode the "controller" of a
-broker's metadata is any broker. And it hides the epochs, by which the newest of several answers is told: a broker that was cut
-off goes on naming the leaders of old. So every broker is asked, each inside its own host, where no fault of the network is felt.
+librdkafka cannot put them so that the answer can be trusted. It knows of no quorum, and in KRaft
+mode the "controller" of a broker's metadata is any broker. And it hides the epochs, by which the
+newest of several answers is told: a broker that was cut off goes on naming the leaders of old. So
+every broker is asked, each inside its own host, where no fault of the network is felt.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _LENGTH = struct.Struct("!i")
 
 
 class Partition(NamedTuple):
-    """A topic partition as one broker sees it: who leads since which epoch, and who has all of it. Brokers by number; -1 is nobody."""
+    """A topic partition as one broker sees it: who leads since which epoch, and who has all of it.
+    Brokers by number; -1 is nobody.
+    """
 
     epoch: int
     leader: int
@@ -42,7 +45,12 @@ View = dict[str, dict[int, Partition]]
 def view_request(topics: Sequence[str]) -> bytes:
     """Ask a broker about topics, without making them."""
     no_creation = b"\0"
-    return _request(_METADATA, _METADATA_VERSION, b"", struct.pack("!i", len(topics)) + b"".join(map(_text, topics)) + no_creation)
+    return _request(
+        _METADATA,
+        _METADATA_VERSION,
+        b"",
+        struct.pack("!i", len(topics)) + b"".join(map(_text, topics)) + no_creation,
+    )
 
 
 def view(answer: bytes) -> View:
@@ -66,7 +74,9 @@ def _topic(reader: _Reader) -> tuple[str, dict[int, Partition]]:
     found = {}
     for _ in range(reader.number("i")):
         _, partition, leader, epoch = reader.take("hiii")
-        replicas, in_sync, _ = (reader.take(f"{reader.number('i')}i") for _ in ("replicas", "in sync", "offline"))
+        replicas, in_sync, _ = (
+            reader.take(f"{reader.number('i')}i") for _ in ("replicas", "in sync", "offline")
+        )
         found[partition] = Partition(epoch, leader, replicas, in_sync)
     return name, found
 
@@ -75,20 +85,31 @@ def quorum_request() -> bytes:
     """Ask a controller who leads the quorum; only the leader itself answers."""
     one, no_tags = b"\2", b"\0"
     partition = one + struct.pack("!i", 0) + no_tags
-    return _request(_DESCRIBE_QUORUM, _QUORUM_VERSION, no_tags, one + _compact(_QUORUM_TOPIC) + partition + no_tags + no_tags)
+    return _request(
+        _DESCRIBE_QUORUM,
+        _QUORUM_VERSION,
+        no_tags,
+        one + _compact(_QUORUM_TOPIC) + partition + no_tags + no_tags,
+    )
 
 
 def quorum_leader(answer: bytes) -> Led | None:
-    """The epoch and number of the controller that leads; nothing if the one that was asked does not."""
+    """The epoch and number of the controller that leads; nothing if the one that was asked does
+    not.
+    """
     head = struct.calcsize("!iBh")
     _, _, error = struct.unpack_from("!iBh", answer)
     if error:
         return None
-    _, partition_error, leader, epoch = struct.unpack_from("!ihii", answer, head + 1 + len(_compact(_QUORUM_TOPIC)) + 1)
+    _, partition_error, leader, epoch = struct.unpack_from(
+        "!ihii", answer, head + 1 + len(_compact(_QUORUM_TOPIC)) + 1
+    )
     return None if partition_error else (epoch, leader)
 
 
-def answers(doors: Iterable[socket.socket], request: bytes, limit_s: float = ANSWER_LIMIT_S) -> Iterator[bytes]:
+def answers(
+    doors: Iterable[socket.socket], request: bytes, limit_s: float = ANSWER_LIMIT_S
+) -> Iterator[bytes]:
     """Put one question to all at once; every answer that comes in time. Closes the doors."""
     end = time.monotonic() + limit_s
     with ExitStack() as stack, selectors.DefaultSelector() as waiting:
@@ -105,7 +126,9 @@ def answers(doors: Iterable[socket.socket], request: bytes, limit_s: float = ANS
 
 
 def coordinating_partition(group: str, partitions: int) -> int:
-    """The partition of __consumer_offsets whose leader coordinates a group: Java's hash of its name decides."""
+    """The partition of __consumer_offsets whose leader coordinates a group: Java's hash of its name
+    decides.
+    """
     number = 0
     units = group.encode("utf-16-be")
     for high, low in zip(units[::2], units[1::2], strict=True):

@@ -1,4 +1,6 @@
-"""How a cluster fares while it runs: who leads, who is in sync, which controller; what changed since the last look."""
+"""How a cluster fares while it runs: who leads, who is in sync, which controller; what changed
+since the last look.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from streambed.record.events import ControllerChanged, Event, InSyncChanged, Lea
 
 
 def newest(views: Iterable[View]) -> View:
-    """Each partition as the broker of the newest epoch sees it; at one epoch, the smaller set in sync is the newer."""
+    """Each partition as the broker of the newest epoch sees it; at one epoch, the smaller set in
+    sync is the newer.
+    """
     found: View = {}
     for view in views:
         for topic, parts in view.items():
@@ -48,7 +52,9 @@ class KafkaWatch:
                 self.parts[topic, number] = part
                 yield from self._changes_of(topic, number, before, part)
 
-    def _changes_of(self, topic: str, number: int, before: Partition | None, part: Partition) -> Iterator[Event]:
+    def _changes_of(
+        self, topic: str, number: int, before: Partition | None, part: Partition
+    ) -> Iterator[Event]:
         if before is None or before.leader != part.leader:
             yield LeaderChanged(
                 component=self.cluster,
@@ -68,13 +74,17 @@ class KafkaWatch:
             )
 
     def samples(self) -> Iterator[Sample]:
-        """Partitions led and in sync at each broker, partitions without all replicas and without a leader."""
+        """Partitions led and in sync at each broker, partitions without all replicas and without a
+        leader.
+        """
         parts = self.parts.values()
         leads = Counter(self._name(part.leader) for part in parts)
         holds = Counter(self._name(broker) for part in parts for broker in part.in_sync)
         for node in self.brokers:
             yield Sample(metric="leads_partitions", of=f"{self.cluster}/{node}", value=leads[node])
-            yield Sample(metric="in_sync_partitions", of=f"{self.cluster}/{node}", value=holds[node])
+            yield Sample(
+                metric="in_sync_partitions", of=f"{self.cluster}/{node}", value=holds[node]
+            )
         lacking = sum(len(part.in_sync) < len(part.replicas) for part in parts)
         yield Sample(metric="under_replicated", of=self.cluster, value=lacking)
         yield Sample(metric="leaderless", of=self.cluster, value=leads[""])

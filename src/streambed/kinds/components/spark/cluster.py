@@ -1,4 +1,6 @@
-"""Spark cluster: a master on one host and workers on others, whose executors run the tasks of jobs."""
+"""Spark cluster: a master on one host and workers on others, whose executors run the tasks of
+jobs.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +32,29 @@ OWN_HEAP = Size(192 << 20)
 """What a master or worker itself needs: executors have heaps of their own."""
 ANSWER_LIMIT_S = 1.0
 ASK_EVERY_NS = 100_000_000
-"""A master that has just started takes long to answer, and asking it keeps it from what it is asked for."""
+"""A master that has just started takes long to answer, and asking it keeps it from what it is asked
+for.
+"""
 Quickness = Literal["quick", "steady"]
 FEW_COMPILED = tuple(
     f"-XX:Tier4{name}Threshold={10 * usual}"
-    for name, usual in {"Invocation": 5_000, "MinInvocation": 600, "Compile": 15_000, "BackEdge": 40_000}.items()
+    for name, usual in {
+        "Invocation": 5_000,
+        "MinInvocation": 600,
+        "Compile": 15_000,
+        "BackEdge": 40_000,
+    }.items()
 )
-"""What Java's full compiler takes on must be ten times as hot as usual: it else takes a fifth of the processors in the first minute."""
+"""What Java's full compiler takes on must be ten times as hot as usual: it else takes a fifth of
+the processors in the first minute.
+"""
 
 
 @declared
 class SparkCluster(ComponentBase):
-    """A standalone Spark cluster. Jobs name it with `cluster`; their drivers stay on their own hosts."""
+    """A standalone Spark cluster. Jobs name it with `cluster`; their drivers stay on their own
+    hosts.
+    """
 
     needs: ClassVar[Needs] = ("spark_job",)
 
@@ -56,14 +69,20 @@ class SparkCluster(ComponentBase):
     memory: Size = Size(1 << 30)
     """What each worker lends to executors in all: a job takes its `executor_memory` of it."""
     start: Quickness = "quick"
-    """quick: executors compile lightly and start soon; steady: they compile fully, for long runs at high rates."""
+    """quick: executors compile lightly and start soon; steady: they compile fully, for long runs at
+    high rates.
+    """
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Spark's settings of masters and workers."""
     limits: Limits | None = None
-    """What each of its processes may use of the machine; a worker's executors count as part of it."""
+    """What each of its processes may use of the machine; a worker's executors count as part of it.
+    """
     on_exit: OnExit = "fail"
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("spark_master",)
-    box_reason: ClassVar[str] = "a spark_cluster needs emulated hosts, and there is no box here: name one with --spark-master"
+    box_reason: ClassVar[str] = (
+        "a spark_cluster needs emulated hosts, and there is no box here: name one with "
+        "--spark-master"
+    )
 
     def on_existing(self, cluster: ExistingCluster, address: str) -> SparkCluster | None:
         """A master that exists already takes its place."""
@@ -72,7 +91,10 @@ class SparkCluster(ComponentBase):
     @property
     def places(self) -> dict[str, str]:
         """The key that names each node."""
-        return {"master": self.master, **{f"workers.{number}": node for number, node in enumerate(self.workers)}}
+        return {
+            "master": self.master,
+            **{f"workers.{number}": node for number, node in enumerate(self.workers)},
+        }
 
     @property
     def server(self) -> bool:
@@ -88,11 +110,18 @@ class SparkCluster(ComponentBase):
         """Each host runs one of its processes, and all jobs must fit, because all start at once."""
         found = []
         if len(set(self.workers)) < len(self.workers):
-            found.append(Problem(key="workers", says="a node is named twice: give one worker more `cores` and `memory` instead"))
+            found.append(
+                Problem(
+                    key="workers",
+                    says="a node is named twice: give one worker more `cores` and `memory` instead",
+                )
+            )
         if self.master in self.workers:
             says = f"'{self.master}' is a worker too, and faults could not tell the two apart: give the master a host of its own"
             found.append(Problem(key="master", says=says))
-        jobs = [job for job in others.values() if job.kind == "spark_job" and job.cluster == self.name]
+        jobs = [
+            job for job in others.values() if job.kind == "spark_job" and job.cluster == self.name
+        ]
         asked, there = sum(job.cores for job in jobs), self.cores * len(self.workers)
         if asked > there:
             says = f"its jobs ask for {asked} cores ({_listed(jobs)}), but its workers have {there}: give it more, or the jobs fewer"
@@ -111,35 +140,63 @@ class SparkCluster(ComponentBase):
     def processes(self, site: Site) -> list[ProcessSpec]:
         """The master, then the workers."""
         here = ["--host", self.master, "--port", str(MASTER_PORT), "--webui-port", str(MASTER_PAGE)]
-        master = self._process(site, self.master, ["org.apache.spark.deploy.master.Master", *here], lends=0)
+        master = self._process(
+            site, self.master, ["org.apache.spark.deploy.master.Master", *here], lends=0
+        )
         return [master, *(self._worker(site, node) for node in self.workers)]
 
     def _worker(self, site: Site, node: str) -> ProcessSpec:
         here = ["--host", node, "--port", str(WORKER_PORT), "--webui-port", str(WORKER_PAGE)]
-        lends = ["--cores", str(self.cores), "--memory", f"{self.memory.bytes >> 20}M", "--work-dir", f"{site.data(self.name)}/{node}/work"]
+        lends = [
+            "--cores",
+            str(self.cores),
+            "--memory",
+            f"{self.memory.bytes >> 20}M",
+            "--work-dir",
+            f"{site.data(self.name)}/{node}/work",
+        ]
         main = ["org.apache.spark.deploy.worker.Worker", *here, *lends, self.url]
         worker = self._process(site, node, main, lends=self.memory.bytes)
-        awaiting = (site.machine.python, "-m", "streambed.agents.spark_worker", self.master, str(MASTER_PAGE))
+        awaiting = (
+            site.machine.python,
+            "-m",
+            "streambed.agents.spark_worker",
+            self.master,
+            str(MASTER_PAGE),
+        )
         return replace(worker, argv=(*awaiting, *worker.argv))
 
     def _process(self, site: Site, node: str, main: list[str], *, lends: int) -> ProcessSpec:
         home = site.data(self.name) / node
         pyspark = artifacts.find_pyspark()
         settings: dict[str, Setting] = {"spark.local.dir": f"{home}/local", **self.settings}
-        flags = [*flags_for("quick", OWN_HEAP), *(f"-D{key}={setting_text(setting)}" for key, setting in settings.items())]
-        executor = artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=())
+        flags = [
+            *flags_for("quick", OWN_HEAP),
+            *(f"-D{key}={setting_text(setting)}" for key, setting in settings.items()),
+        ]
+        executor = artifacts.spark_command(
+            site.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=()
+        )
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
-            argv=tuple(artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags, main=main)),
+            argv=tuple(
+                artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags, main=main)
+            ),
             env={
                 **site.variables(self.name, node, site.bootstrap_for()),
                 **artifacts.spark_variables(pyspark),
                 "JAVA_HOME": f"{home}/java",
             },
             cwd=str(home),
-            files=(PlannedFile(path=f"{home}/java/bin/java", text=artifacts.executor_java(executor), program=True),),
+            files=(
+                PlannedFile(
+                    path=f"{home}/java/bin/java",
+                    text=artifacts.executor_java(executor),
+                    program=True,
+                ),
+            ),
             on_exit=self.on_exit,
             heap_bytes=OWN_HEAP.bytes + lends,
         )
@@ -171,19 +228,32 @@ def workers_alive(master: str) -> set[str]:
     connection = http.client.HTTPConnection(master, MASTER_PAGE, timeout=ANSWER_LIMIT_S)
     try:
         connection.request("GET", "/json/")
-        return {worker["host"] for worker in json.load(connection.getresponse())["workers"] if worker["state"] == "ALIVE"}
+        return {
+            worker["host"]
+            for worker in json.load(connection.getresponse())["workers"]
+            if worker["state"] == "ALIVE"
+        }
     finally:
         connection.close()
 
 
 def flags_for(start: Quickness, heap: Size) -> list[str]:
-    """Flags of a JVM of Spark's. A steady one has all of its heap from the beginning, half of it for what is soon over, as rows are."""
+    """Flags of a JVM of Spark's. A steady one has all of its heap from the beginning, half of it
+    for what is soon over, as rows are.
+    """
     most = f"{heap.bytes >> 20}m"
     if start == "quick":
         return [*artifacts.SPARK_FLAGS, f"-Xmx{most}"]
     light = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel")
     kept = [flag for flag in artifacts.SPARK_FLAGS if not flag.startswith(light)]
-    return [*kept, "-XX:+UseParallelGC", "-XX:NewRatio=1", f"-Xms{most}", f"-Xmx{most}", *FEW_COMPILED]
+    return [
+        *kept,
+        "-XX:+UseParallelGC",
+        "-XX:NewRatio=1",
+        f"-Xms{most}",
+        f"-Xmx{most}",
+        *FEW_COMPILED,
+    ]
 
 
 def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
@@ -193,7 +263,11 @@ def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
         says = f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}"
         return [Problem(key="cluster", says=says, about=frozenset({job.cluster}))]
     lent = others[job.cluster].memory
-    jobs = [other for other in others.values() if other.kind == "spark_job" and other.cluster == job.cluster]
+    jobs = [
+        other
+        for other in others.values()
+        if other.kind == "spark_job" and other.cluster == job.cluster
+    ]
     asked = Size(sum(other.executor_memory.bytes for other in jobs))
     if asked.bytes > lent.bytes:
         says = f"executors of {_listed(jobs)} ask for {asked} on each worker, but {job.cluster} lends {lent}: raise its `memory`"

@@ -1,4 +1,6 @@
-"""What Spark itself says of its streaming queries, read from its event log while it is being written."""
+"""What Spark itself says of its streaming queries, read from its event log while it is being
+written.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Offsets = dict[str, dict[int, tuple[int | None, int]]]
 
 
 class SparkLog:
-    """Follows every event log in a folder: a job that was killed and started again writes a second one."""
+    """Follows every event log in a folder: a job that was killed and started again writes a second
+    one.
+    """
 
     def __init__(self, job: str, folder: Path, renew: Callable[[], None] | None = None) -> None:
         """`renew` brings the logs into the folder, if they are written elsewhere."""
@@ -44,7 +48,11 @@ class SparkLog:
             if not self._reported:
                 return "no streaming query has been started yet"
             waiting = [query for query, reported in self._reported.items() if not reported]
-            return f"{len(waiting)} of {len(self._reported)} queries have not looked for input yet" if waiting else ""
+            return (
+                f"{len(waiting)} of {len(self._reported)} queries have not looked for input yet"
+                if waiting
+                else ""
+            )
 
     def take_batches(self) -> list[Batch]:
         """The batches that ended since the last call."""
@@ -54,11 +62,15 @@ class SparkLog:
             return batches
 
     def positions(self) -> Positions:
-        """How far its finished batches have come in each partition of each topic that it reads; of several queries, the slowest."""
+        """How far its finished batches have come in each partition of each topic that it reads; of
+        several queries, the slowest.
+        """
         with self._lock:
             self._follow()
             slowest: Positions = {}
-            for (topic, part), end in (place for places in self._positions.values() for place in places.items()):
+            for (topic, part), end in (
+                place for places in self._positions.values() for place in places.items()
+            ):
                 parts = slowest.setdefault(topic, {})
                 parts[int(part)] = min(end, parts.get(int(part), end))
             return slowest
@@ -67,7 +79,9 @@ class SparkLog:
         if self._renew:
             self._renew()
         for path in sorted(self._folder.glob("*")):
-            name = path.name.removesuffix(".inprogress")  # Spark renames the file when the job ends.
+            name = path.name.removesuffix(
+                ".inprogress"
+            )  # Spark renames the file when the job ends.
             with path.open("rb") as file:
                 file.seek(self._read_to.get(name, 0))
                 whole, newline, _ = file.read().rpartition(b"\n")
@@ -76,7 +90,10 @@ class SparkLog:
                 if line.startswith(STREAMING):
                     self._take(json.loads(line))
                 elif line.startswith(JOB_START) and (query := QUERY.search(line)):
-                    self._reported[query[1]] = True  # Its first batch runs, so it has looked: it knows its starting offsets.
+                    self._reported[query[1]] = (
+                        # Its first batch runs, so it has looked: it knows its starting offsets.
+                        True
+                    )
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["Event"].rpartition("$")[2]
@@ -91,7 +108,11 @@ class SparkLog:
             self._reported[progress["id"]] = True
             batch = batch_of(progress, self._job, self._wall_minus_monotonic_ns)
             self._batches.append(batch)
-            ends = {(topic, part): end for topic, parts in batch.offsets.items() for part, (_, end) in parts.items()}
+            ends = {
+                (topic, part): end
+                for topic, parts in batch.offsets.items()
+                for part, (_, end) in parts.items()
+            }
             self._positions.setdefault(progress["id"], {}).update(ends)
 
 
@@ -102,7 +123,11 @@ def batch_of(progress: dict[str, Any], job: str, wall_minus_monotonic_ns: int) -
     durations = progress.get("durationMs", {})
     offsets: Offsets = {}
     for source in progress["sources"]:
-        merge(offsets, before=_offsets(source.get("startOffset")), after=_offsets(source.get("endOffset")))
+        merge(
+            offsets,
+            before=_offsets(source.get("startOffset")),
+            after=_offsets(source.get("endOffset")),
+        )
     return Batch(
         component=job,
         query=progress.get("name") or progress["id"],
@@ -116,7 +141,9 @@ def batch_of(progress: dict[str, Any], job: str, wall_minus_monotonic_ns: int) -
     )
 
 
-def merge(offsets: Offsets, *, before: dict[str, dict[str, int]], after: dict[str, dict[str, int]]) -> None:
+def merge(
+    offsets: Offsets, *, before: dict[str, dict[str, int]], after: dict[str, dict[str, int]]
+) -> None:
     """Add a source's ranges; a partition without a start began at its beginning."""
     for topic, parts in after.items():
         for part, end in parts.items():
@@ -126,6 +153,8 @@ def merge(offsets: Offsets, *, before: dict[str, dict[str, int]], after: dict[st
 def _offsets(found: Any) -> dict[str, dict[str, int]]:
     """Kafka's offsets by topic; other sources have none."""
     parsed = json.loads(found) if isinstance(found, str) and found.startswith("{") else found
-    if not isinstance(parsed, dict) or not all(isinstance(parts, dict) for parts in parsed.values()):
+    if not isinstance(parsed, dict) or not all(
+        isinstance(parts, dict) for parts in parsed.values()
+    ):
         return {}
     return parsed

@@ -1,4 +1,6 @@
-"""Spark job: a PySpark script, unchanged, with Spark's driver on its host; its tasks run in the driver, or on a cluster."""
+"""Spark job: a PySpark script, unchanged, with Spark's driver on its host; its tasks run in the
+driver, or on a cluster.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from pydantic import Field
 from streambed import artifacts
 from streambed.errors import Problem
 from streambed.kinds.components.broker import unknown_topics
-from streambed.kinds.components.component import ExistingCluster, Needs, OnOneNode, missing_file, missing_folder, reference_texts
+from streambed.kinds.components.component import (
+    ExistingCluster,
+    Needs,
+    OnOneNode,
+    missing_file,
+    missing_folder,
+    reference_texts,
+)
 from streambed.kinds.components.engine import CoveredByBatches
 from streambed.kinds.components.hdfs.files import Copies
 from streambed.kinds.components.hdfs.hdfs import keeping_problems
@@ -59,21 +68,31 @@ class SparkJob(OnOneNode, CoveredByBatches):
     python: str = ""
     """An interpreter of its own, with pyspark in it."""
     python_path: tuple[str, ...] = ()
-    """Folders with Python modules that it needs; the script's own folder is always looked in. Every host sees them."""
+    """Folders with Python modules that it needs; the script's own folder is always looked in. Every
+    host sees them.
+    """
     cluster: str = ""
-    """The spark_cluster whose workers run its tasks, or the URL of a master that exists already; default: the driver runs them itself."""
+    """The spark_cluster whose workers run its tasks, or the URL of a master that exists already;
+    default: the driver runs them itself.
+    """
     cores: Annotated[int, Field(ge=1, le=1024)] = 2
-    """How many tasks run at once: threads of local[n], or cores of the cluster; also the number of shuffle partitions."""
+    """How many tasks run at once: threads of local[n], or cores of the cluster; also the number of
+    shuffle partitions.
+    """
     memory: Size = Size(1 << 30)
     """Java heap of the driver."""
     executor_memory: Size = Size(512 << 20)
     """Java heap of each executor on a cluster: one on each worker that lends it cores."""
     checkpoint: str = ""
-    """The hdfs in which {self.checkpoint} lies; default: the driver's disk, which is reached past the network."""
+    """The hdfs in which {self.checkpoint} lies; default: the driver's disk, which is reached past
+    the network.
+    """
     event_log: str = ""
     """The hdfs in which Spark writes its event log; default: the driver's disk."""
     start: Quickness = "quick"
-    """quick: compile lightly, start soon; steady: compile fully, take the whole heap at once, for long runs at high rates."""
+    """quick: compile lightly, start soon; steady: compile fully, take the whole heap at once, for
+    long runs at high rates.
+    """
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Spark's settings."""
     limits: Limits | None = None
@@ -96,7 +115,9 @@ class SparkJob(OnOneNode, CoveredByBatches):
     @property
     def readers(self) -> tuple[DeclaredReader, ...]:
         """It reads by offsets of its own, in no group."""
-        return (DeclaredReader(name=self.name, topics=self.reads, group=False),) if self.reads else ()
+        return (
+            (DeclaredReader(name=self.name, topics=self.reads, group=False),) if self.reads else ()
+        )
 
     @property
     def topics_written(self) -> tuple[str, ...]:
@@ -116,7 +137,9 @@ class SparkJob(OnOneNode, CoveredByBatches):
     def own_answers(self, data: Path, answers: Mapping[str, str]) -> dict[str, str]:
         """Its checkpoint may lie in an hdfs."""
         hdfs = answers.get(f"{self.checkpoint}.url")
-        return {"checkpoint": f"{hdfs}/{self.name}/checkpoint" if hdfs else str(data / "checkpoint")}
+        return {
+            "checkpoint": f"{hdfs}/{self.name}/checkpoint" if hdfs else str(data / "checkpoint")
+        }
 
     @property
     def existing_address(self) -> str:
@@ -129,20 +152,30 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its script must be there, its topics declared."""
-        found = missing_file(self.job, base, "job") + (missing_file(self.python, base, "python") if self.python else [])
+        found = missing_file(self.job, base, "job") + (
+            missing_file(self.python, base, "python") if self.python else []
+        )
         found += missing_folder(self.cwd, base, "cwd") if self.cwd else []
         for number, folder in enumerate(self.python_path):
             found += missing_folder(folder, base, f"python_path.{number}")
-        found += lending_problems(self, others) if self.cluster and not self.on_existing_master else []
+        found += (
+            lending_problems(self, others) if self.cluster and not self.on_existing_master else []
+        )
         found += keeping_problems(self, others)
-        return found + unknown_topics(self.reads, others, "reads") + unknown_topics(self.writes, others, "writes")
+        return (
+            found
+            + unknown_topics(self.reads, others, "reads")
+            + unknown_topics(self.writes, others, "writes")
+        )
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""
         bootstrap = site.bootstrap_for((*self.reads, *self.writes))
         interpreter = str(site.base / self.python) if self.python else site.machine.python
         flags = flags_for(self.start, self.memory)
-        java = artifacts.spark_command(site.java, pyspark_home=artifacts.find_pyspark(), flags=flags)
+        java = artifacts.spark_command(
+            site.java, pyspark_home=artifacts.find_pyspark(), flags=flags
+        )
         order = SparkDriverOrder(
             java=tuple(java),
             settings=self._settings(site),
@@ -176,25 +209,49 @@ class SparkJob(OnOneNode, CoveredByBatches):
         return (site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
 
     def _python_path(self, site: Site) -> str:
-        folders = [str((site.base / self.job).parent), *(str(site.base / folder) for folder in self.python_path)]
+        folders = [
+            str((site.base / self.job).parent),
+            *(str(site.base / folder) for folder in self.python_path),
+        ]
         return os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
 
     def _where(self, site: Site) -> dict[str, Setting]:
-        """Where its tasks run. All hosts see the same files, so that a path is all that executors need to find its modules."""
+        """Where its tasks run. All hosts see the same files, so that a path is all that executors
+        need to find its modules.
+        """
         if not self.cluster:
             return {"spark.master": f"local[{self.cores}]"}
         return {
-            "spark.master": self.cluster if self.on_existing_master else site.resolve(f"{{{self.cluster}.url}}", self.name),
+            "spark.master": self.cluster
+            if self.on_existing_master
+            else site.resolve(f"{{{self.cluster}.url}}", self.name),
             "spark.cores.max": self.cores,
             "spark.executor.memory": f"{self.executor_memory.bytes >> 20}m",
-            **(self._shipped(site) if self.on_existing_master else {"spark.executorEnv.PYTHONPATH": self._python_path(site)}),
+            **(
+                self._shipped(site)
+                if self.on_existing_master
+                else {"spark.executorEnv.PYTHONPATH": self._python_path(site)}
+            ),
         }
 
     def _shipped(self, site: Site) -> dict[str, Setting]:
-        """What workers of others cannot be expected to have: the connectors, and the modules beside the script and in `python_path`."""
-        folders = [(site.base / self.job).parent, *(site.base / folder for folder in self.python_path)]
-        modules = [str(module) for folder in folders for module in sorted(folder.glob("*.py")) if module != site.base / self.job]
-        shipped = {"spark.jars": [str(jar) for jar in artifacts.jars("spark_job")], "spark.submit.pyFiles": modules}
+        """What workers of others cannot be expected to have: the connectors, and the modules beside
+        the script and in `python_path`.
+        """
+        folders = [
+            (site.base / self.job).parent,
+            *(site.base / folder for folder in self.python_path),
+        ]
+        modules = [
+            str(module)
+            for folder in folders
+            for module in sorted(folder.glob("*.py"))
+            if module != site.base / self.job
+        ]
+        shipped = {
+            "spark.jars": [str(jar) for jar in artifacts.jars("spark_job")],
+            "spark.submit.pyFiles": modules,
+        }
         return {key: ",".join(files) for key, files in shipped.items() if files}
 
     @property
@@ -204,9 +261,17 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
     def _kept(self, site: Site) -> dict[str, Setting]:
         """Where its event log lies, and how often its blocks are kept if it uses HDFS."""
-        home = site.resolve(f"{{{self.event_log}.url}}", self.name) + self._events if self.event_log else f"{site.data(self.name)}/events"
+        home = (
+            site.resolve(f"{{{self.event_log}.url}}", self.name) + self._events
+            if self.event_log
+            else f"{site.data(self.name)}/events"
+        )
         used = self.event_log or self.checkpoint
-        replicas = {"spark.hadoop.dfs.replication": site.resolve(f"{{{used}.replicas}}", self.name)} if used else {}
+        replicas = (
+            {"spark.hadoop.dfs.replication": site.resolve(f"{{{used}.replicas}}", self.name)}
+            if used
+            else {}
+        )
         return {"spark.eventLog.dir": home, **replicas}
 
     def _settings(self, site: Site) -> dict[str, str]:
@@ -223,7 +288,8 @@ class SparkJob(OnOneNode, CoveredByBatches):
             **self._kept(site),
             "spark.eventLog.rolling.enabled": False,
             "spark.eventLog.compress": False,
-            "spark.ui.enabled": False,  # Nobody outside the box can reach it, and it takes a second to start.
+            # Nobody outside the box can reach it, and it takes a second to start.
+            "spark.ui.enabled": False,
             "spark.ui.showConsoleProgress": False,
             **self.settings,
         }
@@ -235,13 +301,19 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
         def made() -> SparkLog:
             return SparkLog(
-                self.name, folder, Copies(world, hdfs=self.event_log, folder=self._events, into=folder).renew if self.event_log else None
+                self.name,
+                folder,
+                Copies(world, hdfs=self.event_log, folder=self._events, into=folder).renew
+                if self.event_log
+                else None,
             )
 
         return world.keep(f"spark log {self.name}", made)
 
     def readiness(self, world: World) -> Missing:
-        """Ready when each streaming query that it started has looked for input, or when a batch job has ended."""
+        """Ready when each streaming query that it started has looked for input, or when a batch job
+        has ended.
+        """
         log = self.log(world)
 
         def missing() -> str:

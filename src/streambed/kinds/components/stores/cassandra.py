@@ -15,7 +15,12 @@ from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.site import Site
-from streambed.kinds.components.stores.server_store import Port, asked, server_answers, when_it_answers
+from streambed.kinds.components.stores.server_store import (
+    Port,
+    asked,
+    server_answers,
+    when_it_answers,
+)
 from streambed.kinds.declaring import Name, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.stores.store import Address
@@ -62,7 +67,9 @@ LOGGING = """<configuration>
 
 @declared
 class Cassandra(ComponentBase):
-    """Cassandra 5.0, one server on each of `nodes`, with a keyspace `streambed`. Anybody may come in, without a password."""
+    """Cassandra 5.0, one server on each of `nodes`, with a keyspace `streambed`. Anybody may come
+    in, without a password.
+    """
 
     needs: ClassVar[Needs] = ("cassandra",)
 
@@ -110,7 +117,11 @@ class Cassandra(ComponentBase):
         """Each node once, and no more replicas than nodes."""
         found = []
         if len(set(self.nodes)) < len(self.nodes):
-            found.append(Problem(key="nodes", says="a node is named twice: each runs one server of this ring"))
+            found.append(
+                Problem(
+                    key="nodes", says="a node is named twice: each runs one server of this ring"
+                )
+            )
         if self.nodes and self.replicas > len(self.nodes):
             says = f"{self.replicas} replicas need as many nodes, but there are {len(self.nodes)}: add nodes or ask for fewer"
             found.append(Problem(key="replicas", says=says))
@@ -118,7 +129,11 @@ class Cassandra(ComponentBase):
 
     def answers(self, data: Path) -> dict[str, str]:
         """References to it; `hosts` has all of them."""
-        return {**server_answers(self.nodes[0], self.port), "hosts": ",".join(self.nodes), "keyspace": KEYSPACE}
+        return {
+            **server_answers(self.nodes[0], self.port),
+            "hosts": ",".join(self.nodes),
+            "keyspace": KEYSPACE,
+        }
 
     def store_address(self, data: Path) -> Address:
         """Where clients find it."""
@@ -131,7 +146,10 @@ class Cassandra(ComponentBase):
     def _server(self, site: Site, number: int, node: str) -> ProcessSpec:
         home = site.data(self.name) / node
         files = (
-            PlannedFile(path=f"{home}/cassandra.yaml", text=json.dumps(self._settings(site, number, node, home), indent=1)),
+            PlannedFile(
+                path=f"{home}/cassandra.yaml",
+                text=json.dumps(self._settings(site, number, node, home), indent=1),
+            ),
             PlannedFile(path=f"{home}/logback.xml", text=LOGGING),
         )
         options = (
@@ -154,26 +172,46 @@ class Cassandra(ComponentBase):
 
     def _settings(self, site: Site, number: int, node: str, home: Path) -> dict[str, Any]:
         """What cassandra.yaml says; JSON is YAML."""
-        seeds = {"seeds": ",".join(f"{site.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)}
+        seeds = {
+            "seeds": ",".join(f"{site.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)
+        }
         return {
             **SMALL,
             **self.settings,
             "cluster_name": self.name,
             "num_tokens": 1,
-            "initial_token": str(number * (1 << 64) // len(self.nodes) - (1 << 63)),  # Equal shares of the ring.
+            "initial_token": str(
+                number * (1 << 64) // len(self.nodes) - (1 << 63)
+            ),  # Equal shares of the ring.
             "listen_address": site.addresses[node],
             "rpc_address": site.addresses[node],
             "native_transport_port": self.port,
             "storage_port": GOSSIP_PORT,
-            "seed_provider": [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": [seeds]}],
+            "seed_provider": [
+                {
+                    "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                    "parameters": [seeds],
+                }
+            ],
             "data_file_directories": [f"{home}/tables"],
-            **{f"{name}_directory": f"{home}/{name}" for name in ("commitlog", "saved_caches", "hints", "cdc_raw")},
+            **{
+                f"{name}_directory": f"{home}/{name}"
+                for name in ("commitlog", "saved_caches", "hints", "cdc_raw")
+            },
         }
 
     def readiness(self, world: World) -> Missing:
-        """Ready when every node answers and knows the others, the keyspace is there, and `setup` is carried out."""
-        replication = json.dumps({"class": "SimpleStrategy", "replication_factor": self.replicas}).replace('"', "'")
-        statements = (f"create keyspace if not exists {KEYSPACE} with replication = {replication}", f"use {KEYSPACE}", *self.setup)
+        """Ready when every node answers and knows the others, the keyspace is there, and `setup` is
+        carried out.
+        """
+        replication = json.dumps(
+            {"class": "SimpleStrategy", "replication_factor": self.replicas}
+        ).replace('"', "'")
+        statements = (
+            f"create keyspace if not exists {KEYSPACE} with replication = {replication}",
+            f"use {KEYSPACE}",
+            *self.setup,
+        )
         waits = [asked(world, self.name, self._door(node), self._strangers) for node in self.nodes]
         waits.append(when_it_answers(world, self.name, self._door(self.nodes[0]), statements))
 
@@ -187,9 +225,15 @@ class Cassandra(ComponentBase):
         return missing
 
     def _strangers(self, store: Client) -> str:
-        """Whom a node does not know yet: only when it knows all, rows get as many replicas as asked for."""
+        """Whom a node does not know yet: only when it knows all, rows get as many replicas as asked
+        for.
+        """
         ((known,),) = store.ask("select count(*) from system.peers_v2").rows
-        return "" if known + 1 >= len(self.nodes) else f"a node knows {known} of {len(self.nodes) - 1} others"
+        return (
+            ""
+            if known + 1 >= len(self.nodes)
+            else f"a node knows {known} of {len(self.nodes) - 1} others"
+        )
 
     def _door(self, node: str) -> Address:
         return Address(engine="cassandra", hosts=(node,), port=self.port)

@@ -21,7 +21,9 @@ FILES = {"sqlite": "store.sqlite", "duckdb": "store.duckdb", "rocksdb": "store.r
 
 @declared
 class Embedded(OnOneNode):
-    """A file of SQLite or DuckDB, or a folder of RocksDB, on the disk of `node`; `{NAME.path}` is where."""
+    """A file of SQLite or DuckDB, or a folder of RocksDB, on the disk of `node`; `{NAME.path}` is
+    where.
+    """
 
     kind: Literal["embedded"] = "embedded"
     name: Name

@@ -25,7 +25,8 @@ grant all on *.* to '{USER}'@'%' with grant option;
 SMALL: dict[str, Setting] = {
     "innodb_buffer_pool_size": "32M",
     "innodb_log_file_size": "16M",
-    "innodb_flush_log_at_trx_commit": 2,  # What the kernel has is safe unless the machine fails, and that ends the run as well.
+    # What the kernel has is safe unless the machine fails, and that ends the run as well.
+    "innodb_flush_log_at_trx_commit": 2,
     "innodb_use_native_aio": False,
     "key_buffer_size": "1M",
     "max_connections": 50,
@@ -59,21 +60,48 @@ class MariaDB(OnePort):
     def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
         place = f"{self.node}:{self.port}/{self.database}"
-        return {**server_answers(self.node, self.port), "url": f"mysql://{USER}@{place}", "jdbc": f"jdbc:mariadb://{place}?user={USER}"}
+        return {
+            **server_answers(self.node, self.port),
+            "url": f"mysql://{USER}@{place}",
+            "jdbc": f"jdbc:mariadb://{place}?user={USER}",
+        }
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One server; its folder is initialised the first time."""
         home, programs = site.data(self.name), artifacts.server_home(self.kind)
-        places = [f"--basedir={programs}", f"--datadir={home}/tables", "--user=root"]  # Everybody is root in the box.
-        settings: dict[str, Setting] = {**SMALL, **self.settings, "port": self.port, "init_file": f"{home}/doors.sql"}
-        options = [f"--{key.replace('_', '-')}={setting_text(setting)}" for key, setting in settings.items()]
-        initialise = [f"{programs}/scripts/mariadb-install-db", "--no-defaults", *places, "--skip-test-db"]
+        places = [
+            f"--basedir={programs}",
+            f"--datadir={home}/tables",
+            "--user=root",
+        ]  # Everybody is root in the box.
+        settings: dict[str, Setting] = {
+            **SMALL,
+            **self.settings,
+            "port": self.port,
+            "init_file": f"{home}/doors.sql",
+        }
+        options = [
+            f"--{key.replace('_', '-')}={setting_text(setting)}"
+            for key, setting in settings.items()
+        ]
+        initialise = [
+            f"{programs}/scripts/mariadb-install-db",
+            "--no-defaults",
+            *places,
+            "--skip-test-db",
+        ]
         start, order = with_setup(
             site,
             self.name,
             home=home,
             once=[[*initialise, "--auth-root-authentication-method=normal", *options[:-1]]],
-            argv=[f"{programs}/bin/mariadbd", "--no-defaults", *places, *options, f"--socket=/tmp/{self.name}.socket"],
+            argv=[
+                f"{programs}/bin/mariadbd",
+                "--no-defaults",
+                *places,
+                *options,
+                f"--socket=/tmp/{self.name}.socket",
+            ],
         )
         return [
             ProcessSpec(

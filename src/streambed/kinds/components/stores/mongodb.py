@@ -40,13 +40,24 @@ class MongoDB(OnePort):
 
     def answers(self, data: Path) -> dict[str, str]:
         """References to it."""
-        return {**server_answers(self.node, self.port), "url": f"mongodb://{self.node}:{self.port}/{self.database}"}
+        return {
+            **server_answers(self.node, self.port),
+            "url": f"mongodb://{self.node}:{self.port}/{self.database}",
+        }
 
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One server."""
         home = site.data(self.name)
-        settings: dict[str, Setting] = {**self.settings, "bind_ip_all": True, "port": self.port, "dbpath": str(home)}
-        options = [f"--{key}" if value is True else f"--{key}={setting_text(value)}" for key, value in settings.items()]
+        settings: dict[str, Setting] = {
+            **self.settings,
+            "bind_ip_all": True,
+            "port": self.port,
+            "dbpath": str(home),
+        }
+        options = [
+            f"--{key}" if value is True else f"--{key}={setting_text(value)}"
+            for key, value in settings.items()
+        ]
         return [
             ProcessSpec(
                 name=self.name,

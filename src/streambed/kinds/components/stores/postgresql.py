@@ -19,14 +19,18 @@ from streambed.plan import OnExit, PlannedFile, ProcessSpec
 USER = "postgres"
 NOBODY = "65534"
 AS_NOBODY = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", "--")
-"""It refuses to be root, which everybody is in the box: in a user namespace of its own the same user has another number."""
+"""It refuses to be root, which everybody is in the box: in a user namespace of its own the same
+user has another number.
+"""
 SMALL: dict[str, Setting] = {
     "shared_buffers": "32MB",
     "max_connections": 50,
-    "fsync": False,  # Only a failing machine would lose what the kernel has, and that ends the run as well.
+    # Only a failing machine would lose what the kernel has, and that ends the run as well.
+    "fsync": False,
     "listen_addresses": "*",
     "unix_socket_directories": "",
-    "dynamic_shared_memory_type": "mmap",  # In its own folder: what is left in /dev/shm would outlast the run.
+    # In its own folder: what is left in /dev/shm would outlast the run.
+    "dynamic_shared_memory_type": "mmap",
 }
 
 
@@ -65,15 +69,38 @@ class PostgreSQL(OnePort):
         """One server; its folder is initialised the first time."""
         home, programs = site.data(self.name), artifacts.server_home(self.kind) / "bin"
         cluster = f"{home}/cluster"
-        settings: dict[str, Setting] = {**SMALL, **self.settings, "port": self.port, "hba_file": f"{home}/pg_hba.conf"}
-        options = [word for key, setting in settings.items() for word in ("-c", f"{key}={setting_text(setting)}")]
-        initialise = [f"{programs}/initdb", "-D", cluster, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
+        settings: dict[str, Setting] = {
+            **SMALL,
+            **self.settings,
+            "port": self.port,
+            "hba_file": f"{home}/pg_hba.conf",
+        }
+        options = [
+            word
+            for key, setting in settings.items()
+            for word in ("-c", f"{key}={setting_text(setting)}")
+        ]
+        initialise = [
+            f"{programs}/initdb",
+            "-D",
+            cluster,
+            "-U",
+            USER,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-locale",
+            "--no-sync",
+        ]
         start, order = with_setup(
             site,
             self.name,
             home=home,
             once=[[*initialise, "--no-instructions"]],
-            stale=[f"{cluster}/postmaster.pid"],  # A number of another box's process may be somebody else's here.
+            stale=[
+                f"{cluster}/postmaster.pid"
+            ],  # A number of another box's process may be somebody else's here.
             argv=[f"{programs}/postgres", "-D", cluster, *options],
         )
         return [
@@ -84,7 +111,10 @@ class PostgreSQL(OnePort):
                 argv=(*AS_NOBODY, *start),
                 env=site.variables(self.name, self.node, site.bootstrap_for()),
                 cwd=str(home),
-                files=(PlannedFile(path=f"{home}/pg_hba.conf", text="host all all 0.0.0.0/0 trust\n"), order),
+                files=(
+                    PlannedFile(path=f"{home}/pg_hba.conf", text="host all all 0.0.0.0/0 trust\n"),
+                    order,
+                ),
                 on_exit=self.on_exit,
             )
         ]

@@ -20,7 +20,8 @@ KEPT: dict[str, Setting] = {
     "bind": "0.0.0.0",
     "protected-mode": "no",
     "save": "",
-    "appendonly": "yes",  # Each command is in the file before it is answered: whoever kills the server loses nothing.
+    # Each command is in the file before it is answered: whoever kills the server loses nothing.
+    "appendonly": "yes",
     "appendfsync": "no",
     "aof-use-rdb-preamble": "no",
 }
@@ -54,7 +55,12 @@ class Redis(OnePort):
     def processes(self, site: Site) -> list[ProcessSpec]:
         """One server."""
         home = site.data(self.name)
-        settings: dict[str, Setting] = {**KEPT, **self.settings, "port": self.port, "dir": str(home)}
+        settings: dict[str, Setting] = {
+            **KEPT,
+            **self.settings,
+            "port": self.port,
+            "dir": str(home),
+        }
         return [
             ProcessSpec(
                 name=self.name,
@@ -62,7 +68,11 @@ class Redis(OnePort):
                 node=self.node,
                 argv=(
                     str(artifacts.redis_server()),
-                    *(word for key, value in settings.items() for word in (f"--{key}", setting_text(value))),
+                    *(
+                        word
+                        for key, value in settings.items()
+                        for word in (f"--{key}", setting_text(value))
+                    ),
                 ),
                 env=site.variables(self.name, self.node, site.bootstrap_for()),
                 cwd=str(home),

@@ -71,9 +71,17 @@ def server_answers(host: str, port: int) -> dict[str, str]:
 
 
 def with_setup(
-    site: Site, process: str, *, home: Path, once: Sequence[Sequence[str]], stale: Sequence[str] = (), argv: Sequence[str]
+    site: Site,
+    process: str,
+    *,
+    home: Path,
+    once: Sequence[Sequence[str]],
+    stale: Sequence[str] = (),
+    argv: Sequence[str],
 ) -> tuple[tuple[str, ...], PlannedFile]:
-    """The command of a server whose folder must be prepared the first time, and the file that says how."""
+    """The command of a server whose folder must be prepared the first time, and the file that says
+    how.
+    """
     order = ServerSetupOrder(
         made=f"{home}/made",
         once=tuple(tuple(command) for command in once),
@@ -96,7 +104,9 @@ def when_it_answers(world: World, name: str, address: Address, setup: Sequence[s
 
 
 def asked(world: World, name: str, address: Address, question: Callable[[Client], str]) -> Missing:
-    """What is still missing until a store answers and a question, put by a client on its own host, finds nothing missing either."""
+    """What is still missing until a store answers and a question, put by a client on its own host,
+    finds nothing missing either.
+    """
 
     def ask() -> str:
         # Whether the port is open is tried first, which costs far less than a client.
