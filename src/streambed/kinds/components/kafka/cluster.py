@@ -59,7 +59,7 @@ class KafkaCluster:
             return None
 
     def missing(self, *, brokers: int, topics: dict[str, TopicSpec]) -> str:
-        """Create the topics once all brokers answer; say what is still missing, empty if nothing."""
+        """Create the topics once all brokers answer; say what is still missing, if anything."""
         view = self._view()
         answering = len(view.brokers) if view else 0
         if view is None or answering < brokers:

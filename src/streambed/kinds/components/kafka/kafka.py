@@ -149,7 +149,7 @@ class Kafka(ComponentBase):
         return self.existing or ",".join(f"{node}:{BROKER_PORT}" for node in self.nodes)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Topics must fit the brokers, controllers form a quorum, and per-node keys name members."""
+        """Topics must fit the brokers, controllers form a quorum, per-node keys name members."""
         if not self.nodes:
             return []  # Placement reports that there are none, and why.
         problems = []

@@ -114,7 +114,7 @@ def answers(
 
 
 def coordinating_partition(group: str, partitions: int) -> int:
-    """The partition of __consumer_offsets whose leader coordinates a group, by Java's string hash."""
+    """The partition of __consumer_offsets whose leader coordinates a group, by Java's hash."""
     number = 0
     units = group.encode("utf-16-be")
     for high, low in zip(units[::2], units[1::2], strict=True):

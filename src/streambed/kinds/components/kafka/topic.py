@@ -20,7 +20,7 @@ class Topic:
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     replicas: Annotated[int, Field(ge=1, le=1_000)] = 1
     leaders: tuple[str, ...] = ()
-    """The nodes that lead its partitions at first, in turn. Replicas follow in the cluster's order."""
+    """The nodes that lead its partitions at first, in turn. Replicas are on the nodes after it."""
     placement: Literal["kafka", "balanced"] | tuple[tuple[str, ...], ...] | None = None
     """Where partitions are: as Kafka decides, balanced over all balanced topics, or the nodes of
     each partition, its leader first. Default: the cluster's `placement`.
