@@ -50,7 +50,7 @@ Loss = Annotated[
 
 @declared
 class Way:
-    """One direction of a link. Keys that a reverse direction or a fault leaves out are inherited."""
+    """One direction of a link. Keys that a reverse direction or a fault omits are inherited."""
 
     delay: Duration | None = None
     """How long a packet is on its way."""
