@@ -14,9 +14,9 @@ import polars as pl
 
 from streambed import plan
 from streambed.errors import QueryError, UsageError, WorldError, suggestion
-from streambed.kinds.cast import components_of, revive
 from streambed.kinds.check_table import CHECKS
 from streambed.kinds.checks.check import Check
+from streambed.kinds.declared_parts import components_of, revive
 from streambed.kinds.evidence.course import downgrade_if_fault_missing
 from streambed.record import codec, history, read_json, write_whole
 from streambed.record.fidelity import Fidelity, fidelity

@@ -19,8 +19,8 @@ from histories import (
 )
 from pydantic import ValidationError
 
-from streambed.kinds.cast import components_of
 from streambed.kinds.checks.latency import Latency
+from streambed.kinds.declared_parts import components_of
 from streambed.kinds.evidence.readers import engine_of
 from streambed.plan import WITNESS
 from streambed.record import tables

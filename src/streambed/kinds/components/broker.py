@@ -17,8 +17,8 @@ from streambed.record.events import Event
 from streambed.world import World
 
 if TYPE_CHECKING:
+    from streambed.kinds.components.plan_context import PlanContext
     from streambed.kinds.components.roles import Role
-    from streambed.kinds.components.site import Site
 
 Ends = Mapping[str, Mapping[int, int | None]]
 """The next offset of each topic and partition; None where it is unknown at the moment."""
@@ -83,7 +83,9 @@ class Broker(Protocol):
     def watch(self, world: World) -> Watched:
         """Poll it once. Called every second during the load, in a thread for brokers only."""
 
-    def read_back(self, site: Site, topics: tuple[str, ...], name: str) -> ProcessSpec | None:
+    def read_back(
+        self, site: PlanContext, topics: tuple[str, ...], name: str
+    ) -> ProcessSpec | None:
         """The process `name`, which reads topics back after the drain; None if none are kept."""
 
 

@@ -11,8 +11,8 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker
 from streambed.kinds.components.engine import Engine
 from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import NOTHING_TO_WAIT_FOR, DeclaredReader, Progress
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Setting
 from streambed.plan import ProcessSpec
 from streambed.stores.store import Address
@@ -166,7 +166,7 @@ class Component(Protocol):
 
     # Its life.
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """Decide its processes, without side effects."""
 
     def readiness(self, world: World) -> Missing:

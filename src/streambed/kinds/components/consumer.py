@@ -14,8 +14,8 @@ from streambed.kinds.components.component import AutoPlace
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import WITNESS, OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, ConsumerOrder
@@ -115,7 +115,7 @@ class Consumer(OnManyHosts):
         """References to it."""
         return {"group": self.group or self.name}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """One agent, or a few that hold the consumers of many hosts."""
         settings = {
             "auto.offset.reset": self.start,
@@ -152,7 +152,7 @@ class Consumer(OnManyHosts):
 
 
 def reader(
-    site: Site,
+    site: PlanContext,
     process: str,
     order: ConsumerOrder,
     hosts: Sequence[str],
@@ -179,7 +179,7 @@ def reader(
 
 
 def witness(
-    site: Site, broker: Broker, node: str, topics: tuple[str, ...], process: str
+    site: PlanContext, broker: Broker, node: str, topics: tuple[str, ...], process: str
 ) -> ProcessSpec:
     """The agent on a host that reads topics back from their start after the drain, and then
     ends.

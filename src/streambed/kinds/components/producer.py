@@ -15,9 +15,9 @@ from streambed.kinds.components.component import AutoPlace, missing_file, missin
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.profile import Profile
 from streambed.kinds.components.progress import Progress
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
@@ -204,7 +204,7 @@ class Producer(OnManyHosts):
         """
         return {"topic": ",".join(self.writes)}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """One agent, or a few that hold the producers of many hosts."""
         bootstrap = site.bootstrap_for(self.writes)
         specs = []
@@ -224,7 +224,7 @@ class Producer(OnManyHosts):
             specs.append(spec)
         return specs
 
-    def _order(self, site: Site, hosts: tuple[str, ...]) -> ProducerOrder:
+    def _order(self, site: PlanContext, hosts: tuple[str, ...]) -> ProducerOrder:
         broker = site.broker_of(self.writes)
         return ProducerOrder(
             sender=broker.sender,
@@ -250,7 +250,7 @@ class Producer(OnManyHosts):
             if host in hosts
         )
 
-    def _records(self, site: Site) -> RecordsOrder:
+    def _records(self, site: PlanContext) -> RecordsOrder:
         return RecordsOrder(
             topics=self.writes,
             order=self.order,
@@ -267,7 +267,7 @@ class Producer(OnManyHosts):
             spread=self.spread,
         )
 
-    def _schedule(self, site: Site) -> ScheduleOrder:
+    def _schedule(self, site: PlanContext) -> ScheduleOrder:
         return ScheduleOrder(
             rate=self.rate.per_s if self.rate else None,
             duration_ns=max(0, site.duration_ns - self.after.ns),

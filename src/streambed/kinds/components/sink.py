@@ -13,8 +13,8 @@ from streambed.kinds.components.broker import client_problems
 from streambed.kinds.components.component import OnOneNode, when_gauge_is_ready
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Names, Setting, Word, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, SinkOrder
@@ -113,7 +113,7 @@ class Sink(OnOneNode):
         """{NAME.group} and {NAME.table}."""
         return {"group": self.group, "table": self.table}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """One agent."""
         file = site.order(self.name, self._order(site))
         return [
@@ -129,7 +129,7 @@ class Sink(OnOneNode):
             )
         ]
 
-    def _order(self, site: Site) -> SinkOrder:
+    def _order(self, site: PlanContext) -> SinkOrder:
         content_type = "bytes" if self.format == "bytes" else "text"
         columns = {**COLUMNS, "key": content_type, "value": content_type, **self.columns}
         settings = {"auto.offset.reset": "earliest", "enable.auto.commit": False, **self.settings}

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from streambed.errors import Problem
 from streambed.kinds.components.component import ComponentBase, Needs, gauge_is_ready
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.orders import TrafficOrder
@@ -117,11 +117,11 @@ class Traffic(ComponentBase):
                     problems.append(Problem(key=f"{key}.{index}", says=says))
         return problems
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """One agent on each host: it sends, receives, or both."""
         return [self._agent(site, node) for node in dict.fromkeys(self.places.values())]
 
-    def _agent(self, site: Site, node: str) -> ProcessSpec:
+    def _agent(self, site: PlanContext, node: str) -> ProcessSpec:
         left_ns = max(0, site.duration_ns - self.after.ns)
         order = TrafficOrder(
             port=FIRST_PORT + site.numbers[self.name],

@@ -14,7 +14,7 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.hdfs.files import PAGE_PORT, data_nodes_alive
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
@@ -105,7 +105,7 @@ class Hdfs(ComponentBase):
             "replicas": str(self.replicas or min(REPLICAS_MAX, len(self.data_nodes))),
         }
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """The name node, formatted already, then the data nodes."""
         names = PlannedFile(
             path=f"{site.data(self.name)}/{self.name_node}/names",
@@ -116,7 +116,7 @@ class Hdfs(ComponentBase):
 
     def _process(
         self,
-        site: Site,
+        site: PlanContext,
         role: Literal["namenode", "datanode"],
         node: str,
         files: tuple[PlannedFile, ...] = (),

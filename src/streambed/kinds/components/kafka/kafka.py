@@ -39,8 +39,8 @@ from streambed.kinds.components.kafka.topic import Topic, topic_specs
 from streambed.kinds.components.kafka.watch import KafkaWatch
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.roles import Role
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
@@ -186,13 +186,13 @@ class Kafka(ComponentBase):
         """{NAME.bootstrap}."""
         return {"bootstrap": self.bootstrap}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """One server for each node; none if the cluster exists already."""
         if self.existing:
             return []
         return [self._process(site, member) for member in self.members]
 
-    def _process(self, site: Site, member: Member) -> ProcessSpec:
+    def _process(self, site: PlanContext, member: Member) -> ProcessSpec:
         home = site.data(self.name) / member.node
         return ProcessSpec(
             name=f"{self.name}/{member.node}",
@@ -211,7 +211,7 @@ class Kafka(ComponentBase):
             heap_bytes=self._heap_bytes,
         )
 
-    def _files(self, site: Site, member: Member, home: Path) -> tuple[PlannedFile, ...]:
+    def _files(self, site: PlanContext, member: Member, home: Path) -> tuple[PlannedFile, ...]:
         settings = {**self.settings, **self.settings_of.get(member.node, {})}
         if member.node in self.racks:
             settings = {"broker.rack": self.racks[member.node], **settings}
@@ -232,7 +232,7 @@ class Kafka(ComponentBase):
             return self.heap.bytes
         return STOCK_HEAP_BYTES if self.stock else HEAP_BYTES
 
-    def _java(self, site: Site) -> list[str]:
+    def _java(self, site: PlanContext) -> list[str]:
         heap = [f"-Xmx{self.heap.bytes >> 20}m"] if self.heap else []
         if self.stock:
             return [*artifacts.kafka_command(site.java, flags=STOCK_FLAGS, archive=False), *heap]
@@ -350,7 +350,7 @@ class Kafka(ComponentBase):
         """Readers may not change when offsets are stored."""
         return offset_store_problems(client.settings) if client.readers else []
 
-    def read_back(self, site: Site, topics: tuple[str, ...], name: str) -> ProcessSpec:
+    def read_back(self, site: PlanContext, topics: tuple[str, ...], name: str) -> ProcessSpec:
         """A consumer without a group, on the first broker's host."""
         return witness(site, self, self.nodes[0], topics, name)
 

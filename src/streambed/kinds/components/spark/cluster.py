@@ -15,7 +15,7 @@ from streambed import artifacts
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import ComponentBase, ExistingCluster, Needs
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record import now_ns
@@ -132,7 +132,7 @@ class SparkCluster(ComponentBase):
         """Where jobs find the master."""
         return f"spark://{self.master}:{MASTER_PORT}"
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """The master, then the workers."""
         here = ["--host", self.master, "--port", str(MASTER_PORT), "--webui-port", str(MASTER_PAGE)]
         master = self._process(
@@ -140,7 +140,7 @@ class SparkCluster(ComponentBase):
         )
         return [master, *(self._worker(site, node) for node in self.workers)]
 
-    def _worker(self, site: Site, node: str) -> ProcessSpec:
+    def _worker(self, site: PlanContext, node: str) -> ProcessSpec:
         here = ["--host", node, "--port", str(WORKER_PORT), "--webui-port", str(WORKER_PAGE)]
         lends = [
             "--cores",
@@ -161,7 +161,7 @@ class SparkCluster(ComponentBase):
         )
         return replace(worker, argv=(*awaiting, *worker.argv))
 
-    def _process(self, site: Site, node: str, main: list[str], *, lends: int) -> ProcessSpec:
+    def _process(self, site: PlanContext, node: str, main: list[str], *, lends: int) -> ProcessSpec:
         home = site.data(self.name) / node
         pyspark = artifacts.find_pyspark()
         settings: dict[str, Setting] = {"spark.local.dir": f"{home}/local", **self.settings}

@@ -26,8 +26,8 @@ from streambed.kinds.components.hdfs.files import Copies
 from streambed.kinds.components.hdfs.hdfs import unknown_hdfs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Position, Progress
-from streambed.kinds.components.site import Site
 from streambed.kinds.components.spark.cluster import Quickness, cluster_problems, flags_for
 from streambed.kinds.components.spark.event_log import SparkLog
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
@@ -164,7 +164,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         problems += unknown_topics(self.writes, others, "writes")
         return problems
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""
         bootstrap = site.bootstrap_for((*self.reads, *self.writes))
         interpreter = str(site.base / self.python) if self.python else site.machine.python
@@ -198,20 +198,20 @@ class SparkJob(OnOneNode, CoveredByBatches):
             )
         ]
 
-    def _folders(self, site: Site) -> tuple[str, ...]:
+    def _folders(self, site: PlanContext) -> tuple[str, ...]:
         """What Spark wants to be there in HDFS."""
         if not self.event_log:
             return ()
         return (site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
 
-    def _python_path(self, site: Site) -> str:
+    def _python_path(self, site: PlanContext) -> str:
         folders = [
             str((site.base / self.job).parent),
             *(str(site.base / folder) for folder in self.python_path),
         ]
         return os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
 
-    def _where(self, site: Site) -> dict[str, Setting]:
+    def _where(self, site: PlanContext) -> dict[str, Setting]:
         """Where its tasks run, and how executors find its modules."""
         if not self.cluster:
             return {"spark.master": f"local[{self.cores}]"}
@@ -229,7 +229,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
             **modules,
         }
 
-    def _shipped_files(self, site: Site) -> dict[str, Setting]:
+    def _shipped_files(self, site: PlanContext) -> dict[str, Setting]:
         """Files that an existing cluster may lack: the connectors, and the job's modules."""
         folders = [
             (site.base / self.job).parent,
@@ -252,7 +252,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         """The folder of its event logs in HDFS."""
         return f"/{self.name}/events"
 
-    def _storage_settings(self, site: Site) -> dict[str, Setting]:
+    def _storage_settings(self, site: PlanContext) -> dict[str, Setting]:
         """Where its event log is, and how many replicas its blocks have if it uses HDFS."""
         settings: dict[str, Setting] = {"spark.eventLog.dir": f"{site.data(self.name)}/events"}
         if self.event_log:
@@ -264,7 +264,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
             settings["spark.hadoop.dfs.replication"] = replicas
         return settings
 
-    def _settings(self, site: Site) -> dict[str, str]:
+    def _settings(self, site: PlanContext) -> dict[str, str]:
         home = site.data(self.name)
         settings: dict[str, Setting] = {
             "spark.app.name": self.name,

@@ -14,7 +14,7 @@ from streambed.errors import Problem
 from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import (
     Port,
     server_answers,
@@ -144,11 +144,11 @@ class Cassandra(ComponentBase):
         """All nodes and the keyspace."""
         return Address(engine="cassandra", hosts=self.nodes, port=self.port, database=KEYSPACE)
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """One server for each node."""
         return [self._server(site, number, node) for number, node in enumerate(self.nodes)]
 
-    def _server(self, site: Site, number: int, node: str) -> ProcessSpec:
+    def _server(self, site: PlanContext, number: int, node: str) -> ProcessSpec:
         home = site.data(self.name) / node
         files = (
             PlannedFile(
@@ -175,7 +175,7 @@ class Cassandra(ComponentBase):
             heap_bytes=self.heap.bytes,
         )
 
-    def _settings(self, site: Site, number: int, node: str, home: Path) -> dict[str, Any]:
+    def _settings(self, site: PlanContext, number: int, node: str, home: Path) -> dict[str, Any]:
         """The content of cassandra.yaml, written as JSON: JSON is YAML."""
         seeds = ",".join(f"{site.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)
         # Each node gets an equal share of the ring.

@@ -10,7 +10,7 @@ from streambed.errors import Problem, ProcessError, QueryError
 from streambed.kinds.components.component import OnOneNode
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import ProcessSpec
 from streambed.stores.store import Address, connect
@@ -69,7 +69,7 @@ class Embedded(OnOneNode):
         """The path of the file, given the component's folder."""
         return Address(engine=self.engine, path=str(data / self.file))
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """None: its users open the file themselves."""
         return []
 

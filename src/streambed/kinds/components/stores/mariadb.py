@@ -11,7 +11,7 @@ from streambed import artifacts
 from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import (
     OnePort,
     Port,
@@ -71,7 +71,7 @@ class MariaDB(OnePort):
             "jdbc": f"jdbc:mariadb://{database}?user={USER}",
         }
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """One server; its folder is initialised at the first start."""
         home = site.data(self.name)
         programs = artifacts.server_home(self.kind)

@@ -11,7 +11,7 @@ from streambed import artifacts
 from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import OnePort, Port, server_answers
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
@@ -45,7 +45,7 @@ class MongoDB(OnePort):
             "url": f"mongodb://{self.node}:{self.port}/{self.database}",
         }
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, site: PlanContext) -> list[ProcessSpec]:
         """One server."""
         settings: dict[str, Setting] = {
             **self.settings,

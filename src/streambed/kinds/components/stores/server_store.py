@@ -11,7 +11,7 @@ from pydantic import Field
 
 from streambed.errors import Problem, ProcessError, QueryError, StoreError
 from streambed.kinds.components.component import OnOneNode
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record.orders import ServerSetupOrder
 from streambed.stores.store import Address, connect
@@ -66,7 +66,7 @@ class OnePort(OnOneNode):
         return when_set_up(world, self.name, self.store_address(world.directory), self.setup)
 
     def server_process(
-        self, site: Site, argv: Sequence[str], files: tuple[PlannedFile, ...] = ()
+        self, site: PlanContext, argv: Sequence[str], files: tuple[PlannedFile, ...] = ()
     ) -> ProcessSpec:
         """The server's process, which runs in the component's folder."""
         return ProcessSpec(
@@ -87,7 +87,7 @@ def server_answers(host: str, port: int) -> dict[str, str]:
 
 
 def setup_command(
-    site: Site,
+    site: PlanContext,
     process: str,
     *,
     home: Path,
