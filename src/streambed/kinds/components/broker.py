@@ -84,7 +84,7 @@ class Broker(Protocol):
         """Poll it once. Called every second during the load, in a thread for brokers only."""
 
     def read_back(
-        self, site: PlanContext, topics: tuple[str, ...], name: str
+        self, context: PlanContext, topics: tuple[str, ...], name: str
     ) -> ProcessSpec | None:
         """The process `name`, which reads topics back after the drain; None if none are kept."""
 

@@ -166,7 +166,7 @@ class Component(Protocol):
 
     # Its life.
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """Decide its processes, without side effects."""
 
     def readiness(self, world: World) -> Missing:

@@ -113,27 +113,27 @@ class Sink(OnOneNode):
         """{NAME.group} and {NAME.table}."""
         return {"group": self.group, "table": self.table}
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One agent."""
-        file = site.order(self.name, self._order(site))
+        file = context.order(self.name, self._order(context))
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
-                argv=(site.machine.python, "-m", "streambed.agents.sink", file.path),
-                env=site.variables(self.name, self.node, site.bootstrap_for(self.reads)),
+                argv=(context.machine.python, "-m", "streambed.agents.sink", file.path),
+                env=context.variables(self.name, self.node, context.bootstrap_for(self.reads)),
                 files=(file,),
                 on_exit=self.on_exit,
                 starts="ready",
             )
         ]
 
-    def _order(self, site: PlanContext) -> SinkOrder:
+    def _order(self, context: PlanContext) -> SinkOrder:
         content_type = "bytes" if self.format == "bytes" else "text"
         columns = {**COLUMNS, "key": content_type, "value": content_type, **self.columns}
         settings = {"auto.offset.reset": "earliest", "enable.auto.commit": False, **self.settings}
-        broker = site.broker_of(self.reads)
+        broker = context.broker_of(self.reads)
         return SinkOrder(
             reader=broker.reader,
             member=ConsumerMember(
@@ -141,7 +141,7 @@ class Sink(OnOneNode):
             ),
             topics=self.reads,
             client=broker.client(settings),
-            store=site.stores[self.store],
+            store=context.stores[self.store],
             table=SinkTable(name=self.table, columns=columns),
             format=self.format,
             taken=tuple(self.columns),

@@ -117,15 +117,15 @@ class Traffic(ComponentBase):
                     problems.append(Problem(key=f"{key}.{index}", says=says))
         return problems
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One agent on each host: it sends, receives, or both."""
-        return [self._agent(site, node) for node in dict.fromkeys(self.places.values())]
+        return [self._agent(context, node) for node in dict.fromkeys(self.places.values())]
 
-    def _agent(self, site: PlanContext, node: str) -> ProcessSpec:
-        left_ns = max(0, site.duration_ns - self.after.ns)
+    def _agent(self, context: PlanContext, node: str) -> ProcessSpec:
+        left_ns = max(0, context.duration_ns - self.after.ns)
         order = TrafficOrder(
-            port=FIRST_PORT + site.numbers[self.name],
-            to=tuple(site.addresses[target] for source, target in self.pairs if source == node),
+            port=FIRST_PORT + context.numbers[self.name],
+            to=tuple(context.addresses[target] for source, target in self.pairs if source == node),
             pattern=self.pattern,
             step_ns=self.size.bytes * 8e9 * self.flows / self.rate.bps if self.rate else 0,
             size=self.size.bytes,
@@ -135,13 +135,13 @@ class Traffic(ComponentBase):
             after_ns=self.after.ns,
             lasts_ns=min(left_ns, self.lasts.ns) if self.lasts else left_ns,
         )
-        file = site.order(f"{self.name}/{node}", order)
+        file = context.order(f"{self.name}/{node}", order)
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
-            argv=(site.machine.python, "-m", "streambed.agents.traffic", file.path),
-            env=site.variables(self.name, node, ""),
+            argv=(context.machine.python, "-m", "streambed.agents.traffic", file.path),
+            env=context.variables(self.name, node, ""),
             files=(file,),
             on_exit=self.on_exit,
         )

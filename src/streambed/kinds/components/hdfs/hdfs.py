@@ -105,23 +105,23 @@ class Hdfs(ComponentBase):
             "replicas": str(self.replicas or min(REPLICAS_MAX, len(self.data_nodes))),
         }
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The name node, formatted already, then the data nodes."""
         names = PlannedFile(
-            path=f"{site.data(self.name)}/{self.name_node}/names",
+            path=f"{context.data(self.name)}/{self.name_node}/names",
             source=str(artifacts.empty_names()),
         )
-        name_node = self._process(site, "namenode", self.name_node, (names,))
-        return [name_node, *(self._process(site, "datanode", node) for node in self.data_nodes)]
+        name_node = self._process(context, "namenode", self.name_node, (names,))
+        return [name_node, *(self._process(context, "datanode", node) for node in self.data_nodes)]
 
     def _process(
         self,
-        site: PlanContext,
+        context: PlanContext,
         role: Literal["namenode", "datanode"],
         node: str,
         files: tuple[PlannedFile, ...] = (),
     ) -> ProcessSpec:
-        home = site.data(self.name) / node
+        home = context.data(self.name) / node
         settings = {**SMALL, **self.settings, **self._addresses(node, home)}
         text = artifacts.configuration_text(
             {key: setting_text(setting) for key, setting in settings.items()}
@@ -133,10 +133,10 @@ class Hdfs(ComponentBase):
             node=node,
             argv=tuple(
                 artifacts.hdfs_command(
-                    site.java, role, configuration, heap_mib=self.heap.bytes >> 20
+                    context.java, role, configuration, heap_mib=self.heap.bytes >> 20
                 )
             ),
-            env=site.variables(self.name, node, site.bootstrap_for()),
+            env=context.variables(self.name, node, context.bootstrap_for()),
             cwd=str(home),
             files=(PlannedFile(path=str(configuration), text=text), *files),
             on_exit=self.on_exit,

@@ -186,38 +186,38 @@ class Kafka(ComponentBase):
         """{NAME.bootstrap}."""
         return {"bootstrap": self.bootstrap}
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server for each node; none if the cluster exists already."""
         if self.existing:
             return []
-        return [self._process(site, member) for member in self.members]
+        return [self._process(context, member) for member in self.members]
 
-    def _process(self, site: PlanContext, member: Member) -> ProcessSpec:
-        home = site.data(self.name) / member.node
+    def _process(self, context: PlanContext, member: Member) -> ProcessSpec:
+        home = context.data(self.name) / member.node
         return ProcessSpec(
             name=f"{self.name}/{member.node}",
             component=self.name,
             node=member.node,
             argv=(
-                *self._java(site),
+                *self._java(context),
                 f"-Dlog4j2.configurationFile={home}/logging.properties",
                 "kafka.Kafka",
                 f"{home}/server.properties",
             ),
-            env=site.variables(self.name, member.node, self.bootstrap),
+            env=context.variables(self.name, member.node, self.bootstrap),
             cwd=str(home),
-            files=self._files(site, member, home),
+            files=self._files(context, member, home),
             on_exit=self.on_exit,
             heap_bytes=self._heap_bytes,
         )
 
-    def _files(self, site: PlanContext, member: Member, home: Path) -> tuple[PlannedFile, ...]:
+    def _files(self, context: PlanContext, member: Member, home: Path) -> tuple[PlannedFile, ...]:
         settings = {**self.settings, **self.settings_of.get(member.node, {})}
         if member.node in self.racks:
             settings = {"broker.rack": self.racks[member.node], **settings}
         log = f"{home}/log"
         server = properties(member, self.members, log=log, stock=self.stock, settings=settings)
-        meta = identity(site.seed, self.name, member.number)
+        meta = identity(context.seed, self.name, member.number)
         checkpoint = str(artifacts.checkpoint_path())
         return (
             PlannedFile(path=f"{home}/server.properties", text=server),
@@ -232,11 +232,11 @@ class Kafka(ComponentBase):
             return self.heap.bytes
         return STOCK_HEAP_BYTES if self.stock else HEAP_BYTES
 
-    def _java(self, site: PlanContext) -> list[str]:
+    def _java(self, context: PlanContext) -> list[str]:
         heap = [f"-Xmx{self.heap.bytes >> 20}m"] if self.heap else []
         if self.stock:
-            return [*artifacts.kafka_command(site.java, flags=STOCK_FLAGS, archive=False), *heap]
-        return [*artifacts.kafka_command(site.java), *heap]
+            return [*artifacts.kafka_command(context.java, flags=STOCK_FLAGS, archive=False), *heap]
+        return [*artifacts.kafka_command(context.java), *heap]
 
     def cluster(self, world: World) -> KafkaCluster:
         """The admin client of this world, on the first broker's host."""
@@ -350,9 +350,9 @@ class Kafka(ComponentBase):
         """Readers may not change when offsets are stored."""
         return offset_store_problems(client.settings) if client.readers else []
 
-    def read_back(self, site: PlanContext, topics: tuple[str, ...], name: str) -> ProcessSpec:
+    def read_back(self, context: PlanContext, topics: tuple[str, ...], name: str) -> ProcessSpec:
         """A consumer without a group, on the first broker's host."""
-        return witness(site, self, self.nodes[0], topics, name)
+        return witness(context, self, self.nodes[0], topics, name)
 
     @property
     def existing_address(self) -> str:

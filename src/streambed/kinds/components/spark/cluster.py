@@ -132,15 +132,15 @@ class SparkCluster(ComponentBase):
         """Where jobs find the master."""
         return f"spark://{self.master}:{MASTER_PORT}"
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The master, then the workers."""
         here = ["--host", self.master, "--port", str(MASTER_PORT), "--webui-port", str(MASTER_PAGE)]
         master = self._process(
-            site, self.master, ["org.apache.spark.deploy.master.Master", *here], lends=0
+            context, self.master, ["org.apache.spark.deploy.master.Master", *here], lends=0
         )
-        return [master, *(self._worker(site, node) for node in self.workers)]
+        return [master, *(self._worker(context, node) for node in self.workers)]
 
-    def _worker(self, site: PlanContext, node: str) -> ProcessSpec:
+    def _worker(self, context: PlanContext, node: str) -> ProcessSpec:
         here = ["--host", node, "--port", str(WORKER_PORT), "--webui-port", str(WORKER_PAGE)]
         lends = [
             "--cores",
@@ -148,12 +148,12 @@ class SparkCluster(ComponentBase):
             "--memory",
             f"{self.memory.bytes >> 20}M",
             "--work-dir",
-            f"{site.data(self.name)}/{node}/work",
+            f"{context.data(self.name)}/{node}/work",
         ]
         main = ["org.apache.spark.deploy.worker.Worker", *here, *lends, self.url]
-        worker = self._process(site, node, main, lends=self.memory.bytes)
+        worker = self._process(context, node, main, lends=self.memory.bytes)
         awaiting = (
-            site.machine.python,
+            context.machine.python,
             "-m",
             "streambed.agents.spark_worker",
             self.master,
@@ -161,8 +161,10 @@ class SparkCluster(ComponentBase):
         )
         return replace(worker, argv=(*awaiting, *worker.argv))
 
-    def _process(self, site: PlanContext, node: str, main: list[str], *, lends: int) -> ProcessSpec:
-        home = site.data(self.name) / node
+    def _process(
+        self, context: PlanContext, node: str, main: list[str], *, lends: int
+    ) -> ProcessSpec:
+        home = context.data(self.name) / node
         pyspark = artifacts.find_pyspark()
         settings: dict[str, Setting] = {"spark.local.dir": f"{home}/local", **self.settings}
         flags = [
@@ -170,17 +172,17 @@ class SparkCluster(ComponentBase):
             *(f"-D{key}={setting_text(setting)}" for key, setting in settings.items()),
         ]
         executor = artifacts.spark_command(
-            site.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=()
+            context.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=()
         )
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
             argv=tuple(
-                artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags, main=main)
+                artifacts.spark_command(context.java, pyspark_home=pyspark, flags=flags, main=main)
             ),
             env={
-                **site.variables(self.name, node, site.bootstrap_for()),
+                **context.variables(self.name, node, context.bootstrap_for()),
                 **artifacts.spark_variables(pyspark),
                 "JAVA_HOME": f"{home}/java",
             },

@@ -164,22 +164,22 @@ class SparkJob(OnOneNode, CoveredByBatches):
         problems += unknown_topics(self.writes, others, "writes")
         return problems
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""
-        bootstrap = site.bootstrap_for((*self.reads, *self.writes))
-        interpreter = str(site.base / self.python) if self.python else site.machine.python
+        bootstrap = context.bootstrap_for((*self.reads, *self.writes))
+        interpreter = str(context.base / self.python) if self.python else context.machine.python
         flags = flags_for(self.start, self.memory)
         java = artifacts.spark_command(
-            site.java, pyspark_home=artifacts.find_pyspark(), flags=flags
+            context.java, pyspark_home=artifacts.find_pyspark(), flags=flags
         )
         order = SparkDriverOrder(
             java=tuple(java),
-            settings=self._settings(site),
-            job=str(site.base / self.job),
-            args=tuple(site.resolve(word, self.name) for word in self.args),
-            folders=self._folders(site),
+            settings=self._settings(context),
+            job=str(context.base / self.job),
+            args=tuple(context.resolve(word, self.name) for word in self.args),
+            folders=self._folders(context),
         )
-        file = site.order(self.name, order)
+        file = context.order(self.name, order)
         return [
             ProcessSpec(
                 name=self.name,
@@ -187,41 +187,41 @@ class SparkJob(OnOneNode, CoveredByBatches):
                 node=self.node,
                 argv=(interpreter, str(DRIVER), file.path),
                 env={
-                    **site.variables(self.name, self.node, bootstrap),
-                    "PYTHONPATH": self._python_path(site),
-                    **{key: site.resolve(text, self.name) for key, text in self.env.items()},
+                    **context.variables(self.name, self.node, bootstrap),
+                    "PYTHONPATH": self._python_path(context),
+                    **{key: context.resolve(text, self.name) for key, text in self.env.items()},
                 },
-                cwd=str(site.base / self.cwd if self.cwd else site.data(self.name)),
+                cwd=str(context.base / self.cwd if self.cwd else context.data(self.name)),
                 files=(file,),
                 on_exit=self.on_exit,
                 heap_bytes=self.memory.bytes,
             )
         ]
 
-    def _folders(self, site: PlanContext) -> tuple[str, ...]:
+    def _folders(self, context: PlanContext) -> tuple[str, ...]:
         """What Spark wants to be there in HDFS."""
         if not self.event_log:
             return ()
-        return (site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
+        return (context.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
 
-    def _python_path(self, site: PlanContext) -> str:
+    def _python_path(self, context: PlanContext) -> str:
         folders = [
-            str((site.base / self.job).parent),
-            *(str(site.base / folder) for folder in self.python_path),
+            str((context.base / self.job).parent),
+            *(str(context.base / folder) for folder in self.python_path),
         ]
         return os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
 
-    def _where(self, site: PlanContext) -> dict[str, Setting]:
+    def _where(self, context: PlanContext) -> dict[str, Setting]:
         """Where its tasks run, and how executors find its modules."""
         if not self.cluster:
             return {"spark.master": f"local[{self.cores}]"}
         if self.on_existing_master:
             master = self.cluster
-            modules = self._shipped_files(site)
+            modules = self._shipped_files(context)
         else:
-            master = site.resolve(f"{{{self.cluster}.url}}", self.name)
+            master = context.resolve(f"{{{self.cluster}.url}}", self.name)
             # All emulated hosts see the same files, so a path is enough.
-            modules = {"spark.executorEnv.PYTHONPATH": self._python_path(site)}
+            modules = {"spark.executorEnv.PYTHONPATH": self._python_path(context)}
         return {
             "spark.master": master,
             "spark.cores.max": self.cores,
@@ -229,17 +229,17 @@ class SparkJob(OnOneNode, CoveredByBatches):
             **modules,
         }
 
-    def _shipped_files(self, site: PlanContext) -> dict[str, Setting]:
+    def _shipped_files(self, context: PlanContext) -> dict[str, Setting]:
         """Files that an existing cluster may lack: the connectors, and the job's modules."""
         folders = [
-            (site.base / self.job).parent,
-            *(site.base / folder for folder in self.python_path),
+            (context.base / self.job).parent,
+            *(context.base / folder for folder in self.python_path),
         ]
         modules = [
             str(module)
             for folder in folders
             for module in sorted(folder.glob("*.py"))
-            if module != site.base / self.job
+            if module != context.base / self.job
         ]
         shipped = {
             "spark.jars": [str(jar) for jar in artifacts.jars("spark_job")],
@@ -252,30 +252,30 @@ class SparkJob(OnOneNode, CoveredByBatches):
         """The folder of its event logs in HDFS."""
         return f"/{self.name}/events"
 
-    def _storage_settings(self, site: PlanContext) -> dict[str, Setting]:
+    def _storage_settings(self, context: PlanContext) -> dict[str, Setting]:
         """Where its event log is, and how many replicas its blocks have if it uses HDFS."""
-        settings: dict[str, Setting] = {"spark.eventLog.dir": f"{site.data(self.name)}/events"}
+        settings: dict[str, Setting] = {"spark.eventLog.dir": f"{context.data(self.name)}/events"}
         if self.event_log:
-            hdfs = site.resolve(f"{{{self.event_log}.url}}", self.name)
+            hdfs = context.resolve(f"{{{self.event_log}.url}}", self.name)
             settings["spark.eventLog.dir"] = hdfs + self._events
         used = self.event_log or self.checkpoint
         if used:
-            replicas = site.resolve(f"{{{used}.replicas}}", self.name)
+            replicas = context.resolve(f"{{{used}.replicas}}", self.name)
             settings["spark.hadoop.dfs.replication"] = replicas
         return settings
 
-    def _settings(self, site: PlanContext) -> dict[str, str]:
-        home = site.data(self.name)
+    def _settings(self, context: PlanContext) -> dict[str, str]:
+        home = context.data(self.name)
         settings: dict[str, Setting] = {
             "spark.app.name": self.name,
-            **self._where(site),
-            "spark.driver.host": site.outside or self.node,
-            "spark.driver.bindAddress": site.outside or self.node,
+            **self._where(context),
+            "spark.driver.host": context.outside or self.node,
+            "spark.driver.bindAddress": context.outside or self.node,
             "spark.local.dir": f"{home}/local",
             "spark.sql.warehouse.dir": f"{home}/warehouse",
             "spark.sql.shuffle.partitions": self.cores,
             "spark.eventLog.enabled": True,
-            **self._storage_settings(site),
+            **self._storage_settings(context),
             "spark.eventLog.rolling.enabled": False,
             "spark.eventLog.compress": False,
             # It cannot be reached from outside the box, and takes a second to start.

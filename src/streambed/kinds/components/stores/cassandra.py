@@ -144,16 +144,16 @@ class Cassandra(ComponentBase):
         """All nodes and the keyspace."""
         return Address(engine="cassandra", hosts=self.nodes, port=self.port, database=KEYSPACE)
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server for each node."""
-        return [self._server(site, number, node) for number, node in enumerate(self.nodes)]
+        return [self._server(context, number, node) for number, node in enumerate(self.nodes)]
 
-    def _server(self, site: PlanContext, number: int, node: str) -> ProcessSpec:
-        home = site.data(self.name) / node
+    def _server(self, context: PlanContext, number: int, node: str) -> ProcessSpec:
+        home = context.data(self.name) / node
         files = (
             PlannedFile(
                 path=f"{home}/cassandra.yaml",
-                text=json.dumps(self._settings(site, number, node, home), indent=1),
+                text=json.dumps(self._settings(context, number, node, home), indent=1),
             ),
             PlannedFile(path=f"{home}/logback.xml", text=LOGGING),
         )
@@ -167,17 +167,17 @@ class Cassandra(ComponentBase):
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
-            argv=(*artifacts.cassandra_command(site.java), *options, artifacts.CASSANDRA_MAIN),
-            env=site.variables(self.name, node, site.bootstrap_for()),
+            argv=(*artifacts.cassandra_command(context.java), *options, artifacts.CASSANDRA_MAIN),
+            env=context.variables(self.name, node, context.bootstrap_for()),
             cwd=str(home),
             files=files,
             on_exit=self.on_exit,
             heap_bytes=self.heap.bytes,
         )
 
-    def _settings(self, site: PlanContext, number: int, node: str, home: Path) -> dict[str, Any]:
+    def _settings(self, context: PlanContext, number: int, node: str, home: Path) -> dict[str, Any]:
         """The content of cassandra.yaml, written as JSON: JSON is YAML."""
-        seeds = ",".join(f"{site.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)
+        seeds = ",".join(f"{context.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)
         # Each node gets an equal share of the ring.
         token = number * (1 << 64) // len(self.nodes) - (1 << 63)
         return {
@@ -186,8 +186,8 @@ class Cassandra(ComponentBase):
             "cluster_name": self.name,
             "num_tokens": 1,
             "initial_token": str(token),
-            "listen_address": site.addresses[node],
-            "rpc_address": site.addresses[node],
+            "listen_address": context.addresses[node],
+            "rpc_address": context.addresses[node],
             "native_transport_port": self.port,
             "storage_port": GOSSIP_PORT,
             "seed_provider": [

@@ -69,7 +69,7 @@ class Embedded(OnOneNode):
         """The path of the file, given the component's folder."""
         return Address(engine=self.engine, path=str(data / self.file))
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """None: its users open the file themselves."""
         return []
 

@@ -71,9 +71,9 @@ class MariaDB(OnePort):
             "jdbc": f"jdbc:mariadb://{database}?user={USER}",
         }
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server; its folder is initialised at the first start."""
-        home = site.data(self.name)
+        home = context.data(self.name)
         programs = artifacts.server_home(self.kind)
         # Every process is root in the box, which MariaDB accepts only if asked to.
         folders = [f"--basedir={programs}", f"--datadir={home}/tables", "--user=root"]
@@ -95,9 +95,9 @@ class MariaDB(OnePort):
             f"--init-file={access_file}",
             f"--socket=/tmp/{self.name}.socket",
         ]
-        argv, order = setup_command(site, self.name, home=home, once=[install], argv=serve)
+        argv, order = setup_command(context, self.name, home=home, once=[install], argv=serve)
         files = (PlannedFile(path=access_file, text=ACCESS), order)
-        return [self.server_process(site, argv, files)]
+        return [self.server_process(context, argv, files)]
 
     def _options(self) -> list[str]:
         # What the component itself decides comes last and wins.

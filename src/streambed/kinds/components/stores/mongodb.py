@@ -45,16 +45,16 @@ class MongoDB(OnePort):
             "url": f"mongodb://{self.node}:{self.port}/{self.database}",
         }
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server."""
         settings: dict[str, Setting] = {
             **self.settings,
             "bind_ip_all": True,
             "port": self.port,
-            "dbpath": str(site.data(self.name)),
+            "dbpath": str(context.data(self.name)),
         }
         options = [
             f"--{key}" if setting is True else f"--{key}={setting_text(setting)}"
             for key, setting in settings.items()
         ]
-        return [self.server_process(site, (str(artifacts.mongod()), *options))]
+        return [self.server_process(context, (str(artifacts.mongod()), *options))]

@@ -73,14 +73,14 @@ class PostgreSQL(OnePort):
             "jdbc": f"jdbc:postgresql://{database}?user={USER}",
         }
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server; its folder is initialised at the first start."""
-        home = site.data(self.name)
+        home = context.data(self.name)
         programs = artifacts.server_home(self.kind) / "bin"
         cluster = f"{home}/cluster"
         access_file = f"{home}/pg_hba.conf"
         argv, order = setup_command(
-            site,
+            context,
             self.name,
             home=home,
             once=[[f"{programs}/initdb", "-D", cluster, "-U", USER, *INITDB_OPTIONS]],
@@ -89,7 +89,7 @@ class PostgreSQL(OnePort):
             argv=[f"{programs}/postgres", "-D", cluster, *self._options(access_file)],
         )
         files = (PlannedFile(path=access_file, text=ACCESS), order)
-        return [self.server_process(site, (*AS_NOBODY, *argv), files)]
+        return [self.server_process(context, (*AS_NOBODY, *argv), files)]
 
     def _options(self, access_file: str) -> list[str]:
         settings: dict[str, Setting] = {

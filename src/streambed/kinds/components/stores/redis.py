@@ -52,15 +52,15 @@ class Redis(OnePort):
         """The usual references and {NAME.url}."""
         return {**server_answers(self.node, self.port), "url": f"redis://{self.node}:{self.port}"}
 
-    def processes(self, site: PlanContext) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server."""
         settings: dict[str, Setting] = {
             **DURABLE,
             **self.settings,
             "port": self.port,
-            "dir": str(site.data(self.name)),
+            "dir": str(context.data(self.name)),
         }
         argv = [str(artifacts.redis_server())]
         for key, setting in settings.items():
             argv += [f"--{key}", setting_text(setting)]
-        return [self.server_process(site, argv)]
+        return [self.server_process(context, argv)]

@@ -66,7 +66,7 @@ class OnePort(OnOneNode):
         return when_set_up(world, self.name, self.store_address(world.directory), self.setup)
 
     def server_process(
-        self, site: PlanContext, argv: Sequence[str], files: tuple[PlannedFile, ...] = ()
+        self, context: PlanContext, argv: Sequence[str], files: tuple[PlannedFile, ...] = ()
     ) -> ProcessSpec:
         """The server's process, which runs in the component's folder."""
         return ProcessSpec(
@@ -74,8 +74,8 @@ class OnePort(OnOneNode):
             component=self.name,
             node=self.node,
             argv=tuple(argv),
-            env=site.variables(self.name, self.node, site.bootstrap_for()),
-            cwd=str(site.data(self.name)),
+            env=context.variables(self.name, self.node, context.bootstrap_for()),
+            cwd=str(context.data(self.name)),
             files=files,
             on_exit=self.on_exit,
         )
@@ -87,7 +87,7 @@ def server_answers(host: str, port: int) -> dict[str, str]:
 
 
 def setup_command(
-    site: PlanContext,
+    context: PlanContext,
     process: str,
     *,
     home: Path,
@@ -105,8 +105,8 @@ def setup_command(
         stale=tuple(stale),
         argv=tuple(argv),
     )
-    file = site.order(process, order)
-    return (site.machine.python, "-m", "streambed.agents.server_setup", file.path), file
+    file = context.order(process, order)
+    return (context.machine.python, "-m", "streambed.agents.server_setup", file.path), file
 
 
 def when_set_up(world: World, name: str, address: Address, setup: Sequence[str]) -> Missing:
