@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from streambed.kinds.cast import components_of
+from streambed.kinds.declared_parts import components_of
 from streambed.plan import WITNESS
 from streambed.record import codec, tables
 from streambed.record.events import EVENTS, Batch, DrainIncomplete, Event, Heal, Inject, Wait

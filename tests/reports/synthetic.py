@@ -14,7 +14,7 @@ import polars as pl
 
 from streambed import plan as plans
 from streambed import record
-from streambed.kinds.cast import components_of
+from streambed.kinds.declared_parts import components_of
 from streambed.plan import Machine, Plan, PlannedLink, PlannedNode, Port, ProcessSpec, Shape
 from streambed.record import codec, tables
 from streambed.record.event_log import line_of

@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from streambed.kinds.cast import components_of
 from streambed.kinds.components.broker import brokers_among
+from streambed.kinds.declared_parts import components_of
 from streambed.plan import Plan
 from streambed.record import EVENTS, file_name, now_ns
 from streambed.record.event_log import event_of

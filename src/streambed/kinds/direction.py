@@ -1,6 +1,4 @@
-"""A way: what one direction of a link does to packets, as it is declared for a link, for its way
-back, and for a fault.
-"""
+"""One direction of a link: what it does to packets, as declared for a link or for a fault."""
 
 from __future__ import annotations
 
@@ -52,16 +50,12 @@ Loss = Annotated[
 
 @declared
 class Way:
-    """One direction of a link. On a way back, what is not given is as on the way there; in a fault,
-    as declared.
-    """
+    """One direction of a link. Keys that a reverse direction or a fault omits are inherited."""
 
     delay: Duration | None = None
     """How long a packet is on its way."""
     jitter: Duration | None = None
-    """How far delays spread around `delay`: up to so much to both sides if uniform, else their
-    standard deviation.
-    """
+    """How far delays vary around `delay`: the bound if uniform, else their standard deviation."""
     distribution: Literal["uniform", "normal", "pareto"] | None = None
     """How they spread; without it, uniform."""
     samples: str | None = None
@@ -94,8 +88,9 @@ class Way:
         }
 
     def over(self, other: Way) -> Way:
-        """What this gives, else what the other gives. Delays are either drawn from samples or not:
-        what this gives goes.
+        """This way, with the other's values for keys it leaves out.
+
+        Samples replace delay, jitter and distribution, and a delay replaces samples.
         """
         left = other.given
         if self.samples is not None:
@@ -109,35 +104,33 @@ class Way:
         return Way(**(left | self.given))
 
     def contradictions(self) -> list[Problem]:
-        """Keys that cannot stand beside each other or alone, and zeros that a shape would take for
-        "nothing is asked".
-        """
-        wrong = {
-            "distribution": f"there is no jitter that could be {self.distribution}: give a `jitter` as well",
-            "loss.enter": "0% begins no burst: give more, or a share of all packets, such as `loss: 1%`",
-            "rate": "a link that carries nothing is no link: give a rate above 0, or cut it with a fault",
-            "queue": "nothing could wait, and nothing be sent: give a queue above 0",
-        }
-        held = {
-            "distribution": bool(self.distribution) and not self.jitter and self.samples is None,
-            "loss.enter": isinstance(self.loss, Bursts) and not self.loss.enter.fraction,
-            "rate": self.rate is not None and not self.rate.bps,
-            "queue": self.queue is not None and not self.queue.bytes,
-        }
-        beside = [
-            key
-            for key in ("delay", "jitter", "distribution")
-            if self.samples is not None and self.given.get(key, Duration(0)) != Duration(0)
-        ]
-        says = "the samples say how long packets take: give either this or `samples`"
-        return [Problem(key=key, says=says) for key in beside] + [
-            Problem(key=key, says=wrong[key]) for key, so in held.items() if so
-        ]
+        """Keys that exclude or need each other, and zeros, which in a shape mean "not given"."""
+        says: dict[str, str] = {}
+        if self.samples is not None:
+            for key in ("delay", "jitter", "distribution"):
+                if self.given.get(key, Duration(0)) != Duration(0):
+                    says[key] = (
+                        "the samples say how long packets take: give either this or `samples`"
+                    )
+        elif self.distribution and not self.jitter:
+            says["distribution"] = (
+                f"there is no jitter that could be {self.distribution}: give a `jitter` as well"
+            )
+        if isinstance(self.loss, Bursts) and not self.loss.enter.fraction:
+            says["loss.enter"] = (
+                "0% begins no burst: give more, or a share of all packets, such as `loss: 1%`"
+            )
+        if self.rate is not None and not self.rate.bps:
+            says["rate"] = (
+                "a link that carries nothing is no link: give a rate above 0, "
+                "or cut it with a fault"
+            )
+        if self.queue is not None and not self.queue.bytes:
+            says["queue"] = "nothing could wait, and nothing be sent: give a queue above 0"
+        return [Problem(key=key, says=text) for key, text in says.items()]
 
     def changes(self, samples: Samples) -> dict[str, Any]:
-        """The fields of a shape (see plan.Shape) that it decides. Whoever gives a delay, says all
-        about delays.
-        """
+        """The fields of plan.Shape that it sets. A delay sets all fields about delays."""
         return _delays(self, samples) | _losses(self.loss) | _others(self)
 
 
@@ -176,8 +169,15 @@ def _losses(loss: Share | Bursts | None) -> dict[str, Any]:
 
 
 def _others(way: Way) -> dict[str, Any]:
-    found: dict[str, Any] = {} if way.in_order is None else {"in_order": way.in_order}
+    changes: dict[str, Any] = {}
+    if way.in_order is not None:
+        changes["in_order"] = way.in_order
     shares = {"reorder": way.reorder, "duplicate": way.duplicate, "corrupt": way.corrupt}
-    found |= {key: share.fraction for key, share in shares.items() if share is not None}
-    found |= {} if way.rate is None else {"rate_bps": way.rate.bps}
-    return found | ({} if way.queue is None else {"queue_bytes": way.queue.bytes})
+    for key, share in shares.items():
+        if share is not None:
+            changes[key] = share.fraction
+    if way.rate is not None:
+        changes["rate_bps"] = way.rate.bps
+    if way.queue is not None:
+        changes["queue_bytes"] = way.queue.bytes
+    return changes

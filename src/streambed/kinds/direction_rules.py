@@ -13,19 +13,16 @@ from streambed.units import Bandwidth, Duration, Share, Size
 FRAME_BYTES = 1_514
 """A full packet on a link: 1500 bytes and its Ethernet header."""
 LONGEST_DELAY_NS = 3_600_000_000_000
-"""A million packets a second on their way for so long are about as many as netem can count."""
+"""A million packets a second for this long are about as many as netem can count."""
 LEAST_SHARE = 2.0**-32
-"""Both ways draw 32 bits."""
+"""netem and the delay line both draw 32 bits."""
 RATE_MAX_BPS = 100_000_000_000
 QUEUE_MAX_BYTES = 2**32 - 1
 ROUNDING_MAX = 0.001
-"""A rate may differ by so much from the declared one, because the kernel counts whole bytes a
-second.
-"""
+"""Largest relative error of a rate: the kernel counts whole bytes a second."""
 
 UNREAD: Samples = defaultdict(lambda: (SHORTEST_DELAY_NS,))
-"""Stands for files of samples where only other keys are looked at: whatever they hold is a delay.
-"""
+"""Stands for files of samples where only other keys are checked."""
 _PARTNERS = {
     "jitter": ("delay", "distribution"),
     "reorder": ("in_order", "delay"),
@@ -35,25 +32,23 @@ _PARTNERS = {
 
 
 def way_problems(given: Way, whole: Way) -> list[Problem]:
-    """What cannot be of a way, and is the fault of keys that are `given`; the `whole` way has what
-    holds besides.
-    """
-    found = given.contradictions() or whole.contradictions()
-    return found or shape_problems(given, Shape(**whole.changes(UNREAD)))
+    """What is impossible because of keys that are `given`; `whole` also has the inherited keys."""
+    problems = given.contradictions() or whole.contradictions()
+    return problems or shape_problems(given, Shape(**whole.changes(UNREAD)))
 
 
 def shape_problems(given: Way, shape: Shape) -> list[Problem]:
-    """What cannot be of a shape, and is the fault of keys that are `given`."""
-    found = []
+    """What is impossible in a shape because of keys that are `given`."""
+    problems = []
     for key, says in impossible(shape).items():
         outer = key.partition(".")[0]
-        to_blame = [
-            key if one == outer else one
-            for one in (outer, *_PARTNERS.get(outer, ()))
-            if one in given.given
-        ]
-        found += [Problem(key=to_blame[0], says=says)] if to_blame else []
-    return found
+        if outer in given.given:
+            problems.append(Problem(key=key, says=says))
+            continue
+        partners = [partner for partner in _PARTNERS.get(outer, ()) if partner in given.given]
+        if partners:
+            problems.append(Problem(key=partners[0], says=says))
+    return problems
 
 
 def delays(shape: Shape) -> Spread:
@@ -80,12 +75,15 @@ def impossible(shape: Shape) -> dict[str, str]:
 
 
 def lacking(shape: Shape, machine: Machine) -> str:
-    """What this machine cannot do of it, after the words "this machine"; empty if it can."""
+    """What this machine cannot do, to follow the words "this machine"; empty if it can."""
     if shape.rate_bps and not machine.shaping:
         return "cannot limit rates"
     if machine.means == "delay_line" and 0 < shape.delay_ns < SHORTEST_DELAY_NS:
         least = Duration(SHORTEST_DELAY_NS)
-        return f"has no netem, without which it cannot delay by less than {least} (give 0s, {least} or more)"
+        return (
+            f"has no netem, without which it cannot delay by less than {least} "
+            f"(give 0s, {least} or more)"
+        )
     if machine.means == "netem" and delays(shape).width_ns > LONGEST_NETEM_JITTER_NS:
         longest = Duration(shape.jitter_ns * LONGEST_NETEM_JITTER_NS // delays(shape).width_ns)
         return f"delays by netem, which can do no more jitter than {longest} of this distribution"
@@ -98,7 +96,10 @@ def _wrong_jitter(shape: Shape) -> str:
         return ""
     jitter, delay = Duration(shape.jitter_ns), Duration(shape.delay_ns)
     if shape.distribution == "uniform":
-        return f"a jitter of {jitter} is more than the delay of {delay}: give no more than that, or a longer delay"
+        return (
+            f"a jitter of {jitter} is more than the delay of {delay}: "
+            "give no more than that, or a longer delay"
+        )
     step, fine = (
         10 ** max(0, len(str(number_ns)) - 3)
         for number_ns in (short_ns, shape.jitter_ns * shape.delay_ns // short_ns)
@@ -152,11 +153,17 @@ def _wrong_reorder(shape: Shape) -> str:
 
 def _wrong_rate(rate_bps: int) -> str:
     if rate_bps > RATE_MAX_BPS:
-        return f"{Bandwidth(rate_bps)} is more than {Bandwidth(RATE_MAX_BPS)}: leave the rate out, and a link carries what the machine can"
+        return (
+            f"{Bandwidth(rate_bps)} is more than {Bandwidth(RATE_MAX_BPS)}: "
+            "leave the rate out, and a link carries what the machine can"
+        )
     nearest_bps = max(1, round(rate_bps / 8)) * 8
     if abs(nearest_bps - rate_bps) <= rate_bps * ROUNDING_MAX:
         return ""
-    return f"the kernel (tbf) counts whole bytes a second, so {Bandwidth(rate_bps)} cannot be: the nearest is {Bandwidth(nearest_bps)}"
+    return (
+        f"the kernel (tbf) counts whole bytes a second, so {Bandwidth(rate_bps)} cannot be: "
+        f"the nearest is {Bandwidth(nearest_bps)}"
+    )
 
 
 def _wrong_queue(shape: Shape) -> str:

@@ -32,14 +32,13 @@ def _delay(shape: Shape) -> str:
         )
         return f"{mean} ± {deviation} ({len(shape.samples_ns)} samples){order}"
     kind = "" if shape.distribution == "uniform" else f" ({shape.distribution})"
-    return f"{Duration(shape.delay_ns)}{f' ± {Duration(shape.jitter_ns)}{kind}' if shape.jitter_ns else ''}{order}"
+    jitter = f" ± {Duration(shape.jitter_ns)}{kind}" if shape.jitter_ns else ""
+    return f"{Duration(shape.delay_ns)}{jitter}{order}"
 
 
 def _loss(shape: Shape) -> str:
     if not shape.loss_enter:
         return f"{Share(shape.loss)} lost" if shape.loss else ""
-    bad, good = (
-        Share(shape.loss_bad),
-        f" and {Share(shape.loss_good)} between" if shape.loss_good else "",
-    )
-    return f"{bad} lost in bursts{good} (begin {Share(shape.loss_enter)}, end {Share(shape.loss_leave)})"
+    good = f" and {Share(shape.loss_good)} between" if shape.loss_good else ""
+    bursts = f"begin {Share(shape.loss_enter)}, end {Share(shape.loss_leave)}"
+    return f"{Share(shape.loss_bad)} lost in bursts{good} ({bursts})"

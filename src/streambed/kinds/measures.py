@@ -19,8 +19,9 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.checks import Latency, NoLoss
 from streambed.kinds.checks.no_loss import acked_records
 from streambed.kinds.declaring import declared
+from streambed.kinds.evidence.course import IDENTITY
 from streambed.kinds.evidence.journeys import journeys
-from streambed.kinds.evidence.readers import IDENTITY, of_component
+from streambed.kinds.evidence.readers import of_component
 from streambed.record.events import Batch, Phase, Ready
 from streambed.record.history import History
 from streambed.record.statistics import Numbers, Observations, Statistic, reduced

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.faults.of_links import LinkEnds, meant
 from streambed.plan import CAPTURE, PlannedLink, ProcessSpec
 from streambed.record.orders import CaptureOrder, CapturePort
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def captures_of(
-    capture: Capture | None, links: tuple[PlannedLink, ...], site: Site
+    capture: Capture | None, links: tuple[PlannedLink, ...], site: PlanContext
 ) -> Iterator[ProcessSpec]:
     """The agents that write pcap files. A link is watched at its first end."""
     if capture is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streambed.kinds.components.broker import brokers_among
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.plan import WITNESS, Exposure, Machine, Plan, ProcessSpec
 from streambed.planner.captures import captures_of
 from streambed.planner.existing import is_outside, left_out, own_address, refuse_what_needs_a_box
@@ -98,8 +98,8 @@ def _site(
     *,
     base: Path,
     directory: Path,
-) -> Site:
-    return Site(
+) -> PlanContext:
+    return PlanContext(
         machine=machine,
         directory=directory,
         base=base,
@@ -123,7 +123,7 @@ def _stores(experiment: Experiment, directory: Path) -> dict[str, Address]:
     }
 
 
-def _witnesses(experiment: Experiment, site: Site) -> Iterator[ProcessSpec]:
+def _witnesses(experiment: Experiment, site: PlanContext) -> Iterator[ProcessSpec]:
     """For each broker one reader of the topics that checks want read back after the drain."""
     wanted = dict.fromkeys(
         topic for check in experiment.checks for topic in check.witnessed(experiment.components)

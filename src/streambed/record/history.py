@@ -48,7 +48,7 @@ class History:
     )
     declaration: dict[str, Any] = field(default_factory=dict)
     components: Mapping[str, Component] = field(default_factory=dict)
-    """The declared components by name: `kinds.cast.history_at` fills them in."""
+    """The declared components by name: `kinds.declared_parts.history_at` fills them in."""
 
     def of(self, *kinds: type[Happened]) -> list[Happened]:
         """The events of these kinds, in order."""

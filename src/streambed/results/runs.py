@@ -14,10 +14,10 @@ import polars as pl
 
 from streambed import plan
 from streambed.errors import QueryError, UsageError, WorldError, suggestion
-from streambed.kinds.cast import components_of, revive
 from streambed.kinds.check_table import CHECKS
 from streambed.kinds.checks.check import Check
-from streambed.kinds.evidence.course import doubted
+from streambed.kinds.declared_parts import components_of, revive
+from streambed.kinds.evidence.course import downgrade_if_fault_missing
 from streambed.record import codec, history, read_json, write_whole
 from streambed.record.fidelity import Fidelity, fidelity
 from streambed.record.history import History, Ledger, Verdict
@@ -153,7 +153,9 @@ class Run:
     def check(self) -> list[Verdict]:
         """Judge it, without running it, and keep the verdicts, and how well its links did."""
         recorded = self.history()
-        verdicts = [doubted(check.judge(recorded), recorded) for check in self.checks()]
+        verdicts = [
+            downgrade_if_fault_missing(check.judge(recorded), recorded) for check in self.checks()
+        ]
         write_whole(
             self._judged,
             json.dumps([asdict(verdict) for verdict in verdicts], default=str, indent=1),

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from streambed.errors import ProcessError
-from streambed.kinds.cast import cast_of
+from streambed.kinds.declared_parts import declared_parts_of
 from streambed.plan import Plan, Starts
 from streambed.record import EVENTS, now_ns
 from streambed.record.event_log import EventLog
@@ -45,7 +45,7 @@ def conduct(plan: Plan) -> None:
     troubles: list[BaseException] = []
     # An interruption is raised where the run waits, so that nothing is left half done.
     signal.signal(signal.SIGTERM, lambda number, frame: troubles.append(Interrupted()))
-    cast = cast_of(plan.declaration)
+    cast = declared_parts_of(plan.declaration)
     events = EventLog(Path(plan.directory) / "history" / EVENTS)
     events.record(Phase(phase="build"))
     events.record(Clock(wall_ns=time.time_ns()))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from streambed.errors import ProcessError, WorldError
-from streambed.kinds.cast import Cast
 from streambed.kinds.components import roles
+from streambed.kinds.declared_parts import DeclaredParts
 from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
 from streambed.net.open_network import open_network
@@ -41,7 +41,12 @@ class LiveWorld:
     """A plan made real; what components, faults and probes ask of it is in world.World."""
 
     def __init__(
-        self, plan: Plan, cast: Cast, made: Network, events: EventLog, troubles: list[BaseException]
+        self,
+        plan: Plan,
+        cast: DeclaredParts,
+        made: Network,
+        events: EventLog,
+        troubles: list[BaseException],
     ) -> None:
         self.plan = plan
         self.directory = Path(plan.directory)
@@ -233,7 +238,7 @@ def timers(world: LiveWorld) -> tuple[Timer, ...]:
 
 @contextlib.contextmanager
 def live_world(
-    plan: Plan, cast: Cast, events: EventLog, troubles: list[BaseException]
+    plan: Plan, cast: DeclaredParts, events: EventLog, troubles: list[BaseException]
 ) -> Iterator[LiveWorld]:
     """Build the network of a plan; on every way out its processes end and the network goes."""
     with open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made:

@@ -15,7 +15,7 @@ from streambed import NoLoss
 from streambed.kinds.evidence.course import (
     FOREVER_NS,
     Unread,
-    doubted,
+    downgrade_if_fault_missing,
     faults_of,
     names_between,
     unread,
@@ -121,7 +121,7 @@ def test_a_promise_kept_without_the_declared_fault_is_unknown():
     )
     history = history_of(acked("lines", "a=1"), seen("lines", "a=1"), failed, components=READER)
 
-    verdict = doubted(NoLoss(topic="lines").judge(history), history)
+    verdict = downgrade_if_fault_missing(NoLoss(topic="lines").judge(history), history)
 
     assert verdict.answer == "unknown"
     assert verdict.says.startswith(
@@ -139,4 +139,4 @@ def test_a_promise_that_was_broken_stays_broken_whatever_was_injected():
         components=READER,
     )
 
-    assert doubted(NoLoss(topic="lines").judge(history), history).fails
+    assert downgrade_if_fault_missing(NoLoss(topic="lines").judge(history), history).fails

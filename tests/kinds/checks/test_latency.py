@@ -19,8 +19,8 @@ from histories import (
 )
 from pydantic import ValidationError
 
-from streambed.kinds.cast import components_of
 from streambed.kinds.checks.latency import Latency
+from streambed.kinds.declared_parts import components_of
 from streambed.kinds.evidence.readers import engine_of
 from streambed.plan import WITNESS
 from streambed.record import tables
@@ -166,9 +166,9 @@ def test_few_lost_records_do_not_break_the_median():
     verdict = verdict_of(*lines, acked("lines", "a=10"), p50="1s")
 
     assert verdict.holds
-    assert (
-        verdict.says
-        == "reader p50 1 s, p99 never, max never over 10 records; limit p50 1 s; 1 sent record was never seen"
+    assert verdict.says == (
+        "reader p50 1 s, p99 never, max never over 10 records; limit p50 1 s; "
+        "1 sent record was never seen"
     )
 
 

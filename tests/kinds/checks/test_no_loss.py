@@ -104,9 +104,9 @@ def test_the_witness_tells_lost_in_the_log_from_lost_on_the_way():
 
     verdict = verdict_of(*records, seen("lines", "a=1"), witnessed("lines", "a=1", "a=2"))
 
-    assert (
-        verdict.says
-        == "2 of 3 acked records were never seen: a=2 (lost on the way to reader), a=3 (lost in the log)"
+    assert verdict.says == (
+        "2 of 3 acked records were never seen: "
+        "a=2 (lost on the way to reader), a=3 (lost in the log)"
     )
     assert [lost["where"] for lost in verdict.evidence["lost"]] == [
         "lost on the way to reader",

@@ -22,7 +22,8 @@ duration: 5s
 topology: {links: [{ends: [engine, names]}, {ends: [names, disk1]}, {ends: [names, disk2]}]}
 components:
   hdfs: {kind: hdfs, name_node: names, data_nodes: [disk1, disk2]}
-  shout: {kind: spark_job, node: engine, job: job.py, checkpoint: hdfs, args: ["{self.checkpoint}", "{hdfs.url}"]}
+  shout: {kind: spark_job, node: engine, job: job.py, checkpoint: hdfs,
+          args: ["{self.checkpoint}", "{hdfs.url}"]}
 """
 
 
@@ -103,7 +104,7 @@ def test_the_report_tells_what_did_not_pass_the_network() -> None:
         "two": {"kind": "spark_job", "job": "job.py"},
     }
 
-    assert (
-        kept(planned(jobs).plan)
-        == "checkpoint of one in hdfs; event log of one, checkpoint and event log of two on the driver's disk, past the network"
+    assert kept(planned(jobs).plan) == (
+        "checkpoint of one in hdfs; event log of one, checkpoint and event log of two "
+        "on the driver's disk, past the network"
     )

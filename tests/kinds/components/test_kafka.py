@@ -15,7 +15,7 @@ from streambed.kinds.components.kafka.protocol import (
     quorum_leader,
     view,
 )
-from streambed.kinds.components.kafka.topic import Topic, wanted
+from streambed.kinds.components.kafka.topic import Topic, topic_specs
 from streambed.kinds.components.roles import Role
 
 KAFKA = Kafka(
@@ -79,7 +79,7 @@ def test_a_group_belongs_to_the_partition_that_java_says(group, partition):
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, *answers: bytes) -> None:
-    monkeypatch.setattr(protocol, "answers", lambda doors, request: answers)
+    monkeypatch.setattr(protocol, "answers", lambda connections, request: answers)
 
 
 def test_a_broker_that_was_cut_off_and_names_the_leader_of_old_is_not_believed(monkeypatch):
@@ -109,36 +109,38 @@ def test_where_no_broker_answers_nobody_holds_a_role(monkeypatch):
         KAFKA.role_holder(Role(kind="controller"), FakeWorld())
 
 
-def placed(brokers, **topics):
+def assignment(brokers, **topics):
     return [
         partition
-        for topic in wanted(
+        for topic in topic_specs(
             {name: Topic(**keys) for name, keys in topics.items()}, brokers
         ).values()
-        for partition in topic.placed
+        for partition in topic.assignment
     ]
 
 
 def test_leaders_are_placed_in_turn_and_replicas_follow_in_the_order_of_nodes():
-    assert placed(KAFKA.nodes, lines={"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}) == [
+    assert assignment(
+        KAFKA.nodes, lines={"partitions": 2, "replicas": 2, "leaders": ["b3", "b1"]}
+    ) == [
         [3, 1],
         [1, 2],
     ]
 
 
 def test_without_a_word_kafka_places_partitions():
-    assert placed(["b1"], lines={}) == []
+    assert assignment(["b1"], lines={}) == []
 
 
 def test_given_nodes_become_the_numbers_of_brokers():
-    assert placed(["b1", "b2", "b3"], lines={"replicas": 2, "placement": [["b3", "b1"]]}) == [
+    assert assignment(["b1", "b2", "b3"], lines={"replicas": 2, "placement": [["b3", "b1"]]}) == [
         [3, 1]
     ]
 
 
 def test_balanced_placement_evens_out_leaders_and_replicas_over_all_topics():
     brokers = [f"b{number}" for number in range(20)]
-    dealt = placed(
+    dealt = assignment(
         brokers, **{f"t{number}": {"replicas": 3, "placement": "balanced"} for number in range(100)}
     )
 
@@ -157,9 +159,9 @@ def test_a_cluster_may_be_balanced_as_a_whole_and_a_topic_may_differ():
         "c": Topic(leaders=("b3",)),
         "d": Topic(),
     }
-    found = wanted(topics, ["b1", "b2", "b3"], "balanced")
+    specs = topic_specs(topics, ["b1", "b2", "b3"], "balanced")
 
-    assert [found[name].placed for name in topics] == [[[1]], [], [[3]], [[2]]]
+    assert [specs[name].assignment for name in topics] == [[[1]], [], [[3]], [[2]]]
 
 
 def test_brokers_with_short_names_are_told_to_clients_by_longer_ones():
@@ -197,7 +199,10 @@ def test_a_quorum_that_cannot_be_and_strangers_are_problems(tmp_path):
     )
 
     assert [(problem.key, problem.says) for problem in kafka.problems({}, tmp_path)] == [
-        ("controllers", "2 controllers cannot be: give 1, 3 or 5, so that a majority can be told"),
+        (
+            "controllers",
+            "2 controllers are not allowed: use 1, 3 or 5, so that there is a majority",
+        ),
         ("settings_of.x", "'x' is no node of this cluster. There is b1, b2."),
         ("racks.b3", "'b3' is no node of this cluster. There is b1, b2."),
     ]

@@ -65,15 +65,18 @@ def test_the_plan_shows_limits() -> None:
     [
         (
             {"cpu": "10%"},
-            r"may not cap CPU on this machine, as components\.work\.limits\.cpu asks: run as root, or .*Delegate=yes",
+            r"may not cap CPU on this machine, as components\.work\.limits\.cpu asks: "
+            r"run as root, or .*Delegate=yes",
         ),
         (
             {"memory": "1GiB"},
-            r"may not cap memory on this machine, as components\.work\.limits\.memory asks: .* the only program in that group",
+            r"may not cap memory on this machine, as components\.work\.limits\.memory asks: "
+            r".* the only program in that group",
         ),
         (
             {"priority": -1},
-            r"raise a priority above normal .* components\.work\.limits\.priority asks: give 0 to 19, or run as root",
+            r"raise a priority above normal .* components\.work\.limits\.priority asks: "
+            r"give 0 to 19, or run as root",
         ),
         (
             {"cores": [0, 7]},

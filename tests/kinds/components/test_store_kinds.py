@@ -30,7 +30,8 @@ components:
   cache: {kind: redis, node: two}
   ring: {kind: cassandra, nodes: [one, two], replicas: 2, heap: 256MiB}
   file: {kind: embedded, node: two, engine: sqlite}
-  to-pg: {kind: sink, node: one, reads: lines, store: pg, table: lines, format: json, columns: {n: integer}}
+  to-pg: {kind: sink, node: one, reads: lines, store: pg, table: lines,
+          format: json, columns: {n: integer}}
   to-file: {kind: sink, node: two, reads: lines, store: file, table: lines, format: bytes}
   all: {kind: command, node: one, argv: [echo, "{pg.url}", "{maria.jdbc}", "{cache.address}",
         "{ring.hosts}", "{file.path}", "{to-pg.table}"]}

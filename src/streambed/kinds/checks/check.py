@@ -10,7 +10,7 @@ from streambed.record.history import History, Verdict
 
 
 class Check(Protocol):
-    """Something that must hold; judging is pure and can be done again years later."""
+    """A property that must hold. Judging is pure: an old run can be judged again."""
 
     @property
     def kind(self) -> str:
@@ -18,17 +18,15 @@ class Check(Protocol):
 
     @property
     def about(self) -> str:
-        """What it is about: the topic, component or command. A verdict is known by kind and this,
-        as latency:reader.
+        """The topic, component or command that it judges: the second half of a verdict's name, as
+        in latency:reader.
         """
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
-        """What is wrong with it beside the declared components; keys relative to the check."""
+        """What is wrong with the declaration; keys are relative to the check."""
 
     def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
-        """The topics that must be read back for it after the drain, given the declared
-        components.
-        """
+        """The topics that the witness must read back after the drain."""
 
     def judge(self, history: History) -> Verdict:
-        """Holds, fails or unknown; an empty history never holds."""
+        """Answer holds, fails or unknown. An empty history never holds."""

@@ -1,4 +1,4 @@
-"""No loss: whoever reads a topic sees every record of it that was acknowledged."""
+"""No loss: every reader of a topic sees each record of it that was acknowledged."""
 
 from __future__ import annotations
 
@@ -10,109 +10,114 @@ import polars as pl
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.declaring import declared
-from streambed.kinds.evidence.course import Unread, counted, faults_of, load_ended, names_during
-from streambed.kinds.evidence.readers import (
+from streambed.kinds.evidence.course import (
     IDENTITY,
+    Taken,
+    Unread,
+    counted,
+    faults_of,
+    load_ended,
+    names_during,
+)
+from streambed.kinds.evidence.readers import (
     Reader,
     readers_of,
     times_seen,
     without_ledger,
     witness_of,
 )
-from streambed.kinds.evidence.taken import Taken
 from streambed.record.history import Answer, History, Verdict
 
 NAMES_SHOWN = 20
 LOG, WAY, EITHER = "log", "way", "either"
-"""Which part of its way lost a record."""
+"""Where a record was lost: in the log, between log and reader, or in one of the two."""
 
 
 @declared
 class NoLoss:
-    """Every record of `topic` that was acknowledged is seen by each of its readers: consumer groups
-    and jobs.
+    """Every acked record of `topic` is seen by each of its readers: consumer groups and jobs.
 
-    Seeing one twice is allowed. A group that starts at the latest record need not see what is older
-    than the first it saw. A job has seen what its engine says that it took: Spark, the offsets of
+    Seeing a record twice is allowed. A group that starts at the latest offset need not see records
+    before the first one it saw. A job has seen what its engine reports: for Spark, the offsets of
     its batches.
     """
 
     kind: Literal["no_loss"] = "no_loss"
     topic: str
     by: tuple[str, ...] = ()
-    """Names of the groups, consumers, sinks or jobs that must see everything; default: all that
-    read the topic.
-    """
+    """The groups, consumers, sinks or jobs that must see everything; default: all readers."""
 
     @property
     def about(self) -> str:
-        """The topic."""
+        """The topic: verdicts are named no_loss:TOPIC."""
         return self.topic
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
         """The topic must be declared, and those named in `by` must read it."""
         brokers = [component.as_broker for component in components.values() if component.as_broker]
         topics = [topic for broker in brokers for topic in broker.partitions]
-        names: dict[str, None] = {}
+        problems = []
+        if self.topic not in topics:
+            says = f"no topic '{self.topic}'. {suggestion(self.topic, topics)}"
+            problems.append(Problem(key="topic", says=says))
+        readers = self._declared_readers(components)
+        for name in self.by:
+            if name not in readers:
+                says = f"'{name}' does not read {self.topic}. {suggestion(name, readers)}"
+                problems.append(Problem(key="by", says=says, about=frozenset({name})))
+        return problems
+
+    def _declared_readers(self, components: Mapping[str, Any]) -> list[str]:
+        """Every name that `by` may hold: of components, and of their groups."""
+        names = []
         for name, component in components.items():
             for reader in component.readers:
                 if self.topic in reader.topics:
-                    names |= dict.fromkeys((name, reader.name))
-        wrong = []
-        if self.topic not in topics:
-            wrong.append(
-                Problem(
-                    key="topic", says=f"no topic '{self.topic}'. {suggestion(self.topic, topics)}"
-                )
-            )
-        for name in self.by:
-            if name not in names:
-                says = f"'{name}' does not read {self.topic}. {suggestion(name, names)}"
-                wrong.append(Problem(key="by", says=says, about=frozenset({name})))
-        return wrong
+                    names += [name, reader.name]
+        return list(dict.fromkeys(names))
 
     def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
-        """Its topic: only so can what the log lost be told from what a reader missed."""
+        """The topic: only a read-back tells what the log lost from what a reader missed."""
         return (self.topic,)
 
     def judge(self, history: History) -> Verdict:
         """Compare what was acked with what each reader saw."""
         acked = acked_records(history, self.topic)
         readers = self._readers(history)
-        absent = [
-            name
-            for name in self.by
-            if not any(name in (reader.name, *reader.components) for reader in readers)
-        ]
-        if not load_ended(history):
-            return self._verdict("unknown", "the run broke before the load ended")
-        if silent := without_ledger(history, self.topic):
-            return self._verdict("unknown", f"{', '.join(silent)} kept no ledger of {self.topic}")
-        if acked.is_empty():
-            return self._verdict("unknown", f"nothing was acked on {self.topic}")
-        if absent:
-            return self._verdict(
-                "unknown",
-                f"nothing in this run is called {', '.join(absent)} and reads {self.topic}",
-            )
-        if not readers:
-            return self._verdict(
-                "unknown", f"nobody reads {self.topic}, and no witness read it back"
-            )
+        unknown = self._why_unknown(history, acked, readers)
+        if unknown:
+            return self._verdict("unknown", unknown)
         findings = [finding_of(history, reader, self.topic, acked) for reader in readers]
-        return self._together(findings, acked.height, history)
+        return self._verdict_of(findings, acked.height, history)
+
+    def _why_unknown(self, history: History, acked: pl.DataFrame, readers: list[Reader]) -> str:
+        """Why nothing can be judged; empty if it can."""
+        if not load_ended(history):
+            return "the run broke before the load ended"
+        silent = without_ledger(history, self.topic)
+        if silent:
+            return f"{', '.join(silent)} kept no ledger of {self.topic}"
+        if acked.is_empty():
+            return f"nothing was acked on {self.topic}"
+        present = {name for reader in readers for name in (reader.name, *reader.components)}
+        absent = [name for name in self.by if name not in present]
+        if absent:
+            return f"nothing in this run is called {', '.join(absent)} and reads {self.topic}"
+        if not readers:
+            return f"nobody reads {self.topic}, and no witness read it back"
+        return ""
 
     def _readers(self, history: History) -> list[Reader]:
         readers = readers_of(history, self.topic)
-        if self.by:
-            return [
-                reader for reader in readers if {reader.name, *reader.components} & set(self.by)
-            ]
+        wanted = set(self.by)
+        if wanted:
+            return [reader for reader in readers if wanted & {reader.name, *reader.components}]
+        if readers:
+            return readers
         witness = witness_of(history, self.topic)
-        return readers or ([witness] if witness else [])
+        return [witness] if witness else []
 
-    def _together(self, findings: list[Finding], acked: int, history: History) -> Verdict:
-        alone = len(findings) == 1
+    def _verdict_of(self, findings: list[Finding], acked: int, history: History) -> Verdict:
         lost = lost_records(findings, history)
         seen = {
             finding.reader.name: {"seen": finding.seen, "duplicates": finding.duplicates}
@@ -120,7 +125,8 @@ class NoLoss:
         }
         evidence = {"acked": acked, "readers": seen, "lost": lost.to_dicts()}
         if not lost.is_empty():
-            return self._verdict("fails", says_of_lost(lost, acked, alone=alone), evidence)
+            says = says_of_lost(lost, acked, alone=len(findings) == 1)
+            return self._verdict("fails", says, evidence)
         doubts = [finding.doubt for finding in findings if finding.doubt]
         if doubts:
             return self._verdict("unknown", "; ".join(doubts), evidence)
@@ -134,8 +140,10 @@ class NoLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one reader saw of the acked records: `older` need not be seen, `lost` certainly was not,
-    `doubt` is why the rest is unknown.
+    """What one reader saw of the acked records.
+
+    `older` records precede a latest start, `lost` ones were certainly not seen; `doubt` says why
+    the rest is unknown.
     """
 
     reader: Reader
@@ -147,9 +155,7 @@ class Finding:
 
 
 def acked_records(history: History, topic: str) -> pl.DataFrame:
-    """The acknowledged records of a topic; `in_log` says whether the witness found them, null if
-    there was no witness.
-    """
+    """The acked records of a topic. `in_log`: whether the witness found it; null without one."""
     sent = history.ledger.sent.filter((pl.col("topic") == topic) & pl.col("acked").is_not_null())
     acked = sent.select("producer", "sequence", "topic", "partition", "offset", "due", "acked")
     witness = witness_of(history, topic)
@@ -166,29 +172,26 @@ def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame
     seen = records.filter(pl.col("times") > 0)
     ends = seen.group_by("partition").agg(began=pl.col("offset").min(), last=pl.col("offset").max())
     missing = records.filter(pl.col("times") == 0).join(ends, on="partition", how="left")
-    older = (
-        pl.col("began").is_null() | (pl.col("offset") < pl.col("began"))
-        if reader.latest
-        else pl.lit(False)
-    )
+    older = pl.lit(False)
+    if reader.latest:
+        older = pl.col("began").is_null() | (pl.col("offset") < pl.col("began"))
     needed = missing.filter(~older)
     undecided = needed.filter(_undecided(unread))
+    nothing_needed = seen.height + needed.height == 0
     return Finding(
         reader=reader,
         seen=seen.height,
         duplicates=int((seen["times"] - 1).sum()),
         older=missing.height - needed.height,
         lost=needed.join(undecided, on=IDENTITY, how="anti"),
-        doubt=_doubt(
-            reader, taken, undecided, acked.height, nothing_needed=seen.height + needed.height == 0
-        ),
+        doubt=_doubt(reader, taken, undecided, acked.height, nothing_needed=nothing_needed),
     )
 
 
 def _undecided(unread: Unread) -> pl.Expr:
-    """Records that a reader may have seen, or was still to see when the run ended."""
-    unplaced = pl.col("offset") < 0
-    beyond = unplaced | pl.col("last").is_null() | (pl.col("offset") > pl.col("last"))
+    """Records that a reader may have seen, or had yet to see when the run ended."""
+    no_offset = pl.col("offset") < 0
+    beyond = no_offset | pl.col("last").is_null() | (pl.col("offset") > pl.col("last"))
     return pl.col("untold") | (unread.rows() & beyond)
 
 
@@ -201,42 +204,35 @@ def _doubt(
         return ""
     untold = undecided.filter("untold").height
     if untold:
-        return f"{reader.name} cannot be judged: {taken.why_untold.format(counted(untold, 'acked record'))}"
+        why = taken.why_untold.format(counted(untold, "acked record"))
+        return f"{reader.name} cannot be judged: {why}"
     return (
         f"the run ended before {reader.name} had seen {undecided.height} of {acked} acked records"
     )
 
 
 def lost_records(findings: list[Finding], history: History) -> pl.DataFrame:
-    """Every lost record: who it was, where it went missing, during which fault it was sent; once
-    for each place.
+    """Every lost record: where it was lost, and during which fault it was sent.
+
+    A record that several readers missed has a row for each of them, unless the log lost it.
     """
-    parts = [
-        finding.lost.with_columns(
-            reader=pl.lit(finding.reader.name), part=_part(), where=_where(finding.reader.name)
-        )
-        for finding in findings
-    ]
+    parts = []
+    for finding in findings:
+        reader = finding.reader.name
+        parts.append(finding.lost.with_columns(part=_part(), where=_part_text(reader)))
     during = names_during(faults_of(history), start="due", end="acked")
     columns = ["producer", "sequence", "topic", "partition", "offset", "part", "where"]
-    return (
-        pl.concat(parts)
-        .with_columns(during=during)
-        .select(*columns, "during")
-        .unique(columns, maintain_order=True)
-    )
+    lost = pl.concat(parts).with_columns(during=during).select(*columns, "during")
+    return lost.unique(columns, maintain_order=True)
 
 
 def _part() -> pl.Expr:
-    """Which part of the way lost a record: the log, the way from there to the reader, or nobody
-    knows which.
-    """
-    of_known = pl.when(pl.col("in_log")).then(pl.lit(WAY)).otherwise(pl.lit(LOG))
-    return pl.when(pl.col("in_log").is_null()).then(pl.lit(EITHER)).otherwise(of_known)
+    """LOG, WAY or EITHER, by whether the witness found the record in the log."""
+    if_known = pl.when(pl.col("in_log")).then(pl.lit(WAY)).otherwise(pl.lit(LOG))
+    return pl.when(pl.col("in_log").is_null()).then(pl.lit(EITHER)).otherwise(if_known)
 
 
-def _where(reader: str) -> pl.Expr:
-    """The same for people."""
+def _part_text(reader: str) -> pl.Expr:
     texts = {
         LOG: "lost in the log",
         WAY: f"lost on the way to {reader}",
@@ -246,49 +242,41 @@ def _where(reader: str) -> pl.Expr:
 
 
 def says_of_lost(lost: pl.DataFrame, acked: int, *, alone: bool) -> str:
-    """One sentence: how many of how many, which, where, and during what."""
-    count = lost.select(IDENTITY).unique().height
-    places = []
+    """One sentence: how many records, which, where they were lost, and during which faults."""
+    losses = []
     for (part, where), records in lost.group_by("part", "where", maintain_order=True):
-        plain = (
-            alone and part == EITHER
-        )  # One reader and no witness: the sentence has said it already.
-        places.append(names_of(records) + ("" if plain else f" ({where})"))
+        # With one reader and no witness, "never seen" says it all.
+        suffix = "" if alone and part == EITHER else f" ({where})"
+        losses.append(names_of(records) + suffix)
     faults = [name for name in lost["during"].unique(maintain_order=True) if name]
     during = f"; sent during {', '.join(faults)}" if faults else ""
-    return f"{count} of {acked} acked records {'was' if count == 1 else 'were'} never seen: {', '.join(places)}{during}"
+    count = lost.select(IDENTITY).unique().height
+    verb = "was" if count == 1 else "were"
+    return f"{count} of {acked} acked records {verb} never seen: {', '.join(losses)}{during}"
 
 
 def names_of(records: pl.DataFrame) -> str:
-    """Records by name, neighbours as a range: a=2, a=5–9; so many at most."""
+    """Records by name, neighbours as a range: a=2, a=5–9. At most NAMES_SHOWN ranges."""
     ordered = records.select(IDENTITY).unique().sort(IDENTITY).with_row_index("row")
-    runs = ordered.group_by(
-        "producer", run=pl.col("sequence") - pl.col("row").cast(pl.Int64), maintain_order=True
-    )
-    spans = runs.agg(first=pl.col("sequence").first(), last=pl.col("sequence").last()).select(
-        "producer", "first", "last"
-    )
-    shown = [
-        f"{producer}={first}" + (f"–{last}" if last > first else "")
-        for producer, first, last in spans.head(NAMES_SHOWN).iter_rows()
-    ]
-    return ", ".join(shown) + (
-        f" and {spans.height - NAMES_SHOWN} more" if spans.height > NAMES_SHOWN else ""
-    )
+    # Within a run of neighbours, sequence and row number grow together.
+    run = pl.col("sequence") - pl.col("row").cast(pl.Int64)
+    runs = ordered.group_by("producer", run=run, maintain_order=True)
+    spans = runs.agg(first=pl.col("sequence").first(), last=pl.col("sequence").last())
+    names = []
+    for producer, _, first, last in spans.head(NAMES_SHOWN).iter_rows():
+        names.append(f"{producer}={first}–{last}" if last > first else f"{producer}={first}")
+    more = spans.height - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def says_of_seen(findings: list[Finding], acked: int) -> str:
     """One sentence for a check that holds."""
-    named = len(findings) > 1
-    seen = [
-        f"{finding.seen} seen" + (f" by {finding.reader.name}" if named else "")
-        for finding in findings
-    ]
-    older = [
-        f"{finding.older} older than what {finding.reader.name} began with"
-        for finding in findings
-        if finding.older
-    ]
+    seen, older = [], []
+    for finding in findings:
+        by = f" by {finding.reader.name}" if len(findings) > 1 else ""
+        seen.append(f"{finding.seen} seen{by}")
+        if finding.older:
+            older.append(f"{finding.older} older than what {finding.reader.name} began with")
     duplicates = sum(finding.duplicates for finding in findings)
     allowed = f"; {counted(duplicates, 'duplicate')}, allowed at least once" if duplicates else ""
     return ", ".join([f"{acked} acked", *seen, *older]) + allowed

@@ -1,6 +1,4 @@
-"""Succeeds: a command ended, with status 0. So a program of the user's own can judge what only it
-understands.
-"""
+"""Succeeds: a command ends with status 0. Lets a user's program judge what only it understands."""
 
 from __future__ import annotations
 
@@ -16,67 +14,62 @@ from streambed.record.history import History, Verdict
 
 @declared
 class Succeeds:
-    """The command `of`, which starts after the drain, ends with status 0; the last line that it
-    printed is what the verdict says.
+    """The command `of`, which starts after the drain, ends with status 0.
+
+    The verdict says the last line that it printed.
     """
 
     kind: Literal["succeeds"] = "succeeds"
     of: str
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
-        """It must be of a command after the drain, whose failure does not end the run before it can
-        be judged.
-        """
-        judges = {
-            name: found
-            for name, found in components.items()
-            if found.kind == "command" and found.starts == "drain"
+        """`of` must be a command that starts after the drain, and whose failure is recorded."""
+        commands = {
+            name: component
+            for name, component in components.items()
+            if component.kind == "command" and component.starts == "drain"
         }
-        if self.of not in judges:
-            return [
-                Problem(
-                    key="of",
-                    says=f"no command with `starts: drain` is called '{self.of}'. {suggestion(self.of, judges)}",
-                )
-            ]
-        if judges[self.of].on_exit != "record":
-            return [
-                Problem(
-                    key="of",
-                    says=f"'{self.of}' needs `on_exit: record`: otherwise the run is over when it fails",
-                )
-            ]
+        if self.of not in commands:
+            known = suggestion(self.of, commands)
+            says = f"no command with `starts: drain` is called '{self.of}'. {known}"
+            return [Problem(key="of", says=says)]
+        if commands[self.of].on_exit != "record":
+            says = f"'{self.of}' needs `on_exit: record`: otherwise the run is over when it fails"
+            return [Problem(key="of", says=says)]
         return []
 
     @property
     def about(self) -> str:
-        """The command."""
+        """The command: verdicts are named succeeds:COMMAND."""
         return self.of
 
     def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
-        """It reads nothing back."""
+        """It needs no topic read back."""
         return ()
 
     def judge(self, history: History) -> Verdict:
-        """By the status with which it ended."""
+        """Judge by the command's last exit status."""
         if not load_ended(history):
-            return Verdict(
-                check=self.kind, answer="unknown", says="the run broke before the load ended"
-            )
+            return self._unknown("the run broke before the load ended")
         ends = [event for event in history.of(ProcessEnded) if event.component == self.of]
-        # One that was told to end, or killed, did not come to an answer of its own.
-        if not ends or ends[-1].status < 0 or (ends[-1].status and ends[-1].expected):
-            return Verdict(
-                check=self.kind, answer="unknown", says=f"{self.of} did not come to its end"
-            )
+        if not ends or _was_stopped(ends[-1]):
+            return self._unknown(f"{self.of} did not come to its end")
         status = ends[-1].status
-        says = f"{self.of}: {_last_line(ends[-1]) or f'status {status}, without a word'}"
+        last_line = _last_line(ends[-1]) or f"status {status}, without a word"
         return Verdict(
             check=self.kind,
             answer="fails" if status else "holds",
-            says=says,
+            says=f"{self.of}: {last_line}",
             evidence={"status": status},
         )
+
+    def _unknown(self, says: str) -> Verdict:
+        return Verdict(check=self.kind, answer="unknown", says=says)
+
+
+def _was_stopped(end: ProcessEnded) -> bool:
+    """Whether it was killed or asked to end, so that its status says nothing."""
+    return end.status < 0 or bool(end.status and end.expected)
 
 
 def _last_line(end: ProcessEnded) -> str:

@@ -1,7 +1,7 @@
-"""What a broker is to the rest of streambed: a component with topics, which clients write and read.
+"""What the rest of streambed asks of a broker: a component whose topics clients write and read.
 
-A kind that is a broker gives itself as `as_broker`. Nothing outside the kinds knows which brokers
-there are.
+A kind that is a broker returns itself as `as_broker`. Nothing outside the kinds knows which brokers
+exist.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from streambed.record.events import Event
 from streambed.world import World
 
 if TYPE_CHECKING:
+    from streambed.kinds.components.plan_context import PlanContext
     from streambed.kinds.components.roles import Role
-    from streambed.kinds.components.site import Site
 
 Ends = Mapping[str, Mapping[int, int | None]]
-"""The offset that the next record of each topic and partition will get; None where nobody can tell
-now.
-"""
+"""The next offset of each topic and partition; None where it is unknown at the moment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Something was measured."""
+    """One measured value."""
 
     metric: str
     of: str
@@ -37,14 +35,14 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """What changed at a broker since it was last looked at, and how it is now."""
+    """What changed at a broker since the last poll, and what was measured."""
 
     events: tuple[Event, ...] = ()
     samples: tuple[Sample, ...] = ()
 
 
 class Broker(Protocol):
-    """Where records are written to and read from."""
+    """A component with topics."""
 
     @property
     def name(self) -> str:
@@ -60,7 +58,7 @@ class Broker(Protocol):
 
     @property
     def bootstrap(self) -> str:
-        """What clients are given to find it."""
+        """The address that clients connect to first."""
 
     @property
     def sender(self) -> str:
@@ -71,32 +69,24 @@ class Broker(Protocol):
         """The `module:function` that makes a Reader (agents/reader.py) for the consumer agent."""
 
     def client(self, settings: Mapping[str, Setting]) -> dict[str, str]:
-        """What a sender or reader is given to connect, with the settings that a producer or
-        consumer declares.
-        """
+        """The configuration of a sender or reader, with the settings of its component."""
 
     def client_problems(self, client: Any) -> list[Problem]:
-        """What a producer, consumer or sink declares that this broker cannot do; keys relative to
-        that component.
-        """
+        """What a producer, consumer or sink asks that it cannot do; keys relative to the client."""
 
     def end_positions(self, world: World) -> Ends | None:
-        """Where its topics end now; None if this broker has no positions. A topic that cannot be
-        asked is left out.
-        """
+        """Where its topics end now; None if it has no offsets. Unreadable topics are left out."""
 
     def role_holder(self, role: Role, world: World) -> str:
-        """The process that holds a role now; WorldError if nobody does."""
+        """The process that holds a role now; WorldError if none does."""
 
     def watch(self, world: World) -> Watched:
-        """Look at it once; called every second while the load lasts, in a thread for brokers
-        alone.
-        """
+        """Poll it once. Called every second during the load, in a thread for brokers only."""
 
-    def read_back(self, site: Site, topics: tuple[str, ...], name: str) -> ProcessSpec | None:
-        """The process `name`, which reads topics back from their start after the drain; None if
-        this broker keeps no records.
-        """
+    def read_back(
+        self, context: PlanContext, topics: tuple[str, ...], name: str
+    ) -> ProcessSpec | None:
+        """The process `name`, which reads topics back after the drain; None if none are kept."""
 
 
 def brokers_among(components: Mapping[str, Any]) -> dict[str, Broker]:
@@ -120,29 +110,27 @@ def unknown_topics(topics: Iterable[str], others: Mapping[str, Any], key: str) -
     known = [topic for broker in brokers_among(others).values() for topic in broker.partitions]
     nouns = {others[name].kind for name in brokers_among(others)} or {"kafka"}
     noun = nouns.pop() if len(nouns) == 1 else "broker"
-    return [
-        Problem(
-            key=key,
-            says=f"no {noun} component declares the topic '{topic}'. {suggestion(topic, known)}",
-            code=UNKNOWN_TOPIC,
-        )
-        for topic in topics
-        if topic not in known
-    ]
+    problems = []
+    for topic in topics:
+        if topic not in known:
+            says = f"no {noun} component declares the topic '{topic}'. {suggestion(topic, known)}"
+            problems.append(Problem(key=key, says=says, code=UNKNOWN_TOPIC))
+    return problems
 
 
 def client_problems(
     client: Any, topics: tuple[str, ...], others: Mapping[str, Any], key: str
 ) -> list[Problem]:
-    """What is wrong with the topics of a producer, consumer or sink, and with what it asks of their
-    broker.
-    """
-    wrong = unknown_topics(topics, others, key)
+    """Problems of a producer, consumer or sink with its topics, and with their broker."""
+    problems = unknown_topics(topics, others, key)
     broker = broker_of(topics, others)
     if broker is None:
-        return wrong
-    strangers = [topic for topic in topics if topic not in broker.partitions]
-    if not wrong and strangers:
-        says = f"'{strangers[0]}' is not a topic of {broker.name}, as '{topics[0]}' is: one client uses one broker"
-        wrong.append(Problem(key=key, says=says))
-    return wrong + broker.client_problems(client)
+        return problems
+    foreign = [topic for topic in topics if topic not in broker.partitions]
+    if not problems and foreign:
+        says = (
+            f"'{foreign[0]}' is not a topic of {broker.name}, as '{topics[0]}' is: "
+            "one client uses one broker"
+        )
+        problems.append(Problem(key=key, says=says))
+    return problems + broker.client_problems(client)

@@ -13,9 +13,9 @@ from streambed.errors import Problem
 from streambed.kinds.components.component import OnOneNode, missing_folder, reference_texts
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import Progress
 from streambed.kinds.components.ready_sign import ReadySign
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
@@ -97,19 +97,19 @@ class Command(OnOneNode):
             ),
         ]
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """Just that program."""
-        bootstrap = site.bootstrap_for()
-        argv = tuple(site.resolve(word, self.name) for word in self.argv)
-        env = {key: site.resolve(text, self.name) for key, text in self.env.items()}
+        bootstrap = context.bootstrap_for()
+        argv = tuple(context.resolve(word, self.name) for word in self.argv)
+        env = {key: context.resolve(text, self.name) for key, text in self.env.items()}
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
                 argv=argv,
-                env={**site.variables(self.name, self.node, bootstrap), **env},
-                cwd=str(site.base / self.cwd),
+                env={**context.variables(self.name, self.node, bootstrap), **env},
+                cwd=str(context.base / self.cwd),
                 on_exit=self.on_exit,
                 starts=self.starts,
             )

@@ -1,4 +1,4 @@
-"""What a component is to the rest of streambed."""
+"""What the rest of streambed asks of a component."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker
 from streambed.kinds.components.engine import Engine
 from streambed.kinds.components.limits import Limits
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import NOTHING_TO_WAIT_FOR, DeclaredReader, Progress
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Setting
 from streambed.plan import ProcessSpec
 from streambed.stores.store import Address
@@ -21,11 +21,11 @@ from streambed.world import Missing, World
 Needs = tuple[Need, ...]
 AutoPlace = Literal["spread", "round_robin", "nearest"]
 ExistingCluster = Literal["bootstrap", "spark_master"]
-"""The options of the command line that name a cluster which exists already."""
+"""The command-line options that name an existing cluster."""
 
 
 class Store(Protocol):
-    """A component that can be queried, and that a sink can write."""
+    """A component that users can query and sinks can write."""
 
     @property
     def name(self) -> str:
@@ -40,9 +40,9 @@ class Store(Protocol):
 
 
 class Component(Protocol):
-    """Something that runs. It answers for itself: nobody asks what kind it is.
+    """Something that runs. It answers for itself: no caller checks its kind.
 
-    ComponentBase answers all of it that most kinds answer alike.
+    ComponentBase has the defaults that most kinds share.
     """
 
     needs: ClassVar[Needs]
@@ -68,7 +68,7 @@ class Component(Protocol):
 
     @property
     def as_store(self) -> Store | None:
-        """Itself, if it is a store that can be queried and that a sink can write."""
+        """Itself, if it is a store."""
 
     # Where it runs and what it needs.
 
@@ -80,9 +80,7 @@ class Component(Protocol):
 
     @property
     def host_keys(self) -> tuple[str, ...]:
-        """The keys that name its hosts and may be left open if `place` chooses them: node, nodes,
-        both or none.
-        """
+        """The keys that name its hosts and may be left to `place`: node, nodes, both or none."""
 
     @property
     def auto_place(self) -> AutoPlace:
@@ -100,7 +98,7 @@ class Component(Protocol):
     def ports(self) -> tuple[int, ...]:
         """The ports that it takes on each of its hosts, as far as they are known."""
 
-    # What it says of records.
+    # Records.
 
     @property
     def readers(self) -> tuple[DeclaredReader, ...]:
@@ -112,7 +110,7 @@ class Component(Protocol):
 
     @property
     def keeps_ledger(self) -> bool:
-        """Whether it notes every record that it sends or sees."""
+        """Whether it writes every record that it sends or sees to a ledger."""
 
     @property
     def stores_used(self) -> tuple[str, ...]:
@@ -120,13 +118,11 @@ class Component(Protocol):
 
     @property
     def state_places(self) -> dict[str, str]:
-        """What it keeps to recover from, and the component that keeps it; empty text for the disk
-        of its own host.
-        """
+        """The state it recovers from, and the component that stores it; "" for its host's disk."""
 
     @property
     def any_group(self) -> bool:
-        """Whether it may be in consumer groups that nobody declares."""
+        """Whether it may join consumer groups that are not declared."""
 
     @property
     def shows_flow(self) -> bool:
@@ -134,37 +130,35 @@ class Component(Protocol):
 
     @property
     def shows_output(self) -> bool:
-        """Whether what it prints is shown while the run goes on."""
+        """Whether its output is shown during the run."""
 
     # The declaration.
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """What is wrong with it beside the others; keys relative to the component."""
+        """What is wrong with the declaration; keys are relative to the component."""
 
     def answers(self, data: Path) -> dict[str, str]:
-        """What references such as {kafka.bootstrap} to it become; `data` is its folder in the
-        run.
-        """
+        """What references to it become, such as {kafka.bootstrap}; `data` is its folder."""
 
     def own_answers(self, data: Path, answers: Mapping[str, str]) -> dict[str, str]:
-        """What {self.…} becomes for it beside name, node and data, given what all others answer."""
+        """What {self.…} becomes, besides name, node and data, given the answers of the others."""
 
     @property
     def texts(self) -> dict[str, str]:
         """Its texts that may hold references, by key."""
 
-    # Runs on clusters that exist already, without an emulated network.
+    # Runs on existing clusters, without an emulated network.
 
     @property
     def existing_address(self) -> str:
-        """Where it finds a cluster that exists already; empty if it needs none."""
+        """The address of an existing cluster; empty if it uses none."""
 
     @property
     def takes_existing(self) -> tuple[ExistingCluster, ...]:
-        """Which existing clusters it can use, or which take its place."""
+        """Which existing clusters it can use, or which replace it."""
 
     def on_existing(self, cluster: ExistingCluster, address: str) -> Self | None:
-        """Itself on a cluster that exists already; None if that takes its place."""
+        """Itself on an existing cluster; None if that replaces it."""
 
     @property
     def box_reason(self) -> str:
@@ -172,32 +166,28 @@ class Component(Protocol):
 
     # Its life.
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
-        """Decide its processes; touches nothing."""
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
+        """Decide its processes, without side effects."""
 
     def readiness(self, world: World) -> Missing:
-        """Begin to wait for it: the answer says what is still missing."""
+        """Begin to wait for it: the returned function says what is still missing."""
 
     def timers(self) -> dict[str, tuple[Setting, bool]]:
-        """Settings that decide how long the effects of a fault last, and whether each was
-        declared.
-        """
+        """Settings that decide how long a fault takes effect, and whether each was declared."""
 
     def progress(self, world: World) -> Progress:
-        """What the drain must wait for, and how far its readers have come. The dead are not waited
-        for.
-        """
+        """What the drain must wait for, and the positions of its readers; nothing for the dead."""
 
     @property
     def may_write_more(self) -> bool:
-        """Whether records may still come out of it when all readers have caught up."""
+        """Whether it may write more records after all readers have caught up."""
 
     def final_problem(self, world: World) -> str:
-        """What is not as declared when the run is drained; empty if all is."""
+        """What is not as declared after the drain; empty if nothing."""
 
 
 class ComponentBase:
-    """What most components answer alike."""
+    """Defaults that most components share."""
 
     name: str
     kind: str
@@ -211,27 +201,27 @@ class ComponentBase:
 
     @property
     def as_broker(self) -> Broker | None:
-        """It is none."""
+        """None: most components have no topics."""
         return None
 
     @property
     def as_engine(self) -> Engine | None:
-        """It is none."""
+        """None: most components run no job."""
         return None
 
     @property
     def as_store(self) -> Store | None:
-        """It is none."""
+        """None: most components cannot be queried."""
         return None
 
     @property
     def server(self) -> bool:
-        """Nobody waits for it."""
+        """False: no other component waits for it."""
         return False
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """None that are known."""
+        """No known ports."""
         return ()
 
     @property
@@ -246,35 +236,35 @@ class ComponentBase:
 
     @property
     def stores_used(self) -> tuple[str, ...]:
-        """It writes none."""
+        """It writes no store."""
         return ()
 
     @property
     def state_places(self) -> dict[str, str]:
-        """It keeps nothing to recover from."""
+        """It recovers from no state."""
         return {}
 
     @property
     def keeps_ledger(self) -> bool:
-        """It keeps one if it handles records at all."""
+        """True, if it handles records at all."""
         return True
 
     @property
     def shows_output(self) -> bool:
-        """What it prints is only kept."""
+        """False: its output only goes to its log."""
         return False
 
     @property
     def texts(self) -> dict[str, str]:
-        """It has none."""
+        """No text may hold references."""
         return {}
 
     def answers(self, data: Path) -> dict[str, str]:
-        """Nothing refers to it."""
+        """No references to it."""
         return {}
 
     def own_answers(self, data: Path, answers: Mapping[str, str]) -> dict[str, str]:
-        """Its checkpoint is a folder in the run."""
+        """{self.checkpoint} is a folder of the run."""
         return {"checkpoint": str(data / "checkpoint")}
 
     @property
@@ -288,19 +278,22 @@ class ComponentBase:
 
     @property
     def box_reason(self) -> str:
-        """Servers need hosts of their own."""
-        return f"a component of kind {self.kind} needs emulated hosts, and there is no box here: leave it out"
+        """Most servers need emulated hosts."""
+        return (
+            f"a component of kind {self.kind} needs emulated hosts, and there is no box here: "
+            "leave it out"
+        )
 
     def timers(self) -> dict[str, tuple[Setting, bool]]:
-        """It has none that matter."""
+        """No settings that matter after a fault."""
         return {}
 
     def progress(self, world: World) -> Progress:
-        """The drain waits for nothing of it."""
+        """The drain need not wait for it."""
         return NOTHING_TO_WAIT_FOR
 
     def final_problem(self, world: World) -> str:
-        """Nothing is declared for the end."""
+        """No state is declared for the end of the run."""
         return ""
 
 
@@ -317,49 +310,41 @@ class OnOneNode(ComponentBase):
 
 
 def missing_file(path: str, base: Path, key: str) -> list[Problem]:
-    """A problem if a file that the declaration names is not there."""
-    asked = base / path
-    if asked.is_file():
+    """A problem if a file that the declaration names does not exist."""
+    file = base / path
+    if file.is_file():
         return []
-    beside = [found.name for found in asked.parent.glob("*")] if asked.parent.is_dir() else []
-    return [
-        Problem(
-            key=key,
-            says=f"there is no file '{path}' beside the declaration. {suggestion(asked.name, beside)}",
-        )
-    ]
+    siblings = [sibling.name for sibling in _siblings(file)]
+    known = suggestion(file.name, siblings)
+    return [Problem(key=key, says=f"there is no file '{path}' beside the declaration. {known}")]
 
 
 def missing_folder(path: str, base: Path, key: str) -> list[Problem]:
-    """A problem if a folder that the declaration names is not there."""
-    asked = base / path
-    if asked.is_dir():
+    """A problem if a folder that the declaration names does not exist."""
+    folder = base / path
+    if folder.is_dir():
         return []
-    beside = (
-        [found.name for found in asked.parent.glob("*") if found.is_dir()]
-        if asked.parent.is_dir()
-        else []
-    )
-    return [
-        Problem(
-            key=key,
-            says=f"there is no folder '{path}' beside the declaration. {suggestion(asked.name, beside)}",
-        )
-    ]
+    siblings = [sibling.name for sibling in _siblings(folder) if sibling.is_dir()]
+    known = suggestion(folder.name, siblings)
+    return [Problem(key=key, says=f"there is no folder '{path}' beside the declaration. {known}")]
+
+
+def _siblings(path: Path) -> list[Path]:
+    return list(path.parent.glob("*")) if path.parent.is_dir() else []
 
 
 def reference_texts(key: str, words: Iterable[str], variables: Mapping[str, str]) -> dict[str, str]:
-    """Words and variables of a program, by the key of each: they may hold references."""
-    listed = {f"{key}.{at}": word for at, word in enumerate(words)}
+    """The arguments and variables of a program, which may hold references, by key."""
+    listed = {f"{key}.{index}": word for index, word in enumerate(words)}
     return listed | {f"env.{name}": text for name, text in variables.items()}
 
 
 def when_gauge_is_ready(world: World, component: str) -> Missing:
-    """Ready when the agent says so in its gauge."""
+    """Ready when the gauge of the component's agent says so."""
     return lambda: "" if gauge_is_ready(world, component) else "its agent has not reported yet"
 
 
 def gauge_is_ready(world: World, process: str) -> bool:
-    """Whether an agent says that it is ready."""
+    """Whether the gauge of an agent says that it is ready."""
     gauge = world.gauge(process)
     return gauge is not None and gauge.ready

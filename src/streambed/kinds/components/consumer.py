@@ -14,8 +14,8 @@ from streambed.kinds.components.component import AutoPlace
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import WITNESS, OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, ConsumerOrder
@@ -115,14 +115,14 @@ class Consumer(OnManyHosts):
         """References to it."""
         return {"group": self.group or self.name}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One agent, or a few that hold the consumers of many hosts."""
         settings = {
             "auto.offset.reset": self.start,
             "isolation.level": self.isolation,
             **self.settings,
         }
-        broker = site.broker_of(self.reads)
+        broker = context.broker_of(self.reads)
         specs = []
         for name, hosts in self.groups.items():
             order = ConsumerOrder(
@@ -134,7 +134,7 @@ class Consumer(OnManyHosts):
                 ledger=self.ledger,
             )
             specs.append(
-                reader(site, name, order, hosts, component=self.name, on_exit=self.on_exit)
+                reader(context, name, order, hosts, component=self.name, on_exit=self.on_exit)
             )
         return specs
 
@@ -152,7 +152,7 @@ class Consumer(OnManyHosts):
 
 
 def reader(
-    site: Site,
+    context: PlanContext,
     process: str,
     order: ConsumerOrder,
     hosts: Sequence[str],
@@ -163,13 +163,13 @@ def reader(
     """An agent that holds consumers, each on its host; one without a group is a witness, which
     reads all there is once and ends.
     """
-    file = site.order(process, order)
+    file = context.order(process, order)
     return ProcessSpec(
         name=process,
         component=component,
         node=hosts[0],
-        argv=(site.machine.python, "-m", "streambed.agents.consumer", file.path),
-        env=site.variables(component, hosts[0], site.bootstrap_for(order.topics)),
+        argv=(context.machine.python, "-m", "streambed.agents.consumer", file.path),
+        env=context.variables(component, hosts[0], context.bootstrap_for(order.topics)),
         files=(file,),
         on_exit=on_exit,
         # Before the servers are there it would only take the CPU that they need to start.
@@ -179,7 +179,7 @@ def reader(
 
 
 def witness(
-    site: Site, broker: Broker, node: str, topics: tuple[str, ...], process: str
+    context: PlanContext, broker: Broker, node: str, topics: tuple[str, ...], process: str
 ) -> ProcessSpec:
     """The agent on a host that reads topics back from their start after the drain, and then
     ends.
@@ -190,4 +190,4 @@ def witness(
         topics=topics,
         client=broker.client({"auto.offset.reset": "earliest"}),
     )
-    return reader(site, process, order, (node,), component=WITNESS, on_exit="record")
+    return reader(context, process, order, (node,), component=WITNESS, on_exit="record")

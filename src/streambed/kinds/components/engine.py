@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # The conductor imports this module, and must not wait for da
 
     from streambed.kinds.evidence.by_batches import ByBatches
     from streambed.kinds.evidence.by_identity import ByIdentity
-    from streambed.kinds.evidence.taken import Taken
+    from streambed.kinds.evidence.course import Taken
     from streambed.record.history import History
 
 

@@ -15,9 +15,9 @@ from streambed.kinds.components.component import AutoPlace, missing_file, missin
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.profile import Profile
 from streambed.kinds.components.progress import Progress
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
@@ -204,18 +204,18 @@ class Producer(OnManyHosts):
         """
         return {"topic": ",".join(self.writes)}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One agent, or a few that hold the producers of many hosts."""
-        bootstrap = site.bootstrap_for(self.writes)
+        bootstrap = context.bootstrap_for(self.writes)
         specs = []
         for name, hosts in self.groups.items():
-            file = site.order(name, self._order(site, hosts))
+            file = context.order(name, self._order(context, hosts))
             spec = ProcessSpec(
                 name=name,
                 component=self.name,
                 node=hosts[0],
-                argv=(site.machine.python, "-m", "streambed.agents.producer.main", file.path),
-                env=site.variables(self.name, hosts[0], bootstrap),
+                argv=(context.machine.python, "-m", "streambed.agents.producer.main", file.path),
+                env=context.variables(self.name, hosts[0], bootstrap),
                 files=(file,),
                 on_exit=self.on_exit,
                 starts="ready",
@@ -224,13 +224,13 @@ class Producer(OnManyHosts):
             specs.append(spec)
         return specs
 
-    def _order(self, site: Site, hosts: tuple[str, ...]) -> ProducerOrder:
-        broker = site.broker_of(self.writes)
+    def _order(self, context: PlanContext, hosts: tuple[str, ...]) -> ProducerOrder:
+        broker = context.broker_of(self.writes)
         return ProducerOrder(
             sender=broker.sender,
             members=self._members(hosts),
-            records=self._records(site),
-            schedule=self._schedule(site),
+            records=self._records(context),
+            schedule=self._schedule(context),
             client=broker.client(self._client()),
             transaction=self.transaction.records if self.transaction else 0,
             ledger=self.ledger,
@@ -250,15 +250,15 @@ class Producer(OnManyHosts):
             if host in hosts
         )
 
-    def _records(self, site: Site) -> RecordsOrder:
+    def _records(self, context: PlanContext) -> RecordsOrder:
         return RecordsOrder(
             topics=self.writes,
             order=self.order,
-            file=str(site.base / self.file) if self.file else "",
+            file=str(context.base / self.file) if self.file else "",
             content=self.content,
             text=self.text,
             function=self.function,
-            folder=str(site.base),
+            folder=str(context.base),
             headers=self.headers,
             key=self.key,
             size=self.size.bytes,
@@ -267,11 +267,11 @@ class Producer(OnManyHosts):
             spread=self.spread,
         )
 
-    def _schedule(self, site: Site) -> ScheduleOrder:
+    def _schedule(self, context: PlanContext) -> ScheduleOrder:
         return ScheduleOrder(
             rate=self.rate.per_s if self.rate else None,
-            duration_ns=max(0, site.duration_ns - self.after.ns),
-            profile=self.profile.order(str(site.base / self.profile.file))
+            duration_ns=max(0, context.duration_ns - self.after.ns),
+            profile=self.profile.order(str(context.base / self.profile.file))
             if self.profile
             else None,
             arrivals=self.arrivals,

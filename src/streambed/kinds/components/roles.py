@@ -1,5 +1,6 @@
-"""Roles: who leads a partition, who is the controller, who coordinates a group. A fault names one;
-who holds it is asked when it comes.
+"""Roles of brokers: leader of a partition, controller, coordinator of a group.
+
+A fault may name a role as its target. Who holds it is looked up when the fault is injected.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from streambed.kinds.components.broker import Broker, brokers_among
 
 FORMS = ("leader of TOPIC/PARTITION", "controller", "controller of KAFKA", "coordinator of GROUP")
 _ROLE = re.compile(
-    r"(?P<kind>leader|coordinator) of (?P<of>[^/\s]+)(/(?P<partition>\d+))?|(?P<controller>controller)( of (?P<kafka>\S+))?"
+    r"(?P<kind>leader|coordinator) of (?P<of>[^/\s]+)(/(?P<partition>\d+))?"
+    r"|(?P<controller>controller)( of (?P<kafka>\S+))?"
 )
 _WORDS = ("leader", "controller", "coordinator")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """What a broker can be to others: leader of a partition, controller of a Kafka, coordinator of
-    a group.
-    """
+    """Leader of a partition, controller of a cluster, or coordinator of a group."""
 
     kind: str
     of: str = ""
@@ -36,17 +36,17 @@ class Role:
 
 
 def role(target: str) -> Role | None:
-    """The role that a target names; None if it names something else, or a role in a wrong way."""
-    found = _ROLE.fullmatch(target)
-    if not found or (found["kind"] == "coordinator" and found["partition"]):
+    """The role that a target names; None if it names none, or spells one wrongly."""
+    match = _ROLE.fullmatch(target)
+    if not match or (match["kind"] == "coordinator" and match["partition"]):
         return None
-    if found["controller"]:
-        return Role(kind="controller", of=found["kafka"] or "")
-    return Role(kind=found["kind"], of=found["of"], partition=int(found["partition"] or 0))
+    if match["controller"]:
+        return Role(kind="controller", of=match["kafka"] or "")
+    return Role(kind=match["kind"], of=match["of"], partition=int(match["partition"] or 0))
 
 
 def means_role(target: str) -> bool:
-    """Whether a target is meant to be a role, rightly spelt or not: names have no blanks."""
+    """Whether a target is meant as a role, even if misspelt: other names have no blanks."""
     return " " in target or target in _WORDS
 
 
@@ -56,49 +56,46 @@ def role_problems(target: str, components: Mapping[str, Any], key: str) -> list[
     if wanted is None:
         return [Problem(key=key, says=f"'{target}' is not a role: write one of {', '.join(FORMS)}")]
     brokers = brokers_among(components)
-    says = {"leader": _leader, "controller": _controller, "coordinator": _coordinator}[wanted.kind](
-        wanted, brokers, components
-    )
+    if wanted.kind == "leader":
+        says = _leader_problem(wanted, brokers)
+    elif wanted.kind == "controller":
+        says = _controller_problem(wanted, brokers)
+    else:
+        says = _coordinator_problem(wanted, brokers, components)
     return [Problem(key=key, says=says)] if says else []
 
 
 Brokers = Mapping[str, Broker]
 
 
-def _leader(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
-    topics = {
-        topic: partitions
-        for broker in brokers.values()
-        for topic, partitions in broker.partitions.items()
-    }
+def _leader_problem(wanted: Role, brokers: Brokers) -> str:
+    topics: dict[str, int] = {}
+    for broker in brokers.values():
+        topics |= broker.partitions
     if wanted.of not in topics:
-        return (
-            f"no kafka component declares the topic '{wanted.of}'. {suggestion(wanted.of, topics)}"
-        )
+        known = suggestion(wanted.of, topics)
+        return f"no kafka component declares the topic '{wanted.of}'. {known}"
     partitions = topics[wanted.of]
     if wanted.partition < partitions:
         return ""
-    there = "only partition 0" if partitions == 1 else f"partitions 0 to {partitions - 1}"
-    return (
-        f"'{wanted.of}' has {there}, not {wanted.partition}"
-        if partitions
-        else f"'{wanted.of}' has no partitions, so nobody leads it"
-    )
+    if not partitions:
+        return f"'{wanted.of}' has no partitions, so nobody leads it"
+    existing = "only partition 0" if partitions == 1 else f"partitions 0 to {partitions - 1}"
+    return f"'{wanted.of}' has {existing}, not {wanted.partition}"
 
 
-def _controller(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
+def _controller_problem(wanted: Role, brokers: Brokers) -> str:
     if wanted.of:
-        return (
-            ""
-            if wanted.of in brokers
-            else f"there is no kafka component '{wanted.of}'. {suggestion(wanted.of, brokers)}"
-        )
+        if wanted.of in brokers:
+            return ""
+        return f"there is no kafka component '{wanted.of}'. {suggestion(wanted.of, brokers)}"
     if len(brokers) > 1:
-        return f"several kafka components have a controller: write one of {', '.join(f'controller of {name}' for name in brokers)}"
+        forms = ", ".join(f"controller of {name}" for name in brokers)
+        return f"several kafka components have a controller: write one of {forms}"
     return "" if brokers else "there is no kafka component, so there is no controller"
 
 
-def _coordinator(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
+def _coordinator_problem(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
     groups = groups_of(components)
     if wanted.of in groups:
         return ""
@@ -108,19 +105,21 @@ def _coordinator(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) 
 
 
 def groups_of(components: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The groups of all consumers, and topics that each reads."""
+    """All declared consumer groups, and the topics that each reads."""
     readers = [reader for component in components.values() for reader in component.readers]
     return {reader.name: reader.topics for reader in readers if reader.group}
 
 
 def broker_for(wanted: Role, components: Mapping[str, Any]) -> Broker:
-    """The broker whose servers may hold a role; problems have been looked for already."""
+    """The broker whose servers may hold a role; `role_problems` must have found none."""
     brokers = brokers_among(components)
     if wanted.kind == "controller" and wanted.of:
         return brokers[wanted.of]
-    topics = {"leader": (wanted.of,), "coordinator": groups_of(components).get(wanted.of, ())}.get(
-        wanted.kind, ()
-    )
+    topics: tuple[str, ...] = ()
+    if wanted.kind == "leader":
+        topics = (wanted.of,)
+    elif wanted.kind == "coordinator":
+        topics = groups_of(components).get(wanted.of, ())
     for broker in brokers.values():
         if set(topics) & set(broker.partitions):
             return broker

@@ -1,4 +1,4 @@
-"""Sink: what topics hold, written into a table of a store, without any code."""
+"""Sink: writes the records of topics into a table of a store, without any code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from streambed.kinds.components.broker import client_problems
 from streambed.kinds.components.component import OnOneNode, when_gauge_is_ready
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Names, Setting, Word, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, SinkOrder
@@ -24,7 +24,7 @@ from streambed.world import Missing, World
 
 @declared
 class Sink(OnOneNode):
-    """Writes each record of `reads` into a table of `store`, once, however often it is read."""
+    """Writes each record of `reads` into a table of `store`, once, even if it is read again."""
 
     kind: Literal["sink"] = "sink"
     name: Name
@@ -37,12 +37,12 @@ class Sink(OnOneNode):
     store: str
     """The component that keeps the table."""
     table: Word
-    """It is made unless it is there."""
+    """Created if it does not exist."""
     format: Literal["text", "bytes", "json"] = "text"
     """What keys and values are: text in UTF-8, any bytes, or JSON, of which `columns` are taken."""
     columns: dict[Word, Literal["text", "integer", "real", "boolean"]] = Field(default_factory=dict)
-    """More columns of the table with their types, each filled from the key of that name in a JSON
-    value; empty where there is none.
+    """More columns with their types, each filled from the key of that name in a JSON value; null
+    if the value has no such key.
     """
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
@@ -55,88 +55,85 @@ class Sink(OnOneNode):
 
     @property
     def group(self) -> str:
-        """It reads as a consumer group of its own."""
+        """The consumer group that it reads as: its own name."""
         return self.name
 
     @property
     def readers(self) -> tuple[DeclaredReader, ...]:
-        """Its group."""
+        """One group, which must see all of `reads`."""
         return (DeclaredReader(name=self.group, topics=self.reads),)
 
     @property
     def stores_used(self) -> tuple[str, ...]:
-        """Its store."""
+        """The one store that it writes."""
         return (self.store,)
 
     def progress(self, world: World) -> Progress:
-        """How far it has come."""
+        """The positions of its group; none once it is dead."""
         if not world.find(self.name).alive:
             return Progress()
         return Progress(positions=tuple(positions_of(world, self.name, [self.group], self.reads)))
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its topics and its store must be declared, and its broker be able to do what it asks."""
+        """Its topics and its store must be declared, and its broker must support its settings."""
         return [
             *client_problems(self, self.reads, others, "reads"),
-            *self._of_store(others),
-            *self._of_columns(),
+            *self._store_problems(others),
+            *self._column_problems(),
         ]
 
-    def _of_store(self, others: Mapping[str, Any]) -> list[Problem]:
+    def _store_problems(self, others: Mapping[str, Any]) -> list[Problem]:
         stores = {name: other.as_store for name, other in others.items() if other.as_store}
         store = stores.get(self.store)
         if store is None:
             says = f"there is no store '{self.store}'. {suggestion(self.store, stores)}"
             return [Problem(key="store", says=says, about=frozenset({self.store}))]
-        if store.store_address(Path()).path and self.node and others[self.store].node != self.node:
-            return [
-                Problem(
-                    key="node",
-                    says=f"'{self.store}' is a file on '{others[self.store].node}': its sink must be there too",
-                )
-            ]
+        if not store.store_address(Path()).path or not self.node:
+            return []
+        store_node = others[self.store].node
+        if store_node != self.node:
+            says = f"'{self.store}' is a file on '{store_node}': its sink must be there too"
+            return [Problem(key="node", says=says)]
         return []
 
-    def _of_columns(self) -> list[Problem]:
-        taken = [
+    def _column_problems(self) -> list[Problem]:
+        problems = [
             Problem(key=f"columns.{name}", says="every sink's table has such a column already")
             for name in COLUMNS
             if name in self.columns
         ]
         if self.columns and self.format != "json":
-            taken.append(
-                Problem(
-                    key="columns",
-                    says=f"columns are taken from JSON, but `format` is {self.format}: give `format: json`",
-                )
+            says = (
+                f"columns are taken from JSON, but `format` is {self.format}: give `format: json`"
             )
-        return taken
+            problems.append(Problem(key="columns", says=says))
+        return problems
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it."""
+        """{NAME.group} and {NAME.table}."""
         return {"group": self.group, "table": self.table}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One agent."""
-        file = site.order(self.name, self._order(site))
+        file = context.order(self.name, self._order(context))
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
-                argv=(site.machine.python, "-m", "streambed.agents.sink", file.path),
-                env=site.variables(self.name, self.node, site.bootstrap_for(self.reads)),
+                argv=(context.machine.python, "-m", "streambed.agents.sink", file.path),
+                env=context.variables(self.name, self.node, context.bootstrap_for(self.reads)),
                 files=(file,),
                 on_exit=self.on_exit,
                 starts="ready",
             )
         ]
 
-    def _order(self, site: Site) -> SinkOrder:
-        kept = "bytes" if self.format == "bytes" else "text"
-        columns = {**COLUMNS, "key": kept, "value": kept, **self.columns}
+    def _order(self, context: PlanContext) -> SinkOrder:
+        content_type = "bytes" if self.format == "bytes" else "text"
+        columns = {**COLUMNS, "key": content_type, "value": content_type, **self.columns}
         settings = {"auto.offset.reset": "earliest", "enable.auto.commit": False, **self.settings}
-        broker = site.broker_of(self.reads)
+        broker = context.broker_of(self.reads)
         return SinkOrder(
             reader=broker.reader,
             member=ConsumerMember(
@@ -144,12 +141,12 @@ class Sink(OnOneNode):
             ),
             topics=self.reads,
             client=broker.client(settings),
-            store=site.stores[self.store],
+            store=context.stores[self.store],
             table=SinkTable(name=self.table, columns=columns),
             format=self.format,
             taken=tuple(self.columns),
         )
 
     def readiness(self, world: World) -> Missing:
-        """Ready when its table is there and it has been given its partitions."""
+        """Ready when its table exists and its partitions are assigned."""
         return when_gauge_is_ready(world, self.name)

@@ -1,3 +1,1 @@
-"""What checks and reports find out from a history: the course of a run, its readers, and what
-covers what.
-"""
+"""What checks and reports derive from a history: faults in time, readers, journeys of records."""

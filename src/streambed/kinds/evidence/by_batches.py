@@ -1,102 +1,106 @@
-"""The way of a record through a job with batches: from when the input was due until a consumer
-first saw an output of its batch.
+"""Records traced through a job by its micro-batches: which offsets of which topic each one took.
 
     due ──▶ sent ──▶ offset o of a topic that the job reads
                        │  the batch whose offset range contains o
                        ▼
-                     outputs written, by Kafka's timestamp, between that batch's start and end ──▶ first one seen
+                     outputs that Kafka timestamped between that batch's start and end
+                       │
+                       ▼
+                     first output seen by a consumer
 
-An input that another job wrote has no due time: it takes the earliest one among the inputs of the
-batch that wrote it. Of a job with several queries that run at the same time, outputs go to the
+An input that another job wrote has no due time. It takes the earliest one among the inputs of the
+batch that wrote it. If several queries of a job run at the same time, an output belongs to the
 batch that began last.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import polars as pl
 
-from streambed.kinds.evidence.batches import ranges_of, times_taken, untold_of
-from streambed.kinds.evidence.taken import Taken
+from streambed.kinds.evidence.course import Taken
 from streambed.plan import WITNESS
 from streambed.record.events import Batch, Clock
 from streambed.record.history import History
 
-PLACE = ["topic", "partition", "offset"]
+POSITION = ["topic", "partition", "offset"]
 TICK_NS = 1_000_000
 """Kafka's timestamps are whole milliseconds, rounded down."""
 
 
+SCHEMA = {
+    "query": pl.String,
+    "batch": pl.Int64,
+    "topic": pl.String,
+    "partition": pl.Int32,
+    "first": pl.Int64,
+    "past": pl.Int64,
+    "start": pl.Int64,
+    "end": pl.Int64,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ByBatches:
-    """A job that is known by the offset ranges of its batches: what kinds/components/engine.py asks
-    of an engine's evidence.
-    """
+    """Evidence about a job from the offset ranges of its batches (see components/engine.py)."""
 
     name: str
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
 
     def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
-        """By the ranges of its batches, and of these only what the read-back still found in the
-        log.
+        """Count the batches whose range contains each record.
 
-        After an unclean election another record can stand at the offset of a lost one.
+        Records that the witness did not find in the log do not count: after an unclean election
+        another record may have the offset of a lost one.
         """
-        ranges = pl.concat([ranges_of(history, self.name), untold_of(history, self.name)])
+        ranges = pl.concat([ranges_of(history, self.name), unreported_ranges(history, self.name)])
         times = times_taken(ranges.filter(pl.col("topic") == topic), records)
-        # A job without batches left no evidence, for or against.
-        evident = bool(times.sum())
-        untold = records["offset"] < 0  # With acks=0 nobody learns the offset.
+        in_log = records["in_log"].fill_null(True).cast(pl.Int64)
         return Taken(
-            times=times * records["in_log"].fill_null(True).cast(pl.Int64),
-            untold=untold,
+            times=times * in_log,
+            untold=records["offset"] < 0,  # With acks=0 the broker reports no offset.
             why_untold="the offsets of {} are unknown",
-            evident=evident,
+            evident=bool(times.sum()),  # A job without batches leaves no evidence.
         )
 
     def journeys(self, history: History) -> pl.DataFrame:
-        """Every input with a due time: `batch` is null if no batch took it, `seen` if nobody saw an
-        output of its batch.
+        """Every input with a due time.
+
+        `batch` is null if no batch took it, `seen` if no consumer saw an output of its batch.
         """
         seen = history.ledger.seen.filter(pl.col("consumer") != WITNESS)
-        first = self._outputs(history, seen).group_by("batch").agg(pl.col("seen").min())
+        first_seen = self._outputs(history, seen).group_by("batch").agg(pl.col("seen").min())
         inputs = self._inputs(history, below=frozenset())
-        silent = [
-            number for number, event in enumerate(self._batches(history)) if event.output_rows <= 0
-        ]
-        journeys = inputs.join(first, on="batch", how="left")
-        return journeys.select(*PLACE, "batch", "due", "seen", silent=pl.col("batch").is_in(silent))
+        journeys = inputs.join(first_seen, on="batch", how="left")
+        batches = batches_of(history, self.name)
+        silent = [number for number, event in enumerate(batches) if event.output_rows <= 0]
+        return journeys.select(
+            *POSITION, "batch", "due", "seen", silent=pl.col("batch").is_in(silent)
+        )
 
     def output_dues(
         self, history: History, topics: frozenset[str], *, below: frozenset[str]
     ) -> pl.DataFrame:
-        """When its outputs in these topics were due: when the earliest input of their batch was."""
-        dues = (
-            self._inputs(history, below=below)
-            .drop_nulls("batch")
-            .group_by("batch")
-            .agg(pl.col("due").min())
-        )
-        # What the read-back saw counts here.
-        known = history.ledger.seen.filter(pl.col("topic").is_in(list(topics))).unique(PLACE)
-        return self._outputs(history, known).join(dues, on="batch").select(*PLACE, "due")
-
-    def _batches(self, history: History) -> list[Batch]:
-        return [event for event in history.of(Batch) if event.component == self.name]
+        """An output was due when the earliest input of its batch was."""
+        inputs = self._inputs(history, below=below).drop_nulls("batch")
+        dues = inputs.group_by("batch").agg(pl.col("due").min())
+        # Records that only the witness saw count here.
+        known = history.ledger.seen.filter(pl.col("topic").is_in(list(topics))).unique(POSITION)
+        return self._outputs(history, known).join(dues, on="batch").select(*POSITION, "due")
 
     def _inputs(self, history: History, *, below: frozenset[str]) -> pl.DataFrame:
         """Every record with a due time that the job could read, and the batch that took it."""
         ranges = ranges_of(history, self.name)
         reads = frozenset({*ranges["topic"], *self.reads})
         dues = dues_of(history, reads, below=below | {self.name}).sort("offset")
-        # A batch that takes nothing of a partition names its next offset too.
+        # A batch that takes nothing of a partition reports an empty range.
         taking = ranges.filter(pl.col("past") > pl.col("first"))
-        firsts = taking.unique(
-            ["topic", "partition", "first"], keep="first", maintain_order=True
-        ).sort("first")
-        taken = dues.join_asof(
+        range_key = ["topic", "partition", "first"]
+        firsts = taking.unique(range_key, keep="first", maintain_order=True).sort("first")
+        nearest = dues.join_asof(
             firsts,
             left_on="offset",
             right_on="first",
@@ -104,52 +108,94 @@ class ByBatches:
             check_sortedness=False,
         )
         inside = pl.when(pl.col("offset") < pl.col("past")).then("batch")
-        return taken.with_columns(batch=inside).select(*PLACE, "due", "batch")
+        return nearest.with_columns(batch=inside).select(*POSITION, "due", "batch")
 
     def _outputs(self, history: History, seen: pl.DataFrame) -> pl.DataFrame:
-        """Which of the records seen the job wrote, and in which batch: by when Kafka says they were
-        written.
-        """
-        candidates = seen.filter(
-            pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_null()
-        )
-        spans = (
-            ranges_of(history, self.name)
-            .select("batch", "start", "end")
-            .unique("batch")
-            .sort("start")
-        )
-        written = (
-            _written_at(history, candidates)
-            .with_columns(latest=pl.col("written") + TICK_NS)
-            .sort("latest")
-        )
+        """The records that the job wrote, each with its batch, by Kafka's timestamp."""
+        by_job = pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_null()
+        written = _with_time_written(history, seen.filter(by_job))
+        written = written.with_columns(latest=pl.col("written") + TICK_NS).sort("latest")
+        ranges = ranges_of(history, self.name)
+        spans = ranges.select("batch", "start", "end").unique("batch").sort("start")
         begun = written.join_asof(spans, left_on="latest", right_on="start")
         within = begun.filter(pl.col("written") <= pl.col("end") + TICK_NS)
-        return within.select(*PLACE, "seen", "batch")
+        return within.select(*POSITION, "seen", "batch")
 
 
 def dues_of(history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
-    """When each record of these topics was due, whether a producer or a job wrote it. Jobs in
-    `below` are not asked.
+    """When each record of these topics was due, whether a producer or a job wrote it.
+
+    Jobs in `below` are already being traced, and are left out.
     """
     of_topics = pl.col("topic").is_in(list(topics)) & (pl.col("offset") >= 0)
-    parts = [history.ledger.sent.filter(of_topics).select(*PLACE, "due")]
+    parts = [history.ledger.sent.filter(of_topics).select(*POSITION, "due")]
     for name, component in history.components.items():
         engine = component.as_engine
         if engine and name not in below and topics & set(engine.writes):
             parts.append(engine.output_dues(history, topics, below=below))
-    return pl.concat(parts).group_by(PLACE).agg(pl.col("due").min())
+    return pl.concat(parts).group_by(POSITION).agg(pl.col("due").min())
 
 
-def _written_at(history: History, seen: pl.DataFrame) -> pl.DataFrame:
-    """Kafka's wall-clock timestamps as monotonic time, by the nearest reading of both clocks."""
+def _with_time_written(history: History, seen: pl.DataFrame) -> pl.DataFrame:
+    """Add `written`: Kafka's timestamp as monotonic time, by the nearest reading of both clocks."""
     readings = [(event.wall_ns, event.time) for event in history.of(Clock)]
-    clocks = pl.DataFrame(
-        readings, schema={"wall_ns": pl.Int64, "time": pl.Int64}, orient="row"
-    ).sort("wall_ns")
+    schema = {"wall_ns": pl.Int64, "time": pl.Int64}
+    clocks = pl.DataFrame(readings, schema=schema, orient="row").sort("wall_ns")
     walls = seen.with_columns(wall=pl.col("timestamp") * TICK_NS).sort("wall")
-    nearest = walls.join_asof(
-        clocks, left_on="wall", right_on="wall_ns", strategy="nearest"
-    ).drop_nulls("time")
-    return nearest.with_columns(written=pl.col("time") + pl.col("wall") - pl.col("wall_ns"))
+    nearest = walls.join_asof(clocks, left_on="wall", right_on="wall_ns", strategy="nearest")
+    return nearest.drop_nulls("time").with_columns(
+        written=pl.col("time") + pl.col("wall") - pl.col("wall_ns")
+    )
+
+
+def batches_of(history: History, component: str) -> list[Batch]:
+    """The batch events of a job, in order."""
+    return [event for event in history.of(Batch) if event.component == component]
+
+
+def ranges_of(history: History, component: str) -> pl.DataFrame:
+    """A row for each batch, topic and partition: offsets `first` to `past`, without `past` itself.
+
+    `batch` counts the job's batch events from 0: Spark's own numbers repeat if a job is restarted.
+    """
+    rows = []
+    for number, event in enumerate(batches_of(history, component)):
+        span = (event.start, event.end)
+        for topic, partitions in event.offsets.items():
+            for partition, (first, past) in partitions.items():
+                rows.append((event.query, number, topic, partition, first or 0, past, *span))
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def unreported_ranges(history: History, component: str) -> pl.DataFrame:
+    """`ranges_of` batches that Spark did not report; when they ran is unknown.
+
+    A query begins a batch once the one before is committed. So if a number is missing, that batch
+    took the offsets between its neighbours. Spark 4.1 reports nothing about a batch that a killed
+    driver had begun and a new one repeated.
+    """
+    rows = []
+    numbered = [
+        (event.query, event.batch, event)
+        for event in batches_of(history, component)
+        if event.batch is not None
+    ]
+    numbered.sort(key=lambda entry: entry[:2])
+    for (query, number, before), (next_query, next_number, after) in pairwise(numbered):
+        if query != next_query or next_number <= number + 1:
+            continue
+        for topic, partitions in after.offsets.items():
+            for partition, (past, _) in partitions.items():
+                _, first = before.offsets.get(topic, {}).get(partition, (0, 0))
+                rows.append((query, -1, topic, partition, first, past or 0, None, None))
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row").filter(pl.col("first") < pl.col("past"))
+
+
+def times_taken(ranges: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
+    """How often batches took each record of one topic, given its `partition` and `offset`."""
+    taken = pl.zeros(records.height, dtype=pl.Int64, eager=True)
+    for (_, partition), part in ranges.group_by("query", "partition"):
+        begun = part["first"].sort().search_sorted(records["offset"], side="right").cast(pl.Int64)
+        done = part["past"].sort().search_sorted(records["offset"], side="right").cast(pl.Int64)
+        taken += (begun - done) * (records["partition"] == partition).cast(pl.Int64)
+    return taken.alias("times")

@@ -1,8 +1,7 @@
-"""The way of a record through a job that passes on the identity of each record: its output is known
-by the same name.
+"""Records traced through a job that copies their identity: an output has its input's name.
 
-It works for any engine and any broker, with or without offsets, as long as the job copies the
-header that carries the identity.
+This works for any engine and broker, with or without offsets, as long as the job copies the header
+that carries the identity.
 """
 
 from __future__ import annotations
@@ -11,78 +10,59 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from streambed.kinds.evidence.taken import Taken
+from streambed.kinds.evidence.course import IDENTITY, Taken, times_in
 from streambed.plan import WITNESS
 from streambed.record.history import History
 
-IDENTITY = ["producer", "sequence"]
-PLACE = ["topic", "partition", "offset"]
+POSITION = ["topic", "partition", "offset"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByIdentity:
-    """A job whose outputs carry the identity of their input: what kinds/components/engine.py asks
-    of an engine's evidence.
-    """
+    """Evidence about a job whose outputs carry the identity of their input."""
 
     name: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     every_input: bool = False
-    """Whether each input leads to an output. Without that promise a record without an output may
-    have been left out on purpose.
-    """
+    """Whether each input leads to an output. If not, the job may drop records on purpose."""
 
     def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
-        """A record was taken if an output of it was seen, or if the job itself noted it in a
-        ledger.
-        """
-        own = history.ledger.seen.filter(
-            (pl.col("consumer") == self.name) & (pl.col("topic") == topic)
-        )
-        sights = own if own.height else self._outputs(history, witness=True)
-        counts = sights.group_by(IDENTITY).agg(times=pl.len().cast(pl.Int64))
-        times = records.join(counts, on=IDENTITY, how="left", maintain_order="left")[
-            "times"
-        ].fill_null(0)
+        """A record was taken if an output was seen, or if the job itself wrote it to a ledger."""
+        by_job = (pl.col("consumer") == self.name) & (pl.col("topic") == topic)
+        own = history.ledger.seen.filter(by_job)
+        nothing_untold = pl.repeat(False, records.height, eager=True)
         if own.height:
-            return Taken(times=times, untold=pl.repeat(False, records.height, eager=True))
-        # Several readers may have seen one output, which says nothing of how often the job took its
-        # input.
-        once = times.clip(upper_bound=1)
-        untold = (
-            (once == 0) if not self.every_input else pl.repeat(False, records.height, eager=True)
-        )
+            return Taken(times=times_in(own, records), untold=nothing_untold)
+        # Several readers may see one output: that does not say how often the job took its input.
+        once = times_in(self._outputs(history, witness=True), records).clip(upper_bound=1)
+        untold = nothing_untold if self.every_input else once == 0
         why = "no output of {} was seen, and not every input leads to one"
         return Taken(times=once, untold=untold, why_untold=why, evident=bool(once.sum()))
 
     def journeys(self, history: History) -> pl.DataFrame:
-        """Every record that was sent to a topic which the job reads, until its output was first
-        seen.
-        """
-        first = self._outputs(history, witness=False).group_by(IDENTITY).agg(pl.col("seen").min())
-        awaited = pl.col("topic").is_in(list(self.reads)) | pl.col("producer").is_in(
-            first["producer"].unique().to_list()
-        )
-        sent = history.ledger.sent.filter(awaited)
-        journeys = sent.join(first, on=IDENTITY, how="left")
+        """Every record sent to a topic that the job reads, until its output was first seen."""
+        outputs = self._outputs(history, witness=False)
+        first_seen = outputs.group_by(IDENTITY).agg(pl.col("seen").min())
+        producers = first_seen["producer"].unique().to_list()
+        awaited = pl.col("topic").is_in(list(self.reads)) | pl.col("producer").is_in(producers)
+        journeys = history.ledger.sent.filter(awaited).join(first_seen, on=IDENTITY, how="left")
         silent = pl.lit(not self.every_input) & pl.col("seen").is_null()
         return journeys.select(
-            *PLACE, "due", "seen", silent=silent, acked=pl.col("acked").is_not_null()
+            *POSITION, "due", "seen", silent=silent, acked=pl.col("acked").is_not_null()
         )
 
     def output_dues(
         self, history: History, topics: frozenset[str], *, below: frozenset[str]
     ) -> pl.DataFrame:
         """An output was due when its input was."""
-        outputs = history.ledger.seen.filter(
-            pl.col("topic").is_in(list(topics)) & (pl.col("offset") >= 0)
-        ).unique(PLACE)
+        with_offset = pl.col("topic").is_in(list(topics)) & (pl.col("offset") >= 0)
+        outputs = history.ledger.seen.filter(with_offset).unique(POSITION)
         dues = history.ledger.sent.select(*IDENTITY, "due").unique(IDENTITY)
-        return outputs.join(dues, on=IDENTITY).select(*PLACE, "due")
+        return outputs.join(dues, on=IDENTITY).select(*POSITION, "due")
 
     def _outputs(self, history: History, *, witness: bool) -> pl.DataFrame:
-        seen = history.ledger.seen.filter(
-            pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_not_null()
-        )
+        """Records seen in the topics that the job writes, with or without what the witness saw."""
+        by_job = pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_not_null()
+        seen = history.ledger.seen.filter(by_job)
         return seen if witness else seen.filter(pl.col("consumer") != WITNESS)

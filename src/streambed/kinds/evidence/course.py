@@ -1,6 +1,4 @@
-"""The course of a run as checks see it: which fault was active when, whether the load ended, and
-who had caught up at the end.
-"""
+"""The course of a run: which fault was active when, whether the load ended, who had caught up."""
 
 from __future__ import annotations
 
@@ -27,20 +25,23 @@ from streambed.record.fidelity import Span
 from streambed.record.history import History, Verdict
 
 FOREVER_NS = 2**63 - 1
+IDENTITY = ["producer", "sequence"]
+"""The columns that identify a record in the ledger."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveFault:
-    """A fault from its injection until it was healed."""
+    """A fault, from its injection until it was healed."""
 
     name: str
     start: int
     end: int
 
 
-def doubted(verdict: Verdict, history: History) -> Verdict:
-    """A promise that was kept while a declared fault did not happen says nothing about that fault:
-    then it is unknown.
+def downgrade_if_fault_missing(verdict: Verdict, history: History) -> Verdict:
+    """Make a verdict unknown if it holds, but a declared fault could not be injected.
+
+    The verdict then says nothing about that fault.
     """
     missing = [f"{event.kind} {event.target}" for event in history.of(InjectFailed)]
     if not missing or not verdict.holds:
@@ -53,20 +54,16 @@ def doubted(verdict: Verdict, history: History) -> Verdict:
 
 
 def in_doubt(spans: Iterable[Span], *, start: str, end: str) -> pl.Expr:
-    """Whether a row of a table, whose columns `start` and `end` hold its own span, touches one that
-    is not to be believed.
-    """
+    """Whether a row, whose span is in the columns `start` and `end`, overlaps one of these."""
     last = pl.col(end).fill_null(pl.col(start))
-    return pl.any_horizontal(
-        pl.lit(False), *((pl.col(start) <= span.end) & (last >= span.start) for span in spans)
-    )
+    overlaps = [(pl.col(start) <= span.end) & (last >= span.start) for span in spans]
+    return pl.any_horizontal(pl.lit(False), *overlaps)
 
 
 def faults_of(history: History) -> list[ActiveFault]:
-    """Every fault that was injected. Its name is its kind, and its target too if there were several
-    of the kind.
-    """
-    injects, heals = history.of(Inject), history.of(Heal)
+    """Every injected fault, named by its kind, and by its target too if the kind occurs twice."""
+    injects = history.of(Inject)
+    heals = history.of(Heal)
     kinds = Counter(inject.kind for inject in injects)
     return [
         ActiveFault(
@@ -88,49 +85,65 @@ def _healed_at(inject: Inject, heals: list[Heal]) -> int:
 
 
 def names_between(faults: Iterable[ActiveFault], *, start: int, end: int) -> str:
-    """The faults active at some time in a span, as they are read aloud; empty if there was none."""
-    return ", ".join(
-        dict.fromkeys(fault.name for fault in faults if fault.start <= end and fault.end >= start)
-    )
+    """The names of the faults that were active in a span, joined by commas."""
+    names = [fault.name for fault in faults if fault.start <= end and fault.end >= start]
+    return ", ".join(dict.fromkeys(names))
 
 
 def names_during(faults: Iterable[ActiveFault], *, start: str, end: str) -> pl.Expr:
-    """The same for every row of a table, whose columns `start` and `end` hold the span."""
-    names = [
-        pl.when((pl.col(start) <= fault.end) & (pl.col(end) >= fault.start)).then(
-            pl.lit(fault.name)
-        )
-        for fault in faults
-    ]
-    return pl.concat_str(names, separator=", ", ignore_nulls=True) if names else pl.lit("")
+    """`names_between` for every row of a table; the columns `start` and `end` hold its span."""
+    names = []
+    for fault in faults:
+        active = (pl.col(start) <= fault.end) & (pl.col(end) >= fault.start)
+        names.append(pl.when(active).then(pl.lit(fault.name)))
+    if not names:
+        return pl.lit("")
+    return pl.concat_str(names, separator=", ", ignore_nulls=True)
 
 
 def load_ended(history: History) -> bool:
-    """Whether the run went on to its drain. A run that broke under load never does."""
+    """Whether the run reached its drain. A run that breaks under load never does."""
     return any(event.phase == "drain" for event in history.of(Phase))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unread:
-    """What a reader had not surely read of a topic when the run stopped waiting: all of it, or some
-    partitions.
-    """
+    """What a reader may not have read of a topic when the drain ended: all, or some partitions."""
 
     everything: bool = False
     partitions: frozenset[int] = frozenset()
 
     def rows(self) -> pl.Expr:
-        """Whether a row of a table of records, with the column `partition`, is of what may not have
-        been read.
-        """
+        """Whether a record, given its column `partition`, may not have been read."""
         if self.everything:
             return pl.lit(True)
         return pl.col("partition").is_in(list(self.partitions))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """How often a job took each of some records. Both columns have one value per record."""
+
+    times: pl.Series
+    untold: pl.Series
+    """Whether it is unknown if the job took the record, even though it had caught up."""
+    why_untold: str = ""
+    """Why that is unknown; {} becomes the number of records."""
+    evident: bool = True
+    """Whether there is any evidence at all. Without it no record counts as lost."""
+
+
+def times_in(seen: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
+    """How often each of `records` occurs in a table of records that were seen."""
+    counts = seen.group_by(IDENTITY).agg(times=pl.len().cast(pl.Int64))
+    joined = records.join(counts, on=IDENTITY, how="left", maintain_order="left")
+    return joined["times"].fill_null(0)
+
+
 def unread(history: History, *, reader: str, members: Iterable[str], topic: str) -> Unread:
-    """What a reader may not have read of a topic: a job, or a group with its members. The run does
-    not wait for the dead.
+    """What a reader, a job or a group of members, may not have read of a topic.
+
+    The drain does not wait for dead processes, so a reader without a live member may lack anything.
     """
     ends = history.of(Drained, DrainIncomplete)
     if not ends or all(_dead_at(history, member, ends[-1].time) for member in members):
@@ -139,9 +152,8 @@ def unread(history: History, *, reader: str, members: Iterable[str], topic: str)
     concerned = [wait for wait in waits if _concerns(wait, reader, topic)]
     if any(wait.partition is None for wait in concerned):
         return Unread(everything=True)
-    return Unread(
-        partitions=frozenset(wait.partition for wait in concerned if wait.partition is not None)
-    )
+    partitions = [wait.partition for wait in concerned if wait.partition is not None]
+    return Unread(partitions=frozenset(partitions))
 
 
 def _concerns(wait: Wait, reader: str, topic: str) -> bool:
@@ -154,19 +166,17 @@ def _concerns(wait: Wait, reader: str, topic: str) -> bool:
 
 
 def _dead_at(history: History, component: str, time: int) -> bool:
-    lives = [
-        event for event in history.of(ProcessStarted, ProcessEnded) if event.component == component
-    ]
-    before = [event for event in lives if event.time <= time]
+    events = history.of(ProcessStarted, ProcessEnded)
+    before = [event for event in events if event.component == component and event.time <= time]
     return bool(before) and isinstance(before[-1], ProcessEnded)
 
 
 def witness_finished(history: History) -> bool:
-    """Whether nothing says that the witness gave up before it had read everything back."""
+    """Whether the witness read everything back: it neither gave up nor failed."""
     ended = [event.status for event in history.of(ProcessEnded) if event.component == WITNESS]
     return not history.of(WitnessIncomplete) and not any(ended)
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things as it is read aloud: 1 record, 2 records."""
+    """A count with its noun: 1 record, 2 records."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,26 +1,24 @@
-"""Journeys: every record on its way to a consumer or through a job, from when it was due until it
-was seen, or surely was not.
-"""
+"""Journeys: each record on its way to a consumer or through a job, from due to first seen."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from streambed.kinds.evidence.course import Unread
-from streambed.kinds.evidence.readers import IDENTITY, Reader, engine_of, of_component, readers_of
+from streambed.kinds.evidence.course import IDENTITY, Unread
+from streambed.kinds.evidence.readers import Reader, engine_of, of_component, readers_of
 from streambed.plan import WITNESS
 from streambed.record.events import Batch
 from streambed.record.history import History
 
-PLACE = ["topic", "partition", "offset"]
+POSITION = ["topic", "partition", "offset"]
 NOTHING_UNREAD = Unread()
 
 
 def journeys(history: History, component: str) -> pl.DataFrame:
     """A row for each record and reader: topic, partition, offset, due, seen, silent, lost.
 
-    seen    when the reader, or a consumer of a job's output, first saw it; null: never
-    silent  the job took it, and nothing is known to have come out of it
+    seen    when the reader, or a consumer of a job's output, first saw it; null if never
+    silent  a job took it, and no output of it is known
     lost    it was never seen, although it was acked and its reader had caught up
     """
     declared = history.components.get(component)
@@ -32,101 +30,101 @@ def journeys(history: History, component: str) -> pl.DataFrame:
 
 def _through_job(history: History, job: str) -> pl.DataFrame:
     engine = engine_of(history, job)
-    found = engine.journeys(history)
-    if "acked" not in found.columns:
-        found = found.with_columns(acked=pl.lit(True))  # It has an offset, so it is in the log.
+    records = engine.journeys(history)
+    if "acked" not in records.columns:
+        records = records.with_columns(acked=pl.lit(True))  # It has an offset, so it is in the log.
     reader = Reader(name=job, components=(job,), engine=engine)
     outputs_read = all(
         other.unread(history, topic) == NOTHING_UNREAD
         for topic in engine.writes
         for other in readers_of(history, topic)
     )
-    unsure = _unread_rows(history, reader, found) if outputs_read else pl.lit(True)
-    return _judged(found, unsure)
+    unsure = _unread_rows(history, reader, records) if outputs_read else pl.lit(True)
+    return _with_outcome(records, unsure)
 
 
 def _to_consumer(history: History, component: str) -> pl.DataFrame:
     declared = history.components.get(component)
     names = [reader.name for reader in declared.readers] if declared else []
-    own = history.ledger.seen.filter(
-        of_component("consumer", component) & pl.col("producer").is_not_null()
-    )
+    identified = pl.col("producer").is_not_null()
+    own = history.ledger.seen.filter(of_component("consumer", component) & identified)
     groups = list(dict.fromkeys([*names, *own["group"].unique(maintain_order=True)]))
-    parts = [_to_group(history, component, group) for group in groups]
-    return (
-        pl.concat(parts)
-        if parts
-        else _judged(_sent(history, [], own).with_columns(seen=None), pl.lit(True))
-    )
+    if not groups:
+        nothing_seen = _sent(history, [], own).with_columns(seen=None)
+        return _with_outcome(nothing_seen, pl.lit(True))
+    return pl.concat([_to_group(history, component, group) for group in groups])
 
 
 def _to_group(history: History, component: str, group: str) -> pl.DataFrame:
-    """What the members of one group saw that belong to the component. What another member saw is
-    not on its way to this one.
+    """The journeys to the component's members of one group.
+
+    A record that only another member saw was not on its way to this component.
     """
-    by_group = history.ledger.seen.filter(
-        (pl.col("group") == group) & (pl.col("consumer") != WITNESS)
-    )
+    of_group = (pl.col("group") == group) & (pl.col("consumer") != WITNESS)
+    by_group = history.ledger.seen.filter(of_group)
     mine = of_component("consumer", component)
     own = by_group.filter(mine & pl.col("producer").is_not_null())
-    first = own.group_by(IDENTITY).agg(pl.col("seen").min())
+    first_seen = own.group_by(IDENTITY).agg(pl.col("seen").min())
     others = by_group.filter(~mine).select(IDENTITY).unique().with_columns(by_another=True)
-    declared = history.components.get(component)
-    reads = (
-        [topic for reader in declared.readers if reader.name == group for topic in reader.topics]
-        if declared
-        else []
-    )
-    sent = _sent(history, reads, own).join(first, on=IDENTITY, how="left")
-    found = sent.join(others, on=IDENTITY, how="left").filter(
-        pl.col("seen").is_not_null() | pl.col("by_another").is_null()
-    )
-    reader = next(
-        (
-            reader
-            for topic in reads
-            for reader in readers_of(history, topic)
-            if reader.name == group
-        ),
-        None,
-    )
+    reads = _topics_of_group(history, component, group)
+    sent = _sent(history, reads, own).join(first_seen, on=IDENTITY, how="left")
+    records = sent.join(others, on=IDENTITY, how="left")
+    records = records.filter(pl.col("seen").is_not_null() | pl.col("by_another").is_null())
+    reader = _reader_of(history, reads, group)
     if reader is None:
-        return _judged(found, pl.lit(True))
+        return _with_outcome(records, pl.lit(True))
     if reader.latest:
         began = by_group.group_by("topic", "partition").agg(began=pl.col("offset").min())
-        found = found.join(began, on=["topic", "partition"], how="left")
-        found = found.filter(pl.col("seen").is_not_null() | (pl.col("offset") >= pl.col("began")))
-    # What was sent elsewhere came by way of a job, which may have left it out.
+        records = records.join(began, on=["topic", "partition"], how="left")
+        since_began = pl.col("offset") >= pl.col("began")
+        records = records.filter(pl.col("seen").is_not_null() | since_began)
+    # A record that was sent elsewhere came through a job, which may have left it out.
     elsewhere = ~pl.col("topic").is_in(reads)
-    return _judged(found, elsewhere | _unread_rows(history, reader, found))
+    return _with_outcome(records, elsewhere | _unread_rows(history, reader, records))
+
+
+def _topics_of_group(history: History, component: str, group: str) -> list[str]:
+    declared = history.components.get(component)
+    readers = declared.readers if declared else ()
+    return [topic for reader in readers if reader.name == group for topic in reader.topics]
+
+
+def _reader_of(history: History, topics: list[str], group: str) -> Reader | None:
+    for topic in topics:
+        for reader in readers_of(history, topic):
+            if reader.name == group:
+                return reader
+    return None
 
 
 def _sent(history: History, reads: list[str], own: pl.DataFrame) -> pl.DataFrame:
-    """What was sent to these topics, or by anybody whose records came here: a job may pass a record
-    on, header and all.
+    """The records sent to these topics, or by any producer whose records arrived here.
+
+    A job may have forwarded those, header and all.
     """
-    awaited = pl.col("topic").is_in(reads) | pl.col("producer").is_in(
-        own["producer"].unique().to_list()
-    )
+    producers = own["producer"].unique().to_list()
+    awaited = pl.col("topic").is_in(reads) | pl.col("producer").is_in(producers)
     sent = history.ledger.sent.filter(awaited)
     return sent.with_columns(acked=pl.col("acked").is_not_null())
 
 
 def _unread_rows(history: History, reader: Reader, records: pl.DataFrame) -> pl.Expr:
-    """Whether the reader may not have read a record when the run stopped waiting."""
+    """Whether the reader may not have read a record when the drain ended."""
     unsure = pl.lit(False)
     for topic in records["topic"].unique():
         unsure = unsure | ((pl.col("topic") == topic) & reader.unread(history, topic).rows())
     return unsure
 
 
-def _judged(found: pl.DataFrame, unsure: pl.Expr) -> pl.DataFrame:
-    silent = pl.col("silent") if "silent" in found.columns else pl.lit(False)
+def _with_outcome(records: pl.DataFrame, unsure: pl.Expr) -> pl.DataFrame:
+    """Add `silent` and `lost`; a record that the reader may not have read is not lost."""
+    silent = pl.col("silent") if "silent" in records.columns else pl.lit(False)
     unseen = pl.col("seen").is_null()
-    return found.select(
-        *PLACE,
+    lost = unseen & pl.col("acked") & ~silent.fill_null(False) & ~unsure
+    return records.select(
+        *POSITION,
         "due",
         pl.col("seen").cast(pl.Int64),
         silent=(silent & unseen).fill_null(False),
-        lost=(unseen & pl.col("acked") & ~silent.fill_null(False) & ~unsure).fill_null(False),
+        lost=lost.fill_null(False),
     )

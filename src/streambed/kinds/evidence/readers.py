@@ -1,5 +1,6 @@
-"""Readers of a topic: consumer groups, jobs, and the witness that reads back after the drain; and
-how often each saw a record.
+"""Readers of a topic: consumer groups, jobs, and the witness; how often each saw a record.
+
+The witness is a consumer that reads topics back after the drain.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from streambed.kinds.evidence.by_batches import ByBatches
-from streambed.kinds.evidence.course import Unread, unread, witness_finished
-from streambed.kinds.evidence.taken import Taken
+from streambed.kinds.evidence.course import IDENTITY as IDENTITY
+from streambed.kinds.evidence.course import Taken, Unread, times_in, unread, witness_finished
 from streambed.plan import WITNESS
 from streambed.record.events import Batch
 from streambed.record.history import History
@@ -22,64 +23,72 @@ if TYPE_CHECKING:
     from streambed.kinds.components.engine import Engine
     from streambed.kinds.components.progress import DeclaredReader
 
-IDENTITY = ["producer", "sequence"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """Somebody who must see every acked record: a group's consumers together, or one job."""
+    """A consumer group or a job, which must see every acked record."""
 
     name: str
     components: tuple[str, ...]
     engine: Engine | ByBatches | None = None
-    """What runs it, if it is a job."""
+    """Traces records through it, if it is a job."""
     latest: bool = False
-    """It began with the newest record: what is older than the first that it saw is no loss."""
+    """It started at the latest offset: records before the first one it saw are not lost."""
 
     def unread(self, history: History, topic: str) -> Unread:
-        """What it may not have read of a topic when the run stopped waiting."""
+        """What it may not have read of a topic when the drain ended."""
         return unread(history, reader=self.name, members=self.components, topic=topic)
 
 
 def of_component(column: str, component: str) -> pl.Expr:
-    """Whether a producer or consumer of the ledger is this component, or one of those that it has
-    on many hosts.
-    """
+    """Whether a producer or consumer of the ledger is this component, or a member of it."""
     return (pl.col(column) == component) | pl.col(column).str.starts_with(f"{component}/")
 
 
 @dataclass
 class _Group:
-    """A consumer group as it is put together from its members."""
+    """A consumer group while its members are collected."""
 
     members: dict[str, None] = field(default_factory=dict)
     latest: bool = False
 
 
 def readers_of(history: History, topic: str) -> list[Reader]:
-    """All who were declared to read a topic, and all who did."""
-    groups: dict[str, _Group] = {}
-    for name, declared in _declared(history, topic):
-        group = groups.setdefault(declared.name, _Group())
-        group.members[name] = None
-        group.latest |= declared.from_latest
-    seen = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") != WITNESS))
-    for name, consumer in seen.select("group", "consumer").unique(maintain_order=True).iter_rows():
-        if consumer not in history.components or history.components[consumer].as_engine is None:
-            groups.setdefault(name, _Group()).members.setdefault(consumer.partition("/")[0])
-    return [
-        *(
-            Reader(name=name, components=tuple(group.members), latest=group.latest)
-            for name, group in groups.items()
-        ),
-        *(
-            Reader(name=job, components=(job,), engine=engine_of(history, job))
-            for job in _jobs(history, topic)
-        ),
+    """All groups and jobs that were declared to read a topic, and all that did read it."""
+    groups = _declared_groups(history, topic)
+    _add_observed_members(groups, history, topic)
+    group_readers = [
+        Reader(name=name, components=tuple(group.members), latest=group.latest)
+        for name, group in groups.items()
     ]
+    job_readers = [
+        Reader(name=job, components=(job,), engine=engine_of(history, job))
+        for job in _jobs(history, topic)
+    ]
+    return group_readers + job_readers
 
 
-def _declared(history: History, topic: str) -> Iterable[tuple[str, DeclaredReader]]:
+def _declared_groups(history: History, topic: str) -> dict[str, _Group]:
+    groups: dict[str, _Group] = {}
+    for component, declared in _declared_readers(history, topic):
+        group = groups.setdefault(declared.name, _Group())
+        group.members[component] = None
+        group.latest |= declared.from_latest
+    return groups
+
+
+def _add_observed_members(groups: dict[str, _Group], history: History, topic: str) -> None:
+    seen = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") != WITNESS))
+    pairs = seen.select("group", "consumer").unique(maintain_order=True)
+    for name, consumer in pairs.iter_rows():
+        component = history.components.get(consumer)
+        if component is not None and component.as_engine is not None:
+            continue  # A job with a ledger of its own is no group.
+        group = groups.setdefault(name, _Group())
+        group.members.setdefault(consumer.partition("/")[0])
+
+
+def _declared_readers(history: History, topic: str) -> Iterable[tuple[str, DeclaredReader]]:
     for name, component in history.components.items():
         for reader in component.readers:
             if reader.group and topic in reader.topics:
@@ -87,7 +96,7 @@ def _declared(history: History, topic: str) -> Iterable[tuple[str, DeclaredReade
 
 
 def _jobs(history: History, topic: str) -> list[str]:
-    """Jobs that were declared to read a topic, and those whose batches did."""
+    """The jobs that were declared to read a topic, and those whose batches did."""
     declared = [
         name for name, component in history.components.items() if _is_job_on(component, topic)
     ]
@@ -101,22 +110,23 @@ def _is_job_on(component: Component, topic: str) -> bool:
 
 
 def engine_of(history: History, job: str) -> Engine | ByBatches:
-    """What knows the ways of records through a job; one that was not declared is known by its
-    batches alone.
-    """
+    """What traces records through a job. A job that was not declared is known by its batches."""
     component = history.components.get(job)
     engine = component.as_engine if component else None
     return engine or ByBatches(name=job)
 
 
 def witness_of(history: History, topic: str) -> Reader | None:
-    """The witness as a reader, if it read the whole topic back. Half a reading would make the rest
-    look lost.
+    """The witness as a reader; None unless it read the whole topic back.
+
+    After half a read-back the other half would look lost.
     """
     if not witness_finished(history):
         return None
     read = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") == WITNESS))
-    return None if read.is_empty() else Reader(name=WITNESS, components=(WITNESS,))
+    if read.is_empty():
+        return None
+    return Reader(name=WITNESS, components=(WITNESS,))
 
 
 def times_seen(history: History, reader: Reader, topic: str, records: pl.DataFrame) -> Taken:
@@ -124,19 +134,16 @@ def times_seen(history: History, reader: Reader, topic: str, records: pl.DataFra
     if reader.engine:
         return reader.engine.times_taken(history, topic, records)
     by_witness = pl.col("consumer") == WITNESS
-    who = by_witness if reader.name == WITNESS else (pl.col("group") == reader.name) & ~by_witness
-    seen = history.ledger.seen.filter((pl.col("topic") == topic) & who)
-    counts = seen.group_by(IDENTITY).agg(times=pl.len().cast(pl.Int64))
-    times = records.join(counts, on=IDENTITY, how="left", maintain_order="left")["times"].fill_null(
-        0
-    )
-    return Taken(times=times, untold=pl.repeat(False, records.height, eager=True))
+    by_reader = (pl.col("group") == reader.name) & ~by_witness
+    if reader.name == WITNESS:
+        by_reader = by_witness
+    seen = history.ledger.seen.filter((pl.col("topic") == topic) & by_reader)
+    nothing_untold = pl.repeat(False, records.height, eager=True)
+    return Taken(times=times_in(seen, records), untold=nothing_untold)
 
 
 def without_ledger(history: History, topic: str) -> list[str]:
-    """The producers and consumers of a topic that noted nothing: of what they did with it, nothing
-    can be said.
-    """
+    """The producers and consumers of a topic that kept no ledger, so that nothing can be judged."""
     return [
         name
         for name, component in history.components.items()
@@ -151,14 +158,13 @@ def topics_of(component: Component) -> tuple[str, ...]:
 
 
 def intermediate_topics(components: Mapping[str, Component], job: str) -> tuple[str, ...]:
-    """The topics between a job and the jobs before it, back to the first: their records carry no
-    due time of their own.
-    """
+    """The topics between a job and the jobs upstream of it. Their records have no due time."""
     engines = {
-        name: engine for name, component in components.items() if (engine := component.as_engine)
+        name: component.as_engine for name, component in components.items() if component.as_engine
     }
     between: dict[str, None] = {}
-    pending, done = [job], set()
+    pending = [job]
+    done: set[str] = set()
     while pending:
         name = pending.pop()
         done.add(name)

@@ -16,9 +16,7 @@ from streambed.world import Injury, World
 
 @dataclass(frozen=True, kw_only=True)
 class LinkChange:
-    """What a fault makes of links: packets that leave `source`, or both ends if it is empty, fare
-    as `way` says.
-    """
+    """New values of some links, for packets that leave `source`; both directions if it is empty."""
 
     links: tuple[str, ...]
     source: str
@@ -26,27 +24,27 @@ class LinkChange:
 
 
 class NeedsNothing:
-    """What faults answer alike that name no role, touch no link and that every machine can do."""
+    """Defaults for faults that name no role, touch no link and work on every machine."""
 
     def changes_of(self, links: Links) -> LinkChange | None:
-        """It gives links no other values."""
+        """No link gets other values."""
         return None
 
     def possible_outside(self, ours: Collection[str]) -> bool:
-        """It needs the emulated network."""
+        """False: most faults need the emulated network."""
         return False
 
     @property
     def roles(self) -> Sequence[str]:
-        """None."""
+        """Targets that are roles: none."""
         return ()
 
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
-        """None."""
+        """Links that the fault must be able to change: none."""
         return ()
 
     def lacks(self, machine: Machine) -> str:
-        """Nothing."""
+        """Every machine can do it."""
         return ""
 
 
@@ -67,32 +65,31 @@ class Fault(Protocol):
 
     @property
     def aim(self) -> str:
-        """What it should hit, for people; what it did hit is known when it is injected."""
+        """The declared target, as shown to people; the injection says what was hit."""
 
     @property
     def roles(self) -> Sequence[str]:
-        """The roles that it is aimed at; who holds them is asked shortly before it comes."""
+        """The roles among its targets. Who holds them is looked up shortly before the injection."""
 
     def problems(
         self, hosts: Sequence[str], links: Links, components: dict[str, Any]
     ) -> list[Problem]:
-        """What is wrong with it; keys relative to the fault."""
+        """What is wrong with the declaration; keys are relative to the fault."""
 
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
-        """The names of the links that it must be able to cut or change."""
+        """The names of the links that it may cut or change."""
 
     def changes_of(self, links: Links) -> LinkChange | None:
-        """The values that it gives to links; None if it gives none. The planner works out what
-        becomes of each link.
+        """The values that it gives to links, from which the planner derives each link's new shape.
+
+        None if it gives no values.
         """
 
     def possible_outside(self, ours: Collection[str]) -> bool:
-        """Whether it can happen without an emulated network, where `ours` are the components that
-        we run.
-        """
+        """Whether it works without an emulated network; `ours` are the components that we run."""
 
     def lacks(self, machine: Machine) -> str:
         """Why this machine cannot do it; empty if it can."""
 
     def inject(self, world: World) -> Injury:
-        """Do it now; WorldError if that cannot be."""
+        """Do it now; WorldError if it is impossible."""

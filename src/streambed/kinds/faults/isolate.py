@@ -1,4 +1,4 @@
-"""Isolate: a host, or a switch, is cut off from everybody until its links are mended."""
+"""Isolate: all links of a host or a switch are cut until they heal."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Literal
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.of_links import Links
-from streambed.kinds.faults.targets import OnATarget, candidates, found_host, node_problems
+from streambed.kinds.faults.targets import OnATarget, candidates, node_problems, resolve_host
 from streambed.units import Duration
 from streambed.world import Injury, World
 
 
 @declared
 class Isolate(OnATarget):
-    """Cut every link of the node `target` at `at`, both ways; mend them after `lasts`."""
+    """Cut every link of the node `target` at `at`; restore them after `lasts`."""
 
     kind: Literal["isolate"] = "isolate"
     at: Duration
@@ -30,19 +30,19 @@ class Isolate(OnATarget):
         self, hosts: Sequence[str], links: Links, components: dict[str, Any]
     ) -> list[Problem]:
         """The target must be a node or a role."""
-        ends = chain(*(link.ends for link in links.values()))
+        ends = chain.from_iterable(link.ends for link in links.values())
         return node_problems(self.target, {*hosts, *ends}, components)
 
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """All links of all hosts that it may hit."""
-        hit = candidates(self.target, components)
-        return [name for name, link in links.items() if set(link.ends) & set(hit)]
+        hosts = set(candidates(self.target, components))
+        return [name for name, link in links.items() if hosts & set(link.ends)]
 
     def inject(self, world: World) -> Injury:
-        """Drop what any end of its links sends."""
-        host, shown = found_host(self.target, world)
-        with ExitStack() as healing:  # If one cut fails, those before it are mended.
+        """Drop packets from both ends of each of its links."""
+        host, label = resolve_host(self.target, world)
+        with ExitStack() as healing:  # If one cut fails, the earlier ones are healed.
             for wire in world.wires_of(host):
                 wire.cut(wire.ends)
                 healing.callback(wire.mend, wire.ends)
-            return Injury(target=shown, heal=healing.pop_all().close)
+            return Injury(target=label, heal=healing.pop_all().close)

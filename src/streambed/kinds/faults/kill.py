@@ -1,11 +1,11 @@
-"""Kill: a process dies without a word and is started again later."""
+"""Kill: a process gets SIGKILL and is started again later."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.targets import OnAProcess, found_process
+from streambed.kinds.faults.targets import OnAProcess, resolve_process
 from streambed.units import Duration
 from streambed.world import Injury, World
 
@@ -24,6 +24,6 @@ class Kill(OnAProcess):
     """
 
     def inject(self, world: World) -> Injury:
-        """Whoever it is now, dies; healing starts it again."""
-        name, shown = found_process(self.target, world)
-        return Injury(target=shown, heal=world.find(name).strike())
+        """Kill the process that the target names now; healing starts it again."""
+        name, label = resolve_process(self.target, world)
+        return Injury(target=label, heal=world.find(name).strike())

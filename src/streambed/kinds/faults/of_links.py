@@ -1,6 +1,4 @@
-"""What faults that name links share: a link is named by its two ends, or by its own name where two
-nodes have several.
-"""
+"""Links as faults name them: by their two ends, or by name where two nodes share several links."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ Ends = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class LinkEnds:
-    """Where a link ends, and whether the user gave it a name: otherwise it goes by its ends."""
+    """The ends of a link, and whether the user gave it a name."""
 
     ends: Ends
     named: bool = False
@@ -27,8 +25,8 @@ Links = Mapping[str, LinkEnds]
 """The ends of every link, by its name."""
 
 
-def _in_a_list(found: Any) -> Any:
-    return [found] if isinstance(found, str) else found
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
 SCHEMA = {
@@ -39,15 +37,15 @@ SCHEMA = {
 }
 LinkTarget = Annotated[
     tuple[str, ...],
-    BeforeValidator(_in_a_list),
+    BeforeValidator(_as_list),
     Field(min_length=1, max_length=2),
     WithJsonSchema(SCHEMA),
 ]
-"""Two ends, which mean all links between them, or one name."""
+"""Two ends, which mean every link between them, or one name."""
 
 
 class HasEnds(Protocol):
-    """Anything that joins two nodes."""
+    """Anything that connects two nodes."""
 
     @property
     def ends(self) -> Ends:
@@ -55,42 +53,42 @@ class HasEnds(Protocol):
 
 
 def meant(target: tuple[str, ...], links: Mapping[str, HasEnds]) -> list[str]:
-    """The names of the links that a fault means."""
+    """The names of the links that a target means: one by name, or all between two ends."""
     if len(target) == 1:
         return [name for name in links if name == target[0]]
     return [name for name, link in links.items() if set(link.ends) == set(target)]
 
 
 def link_problems(target: tuple[str, ...], source: str, links: Links, key: str) -> list[Problem]:
-    """A link must exist, and `source` be one of its ends."""
-    found = meant(target, links)
-    if not found:
-        return [
-            Problem(key=key, says=f"there is no link {_words(target)}. {_suggested(target, links)}")
-        ]
-    if source and source not in links[found[0]].ends:
-        return [
-            Problem(key="source", says=f"'{source}' is not an end of the link {_words(target)}")
-        ]
+    """A link must exist, and `source` must be one of its ends."""
+    names = meant(target, links)
+    if not names:
+        says = f"there is no link {_target_text(target)}. {_suggestion(target, links)}"
+        return [Problem(key=key, says=says)]
+    if source and source not in links[names[0]].ends:
+        says = f"'{source}' is not an end of the link {_target_text(target)}"
+        return [Problem(key="source", says=says)]
     return []
 
 
-def _suggested(target: tuple[str, ...], links: Links) -> str:
+def _suggestion(target: tuple[str, ...], links: Links) -> str:
     if len(target) == 2:
-        return suggestion("-".join(target), ["-".join(link.ends) for link in links.values()])
+        known = ["-".join(link.ends) for link in links.values()]
+        return suggestion("-".join(target), known)
     named = [name for name, link in links.items() if link.named]
     return suggestion(target[0], named) if named else "No link has a name: give its two ends"
 
 
-def _words(target: tuple[str, ...]) -> str:
+def _target_text(target: tuple[str, ...]) -> str:
     return " – ".join(target)
 
 
-def shown(target: tuple[str, ...], source: str) -> str:
-    """A link, or one way through it, for people."""
+def link_label(target: tuple[str, ...], source: str) -> str:
+    """A link, or one direction of it, as shown to people."""
     if not source:
-        return _words(target)
+        return _target_text(target)
     if len(target) == 1:
         return f"{source} → by {target[0]}"
     first, second = target
-    return f"{source} → {second if source == first else first}"
+    other = second if source == first else first
+    return f"{source} → {other}"

@@ -1,4 +1,4 @@
-"""Partition: sets of hosts that no longer hear each other, until it is healed."""
+"""Partition: groups of hosts cannot reach each other until it heals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streambed.errors import Problem, WorldError
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import NeedsNothing
 from streambed.kinds.faults.of_links import Links
-from streambed.kinds.faults.targets import found_host, node_problems, roles_among
+from streambed.kinds.faults.targets import node_problems, resolve_host, roles_among
 from streambed.plan import Machine
 from streambed.units import Duration
 from streambed.world import Injury, World
@@ -21,9 +21,7 @@ from streambed.world import Injury, World
 
 @declared
 class Partition(NeedsNothing):
-    """Let no packet pass between hosts of different `sides`, from `at` on, for as long as
-    `lasts`.
-    """
+    """Drop every packet between hosts on different `sides`, from `at` on, for `lasts`."""
 
     kind: Literal["partition"] = "partition"
     at: Duration
@@ -32,62 +30,59 @@ class Partition(NeedsNothing):
     sides: Annotated[
         tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], Field(min_length=2)
     ]
-    """Two lists of hosts or roles, or more. Hosts on no side reach everybody."""
+    """Two or more lists of hosts or roles. Hosts on no side reach all others."""
 
     @property
     def aim(self) -> str:
-        """The sides."""
-        return _shown(self.sides)
+        """The sides, as declared."""
+        return _sides_text(self.sides)
 
     @property
     def roles(self) -> Sequence[str]:
-        """Those on its sides."""
+        """The roles on any side."""
         return roles_among(chain(*self.sides))
 
     def problems(
         self, hosts: Sequence[str], links: Links, components: dict[str, Any]
     ) -> list[Problem]:
-        """Sides are hosts or roles, each named once."""
-        named = {
-            f"sides.{at}.{place}": target
-            for at, side in enumerate(self.sides)
-            for place, target in enumerate(side)
+        """Sides consist of hosts and roles, each named once."""
+        targets = {
+            f"sides.{side_index}.{index}": target
+            for side_index, side in enumerate(self.sides)
+            for index, target in enumerate(side)
         }
-        found = [
-            problem
-            for key, target in named.items()
-            for problem in node_problems(target, hosts, components, key, "host")
-        ]
-        first = {target: key for key, target in reversed(named.items())}
-        found += [
-            Problem(key=key, says=f"'{target}' is on a side already")
-            for key, target in named.items()
-            if first[target] != key
-        ]
-        return found
+        unknown = []
+        repeated = []
+        seen: set[str] = set()
+        for key, target in targets.items():
+            unknown += node_problems(target, hosts, components, key, "host")
+            if target in seen:
+                repeated.append(Problem(key=key, says=f"'{target}' is on a side already"))
+            seen.add(target)
+        return unknown + repeated
 
     def lacks(self, machine: Machine) -> str:
-        """Hosts need packet rules."""
-        return (
-            ""
-            if machine.filtering
-            else "this kernel has no packet rules (nf_tables), which a partition needs"
-        )
+        """Packets are dropped by nf_tables rules on each host."""
+        if machine.filtering:
+            return ""
+        return "this kernel has no packet rules (nf_tables), which a partition needs"
 
     def inject(self, world: World) -> Injury:
-        """Find who is meant now, and separate them. A role may have come to a host that is named on
-        another side.
+        """Resolve the roles and separate the sides.
+
+        WorldError if a role is now held by a host that is named on another side.
         """
-        sides = [[found_host(target, world) for target in side] for side in self.sides]
-        hosts = [sorted({host for host, _ in side}) for side in sides]
-        torn = [host for host, count in Counter(chain(*hosts)).items() if count > 1]
+        hosts, labels = [], []
+        for side in self.sides:
+            resolved = [resolve_host(target, world) for target in side]
+            hosts.append(sorted({host for host, _ in resolved}))
+            labels.append([label for _, label in resolved])
+        sides_of_host = Counter(chain.from_iterable(hosts))
+        torn = [host for host, count in sides_of_host.items() if count > 1]
         if torn:
             raise WorldError(f"{', '.join(torn)} would be on two sides at this moment")
-        return Injury(
-            target=_shown([[shown for _, shown in side] for side in sides]),
-            heal=world.separate(hosts),
-        )
+        return Injury(target=_sides_text(labels), heal=world.separate(hosts))
 
 
-def _shown(sides: Sequence[Sequence[str]]) -> str:
+def _sides_text(sides: Sequence[Sequence[str]]) -> str:
     return " | ".join(map(", ".join, sides))

@@ -1,20 +1,18 @@
-"""Pause: a process stands still without ending, as in a long pause of a garbage collector, and goes
-on later.
-"""
+"""Pause: a process is stopped and continued later, as in a long garbage collection."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.targets import OnAProcess, found_process
+from streambed.kinds.faults.targets import OnAProcess, resolve_process
 from streambed.units import Duration
 from streambed.world import Injury, World
 
 
 @declared
 class Pause(OnAProcess):
-    """Stop `target` at `at` without ending it; let it go on after `lasts`."""
+    """Stop `target` at `at` without ending it; continue it after `lasts`."""
 
     kind: Literal["pause"] = "pause"
     at: Duration
@@ -26,6 +24,6 @@ class Pause(OnAProcess):
     """
 
     def inject(self, world: World) -> Injury:
-        """Whoever it is now, stops with all its children; healing lets them go on."""
-        name, shown = found_process(self.target, world)
-        return Injury(target=shown, heal=world.find(name).pause())
+        """Stop the process that the target names now, with its children; healing continues them."""
+        name, label = resolve_process(self.target, world)
+        return Injury(target=label, heal=world.find(name).pause())

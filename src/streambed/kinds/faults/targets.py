@@ -1,4 +1,4 @@
-"""Whom a fault hits: a process, a host, or whoever holds a role when it comes."""
+"""Targets of faults: a process, a host, or the holder of a role at the time of the injection."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Components = dict[str, Any]
 
 
 class OnATarget(NeedsNothing):
-    """What faults with one target answer alike."""
+    """Defaults for faults with one `target`."""
 
     target: str
 
     @property
     def aim(self) -> str:
-        """What it should hit."""
+        """The target, as declared."""
         return self.target
 
     @property
     def roles(self) -> Sequence[str]:
-        """Its target, if that is one."""
+        """The target, if it is a role."""
         return roles_among((self.target,))
 
 
 class OnAProcess(OnATarget):
-    """What faults that hit a process answer alike."""
+    """Defaults for faults whose `target` is a process."""
 
     def possible_outside(self, ours: Collection[str]) -> bool:
-        """A process of ours can be hit anywhere."""
+        """A process that we run can be hit with or without an emulated network."""
         return self.target.partition("/")[0] in ours
 
     def problems(
@@ -80,12 +80,11 @@ def _role_problems(
     target: str, names: Collection[str], components: Components, key: str
 ) -> list[Problem]:
     if target in names:
-        return [
-            Problem(
-                key=key,
-                says=f"'{target}' is a name here and a role as well: write '{target} of KAFKA' for the role, or rename it",
-            )
-        ]
+        says = (
+            f"'{target}' is a name here and a role as well: "
+            f"write '{target} of KAFKA' for the role, or rename it"
+        )
+        return [Problem(key=key, says=says)]
     return role_problems(target, components, key)
 
 
@@ -95,23 +94,23 @@ def roles_among(targets: Iterable[str]) -> tuple[str, ...]:
 
 
 def candidates(target: str, components: Components) -> tuple[str, ...]:
-    """The hosts that a target may turn out to be."""
+    """The hosts that a target may resolve to."""
     wanted = role(target)
     if wanted is None:
         return (target,)
     return broker_for(wanted, components).nodes
 
 
-def found_process(target: str, world: World) -> tuple[str, str]:
-    """The name of the process that is meant now, and what to call it in the record."""
+def resolve_process(target: str, world: World) -> tuple[str, str]:
+    """The process that a target names now, and its label in the run's events."""
     if role(target) is None:
         return target, target
     holder = world.holder(target)
     return holder, f"{holder} ({target})"
 
 
-def found_host(target: str, world: World) -> tuple[str, str]:
-    """The host that is meant now, and what to call it in the record."""
+def resolve_host(target: str, world: World) -> tuple[str, str]:
+    """The host that a target names now, and its label in the run's events."""
     if role(target) is None:
         return target, target
     node = world.holder(target).partition("/")[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from streambed.kinds.cast import components_of
+from streambed.kinds.declared_parts import components_of
 from streambed.plan import Plan
 from streambed.record.events import Batch
 from streambed.record.history import History

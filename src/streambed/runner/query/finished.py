@@ -14,8 +14,8 @@ from streambed.declare.experiment import Experiment
 from streambed.declare.link import Link
 from streambed.declare.topology import Topology
 from streambed.errors import StoreError, WorldError
-from streambed.kinds.cast import components_of
 from streambed.kinds.components.component import Component
+from streambed.kinds.declared_parts import components_of
 from streambed.plan import Plan, PlannedFile, ProcessSpec
 from streambed.planner.planner import plan_for
 from streambed.runner import launcher

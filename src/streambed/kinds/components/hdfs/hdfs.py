@@ -1,6 +1,4 @@
-"""HDFS: a name node on one host and data nodes on others, where Spark jobs may keep checkpoints and
-event logs.
-"""
+"""HDFS: a name node and data nodes, where Spark jobs may keep checkpoints and event logs."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.hdfs.files import PAGE_PORT, data_nodes_alive
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
@@ -35,14 +33,12 @@ SMALL: dict[str, Setting] = {
     "dfs.namenode.safemode.extension": 0,  # It begins empty: there is nothing to wait for.
     "dfs.blockreport.initialDelay": 0,
 }
-"""Many servers share one machine."""
+"""Settings for many servers on one machine."""
 
 
 @declared
 class Hdfs(ComponentBase):
-    """A distributed file system. Jobs name it with `checkpoint` and `event_log`; other programs
-    find it by {hdfs.url}.
-    """
+    """A distributed file system. Jobs name it in `checkpoint` and `event_log`."""
 
     needs: ClassVar[Needs] = ("hdfs",)
 
@@ -72,55 +68,61 @@ class Hdfs(ComponentBase):
 
     @property
     def server(self) -> bool:
-        """Others wait for it."""
+        """Jobs start once it is ready."""
         return True
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """What a name node or a data node takes."""
+        """The ports of name nodes and data nodes."""
         return (NAMES_PORT, PAGE_PORT, BLOCKS_PORT, CALLS_PORT, BLOCKS_PAGE_PORT)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Each host runs one of its processes, and there are enough of them."""
-        found = []
-        if len(set(self.data_nodes)) < len(self.data_nodes):
-            found.append(
-                Problem(key="data_nodes", says="a node is named twice: each runs one data node")
-            )
+        """Each host runs one process, and there must be a data node for each replica."""
+        problems = []
+        nodes = len(self.data_nodes)
+        if len(set(self.data_nodes)) < nodes:
+            says = "a node is named twice: each runs one data node"
+            problems.append(Problem(key="data_nodes", says=says))
         if self.name_node in self.data_nodes:
-            says = f"'{self.name_node}' is a data node too, and faults could not tell the two apart: give the name node a host of its own"
-            found.append(Problem(key="name_node", says=says))
-        if self.replicas > len(self.data_nodes):
-            says = f"{self.replicas} replicas need as many data nodes, but there are {len(self.data_nodes)}: add some or ask for fewer"
-            found.append(Problem(key="replicas", says=says))
-        return found
+            says = (
+                f"'{self.name_node}' is a data node too, and faults could not tell the two apart: "
+                "give the name node a host of its own"
+            )
+            problems.append(Problem(key="name_node", says=says))
+        if self.replicas > nodes:
+            says = (
+                f"{self.replicas} replicas need as many data nodes, but there are {nodes}: "
+                "add some or ask for fewer"
+            )
+            problems.append(Problem(key="replicas", says=says))
+        return problems
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it; `page` is the name node's own, with WebHDFS."""
+        """{NAME.url}, {NAME.replicas}, and {NAME.page}: the name node's page, with WebHDFS."""
         return {
             "url": f"hdfs://{self.name_node}:{NAMES_PORT}",
             "page": f"http://{self.name_node}:{PAGE_PORT}",
             "replicas": str(self.replicas or min(REPLICAS_MAX, len(self.data_nodes))),
         }
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The name node, formatted already, then the data nodes."""
         names = PlannedFile(
-            path=f"{site.data(self.name)}/{self.name_node}/names",
+            path=f"{context.data(self.name)}/{self.name_node}/names",
             source=str(artifacts.empty_names()),
         )
-        name_node = self._process(site, "namenode", self.name_node, (names,))
-        return [name_node, *(self._process(site, "datanode", node) for node in self.data_nodes)]
+        name_node = self._process(context, "namenode", self.name_node, (names,))
+        return [name_node, *(self._process(context, "datanode", node) for node in self.data_nodes)]
 
     def _process(
         self,
-        site: Site,
+        context: PlanContext,
         role: Literal["namenode", "datanode"],
         node: str,
         files: tuple[PlannedFile, ...] = (),
     ) -> ProcessSpec:
-        home = site.data(self.name) / node
-        settings = {**SMALL, **self.settings, **self._places(node, home)}
+        home = context.data(self.name) / node
+        settings = {**SMALL, **self.settings, **self._addresses(node, home)}
         text = artifacts.configuration_text(
             {key: setting_text(setting) for key, setting in settings.items()}
         )
@@ -131,17 +133,17 @@ class Hdfs(ComponentBase):
             node=node,
             argv=tuple(
                 artifacts.hdfs_command(
-                    site.java, role, configuration, heap_mib=self.heap.bytes >> 20
+                    context.java, role, configuration, heap_mib=self.heap.bytes >> 20
                 )
             ),
-            env=site.variables(self.name, node, site.bootstrap_for()),
+            env=context.variables(self.name, node, context.bootstrap_for()),
             cwd=str(home),
             files=(PlannedFile(path=str(configuration), text=text), *files),
             on_exit=self.on_exit,
             heap_bytes=self.heap.bytes,
         )
 
-    def _places(self, node: str, home: Path) -> dict[str, Setting]:
+    def _addresses(self, node: str, home: Path) -> dict[str, Setting]:
         answers = self.answers(home)
         return {
             "fs.defaultFS": answers["url"],
@@ -172,13 +174,12 @@ class Hdfs(ComponentBase):
         return missing
 
 
-def keeping_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
-    """What keeps a job from leaving its checkpoint or event log where it says."""
+def unknown_hdfs(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
+    """A problem for each undeclared HDFS that a job names for its checkpoint or event log."""
     known = [name for name, other in others.items() if other.kind == "hdfs"]
-    asked = {"checkpoint": job.checkpoint, "event_log": job.event_log}
-    found = []
-    for key, name in asked.items():
+    problems = []
+    for key, name in {"checkpoint": job.checkpoint, "event_log": job.event_log}.items():
         if name and name not in known:
             says = f"there is no hdfs '{name}'. {suggestion(name, known)}"
-            found.append(Problem(key=key, says=says, about=frozenset({name})))
-    return found
+            problems.append(Problem(key=key, says=says, about=frozenset({name})))
+    return problems

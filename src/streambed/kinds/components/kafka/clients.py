@@ -1,6 +1,4 @@
-"""What Kafka brings to producers, consumers and sinks: the clients that agents import, and what
-users may set.
-"""
+"""Kafka's clients for producers, consumers and sinks: what agents import, what users may set."""
 
 from __future__ import annotations
 
@@ -17,15 +15,13 @@ OFFSET_STORE = "enable.auto.offset.store"
 
 
 def client_settings(bootstrap: str, settings: Mapping[str, Setting]) -> dict[str, str]:
-    """What a client of Kafka is told."""
-    return {
-        "bootstrap.servers": bootstrap,
-        **{key: setting_text(setting) for key, setting in settings.items()},
-    }
+    """The librdkafka configuration of a client; `settings` win over the bootstrap servers."""
+    texts = {key: setting_text(setting) for key, setting in settings.items()}
+    return {"bootstrap.servers": bootstrap, **texts}
 
 
 def offset_store_problems(settings: Mapping[str, Setting]) -> list[Problem]:
-    """A problem if a reader's settings decide when offsets are stored."""
+    """A problem if a reader's settings change when offsets are stored."""
     if OFFSET_STORE not in settings:
         return []
     says = (

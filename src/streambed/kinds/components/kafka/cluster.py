@@ -1,6 +1,4 @@
-"""A client's view of a running Kafka cluster: who is there, which topics have leaders, how far they
-reach.
-"""
+"""A client's view of a running Kafka cluster: brokers, leaders of topics, and end offsets."""
 
 from __future__ import annotations
 
@@ -8,39 +6,40 @@ import contextlib
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ClusterMetadata,
     NewTopic,
     OffsetSpec,
     PartitionMetadata,
-)  # type: ignore[attr-defined]
+)
 
-ASK_S = 0.5
+METADATA_LIMIT_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """A topic as it should be; `placed` has the brokers of each partition, the leader first, and is
-    empty if Kafka may decide.
+class TopicSpec:
+    """A topic as Kafka should create it.
+
+    `assignment` has the brokers of each partition, the leader first; empty if Kafka may decide.
     """
 
     partitions: int
     replicas: int
     config: dict[str, str]
-    placed: list[list[int]]
+    assignment: list[list[int]]
 
     def new(self, name: str) -> NewTopic:
-        """The order to make it; placement takes the place of the count of replicas."""
-        if self.placed:
+        """The request to create it. Kafka takes an assignment or a number of replicas, not both."""
+        if self.assignment:
             return NewTopic(
-                name, self.partitions, replica_assignment=self.placed, config=self.config
+                name, self.partitions, replica_assignment=self.assignment, config=self.config
             )
         return NewTopic(name, self.partitions, self.replicas, config=self.config)
 
 
 class KafkaCluster:
-    """Make it inside a host: librdkafka's threads then use that host's network."""
+    """An admin client. Construct it inside a host: its threads then use that host's network."""
 
     def __init__(self, bootstrap: str) -> None:
         self._client = AdminClient(
@@ -51,75 +50,65 @@ class KafkaCluster:
                 "socket.connection.setup.timeout.ms": 3000,
             }
         )
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
 
     def _view(self) -> ClusterMetadata | None:
         try:
-            return self._client.list_topics(timeout=ASK_S)
+            return self._client.list_topics(timeout=METADATA_LIMIT_S)
         except KafkaException:
             return None
 
-    def missing(self, *, brokers: int, topics: dict[str, Wanted]) -> str:
-        """Make the topics once all brokers are there; say what is still missing, empty when nothing
-        is.
-        """
+    def missing(self, *, brokers: int, topics: dict[str, TopicSpec]) -> str:
+        """Create the topics once all brokers answer; say what is still missing, if anything."""
         view = self._view()
-        if view is None or len(view.brokers) < brokers:
-            return f"{len(view.brokers) if view else 0} of {brokers} brokers answer"
-        self._create({name: wanted for name, wanted in topics.items() if name not in self._asked})
-        held = {
-            name: sum(map(_is_whole, topic.partitions.values()))
+        answering = len(view.brokers) if view else 0
+        if view is None or answering < brokers:
+            return f"{answering} of {brokers} brokers answer"
+        self._create({name: spec for name, spec in topics.items() if name not in self._requested})
+        in_sync = {
+            name: sum(map(_is_in_sync, topic.partitions.values()))
             for name, topic in view.topics.items()
         }
-        lacking = [name for name, wanted in topics.items() if held.get(name, 0) < wanted.partitions]
-        return (
-            f"no leader yet, or not all replicas in sync, for {', '.join(lacking)}"
-            if lacking
-            else ""
-        )
+        lacking = [name for name, spec in topics.items() if in_sync.get(name, 0) < spec.partitions]
+        if not lacking:
+            return ""
+        return f"no leader yet, or not all replicas in sync, for {', '.join(lacking)}"
 
-    def _create(self, topics: dict[str, Wanted]) -> None:
+    def _create(self, topics: dict[str, TopicSpec]) -> None:
         if not topics:
             return
-        new = [wanted.new(name) for name, wanted in topics.items()]
+        new = [spec.new(name) for name, spec in topics.items()]
         for future in self._client.create_topics(new, operation_timeout=5).values():
             future.result()
-        self._asked |= set(topics)
+        self._requested |= set(topics)
 
     def end_offsets(self, topics: list[str]) -> dict[str, dict[int, int | None]]:
-        """The offset that the next record of each partition will get; None for a partition that
-        nobody answers for.
+        """The next offset of each partition; None for a partition without a leader.
 
         Empty if the cluster does not answer at all.
         """
         view = self._view()
         if view is None:
             return {}
-        known = [name for name in topics if name in view.topics]
-        parts = [
-            TopicPartition(name, number)
-            for name in known
-            for number in view.topics[name].partitions
-        ]
         ends: dict[str, dict[int, int | None]] = {}
-        for part in parts:
-            ends.setdefault(part.topic, {})[part.partition] = None
-        # Without a leader a partition cannot be asked, and asking would hold up the answers of the
-        # others.
-        led = [
-            part for part in parts if view.topics[part.topic].partitions[part.partition].leader >= 0
-        ]
+        led = []
+        for name in topics:
+            if name not in view.topics:
+                continue
+            for number, partition in view.topics[name].partitions.items():
+                ends.setdefault(name, {})[number] = None
+                # A request for a partition without a leader would delay all the answers.
+                if partition.leader >= 0:
+                    led.append(TopicPartition(name, number))
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        for part, future in self._client.list_offsets(
-            {part: latest for part in led}, request_timeout=2
-        ).items():
-            with contextlib.suppress(
-                KafkaException
-            ):  # It lost its leader just now: its end stays None.
+        requests = dict.fromkeys(led, latest)
+        answers = self._client.list_offsets(requests, request_timeout=2)
+        for part, future in answers.items():
+            with contextlib.suppress(KafkaException):  # It has just lost its leader.
                 ends[part.topic][part.partition] = future.result().offset
         return ends
 
 
-def _is_whole(partition: PartitionMetadata) -> bool:
+def _is_in_sync(partition: PartitionMetadata) -> bool:
     """Whether it has a leader and every replica is in sync."""
     return partition.leader > 0 and len(partition.isrs) == len(partition.replicas)

@@ -1,6 +1,4 @@
-"""A Kafka cluster that exists already: topics that are lacking are made, and those that are there
-must be empty.
-"""
+"""A Kafka cluster that exists already: missing topics are created, existing ones must be empty."""
 
 from __future__ import annotations
 
@@ -8,38 +6,36 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import ClusterMetadata  # type: ignore[attr-defined]
 
 from streambed.errors import ProcessError
-from streambed.kinds.components.kafka.cluster import KafkaCluster, Wanted
+from streambed.kinds.components.kafka.cluster import KafkaCluster, TopicSpec
 
 
 class ExistingKafka(KafkaCluster):
-    """The client's view of it. Nothing is known of its servers but what clients are told."""
+    """An admin client for a cluster whose servers are known only by what clients are told."""
 
-    def missing(self, *, brokers: int, topics: dict[str, Wanted]) -> str:
-        """Make what topics are lacking; say what is still missing. ProcessError if a topic is not
-        fit for a run.
-        """
+    def missing(self, *, brokers: int, topics: dict[str, TopicSpec]) -> str:
+        """Create missing topics; say what is still missing. ProcessError if a topic is unfit."""
         view = self._view()
         if view is None:
             return "none of its servers answers"
-        if not self._asked:
+        if not self._requested:
             self._refuse_unfit(view, topics)
-            lacking = {name: wanted for name, wanted in topics.items() if name not in view.topics}
+            lacking = {name: spec for name, spec in topics.items() if name not in view.topics}
             try:
                 self._create(lacking)
             except KafkaException as error:
                 raise ProcessError(
                     f"the topics {', '.join(lacking)} could not be made: {error.args[0].str()}"
                 ) from None
-            self._asked |= set(topics)
+            self._requested |= set(topics)
         led = {
             name: sum(part.leader >= 0 for part in topic.partitions.values())
             for name, topic in view.topics.items()
         }
-        waiting = [name for name, wanted in topics.items() if led.get(name, 0) < wanted.partitions]
+        waiting = [name for name, spec in topics.items() if led.get(name, 0) < spec.partitions]
         return f"no leader yet for {', '.join(waiting)}" if waiting else ""
 
-    def _refuse_unfit(self, view: ClusterMetadata, topics: dict[str, Wanted]) -> None:
-        """A ledger knows only the records of its own run, and offsets that it can count from."""
+    def _refuse_unfit(self, view: ClusterMetadata, topics: dict[str, TopicSpec]) -> None:
+        """The ledger knows only the records of its own run, so topics must be empty."""
         there = [name for name in topics if name in view.topics]
         ends = self.end_offsets(there)
         for name in there:
@@ -49,7 +45,8 @@ class ExistingKafka(KafkaCluster):
                     f"the topic '{name}' has {partitions} partitions there, not "
                     f"{topics[name].partitions}: delete it first"
                 )
-            if held := sum(end or 0 for end in ends.get(name, {}).values()):
+            held = sum(end or 0 for end in ends.get(name, {}).values())
+            if held:
                 raise ProcessError(
                     f"the topic '{name}' has held {held} records already, and a run must know them "
                     "all: delete it first"

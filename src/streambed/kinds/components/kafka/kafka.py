@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -34,12 +35,12 @@ from streambed.kinds.components.kafka.properties import (
     properties,
 )
 from streambed.kinds.components.kafka.protocol import Led
-from streambed.kinds.components.kafka.topic import Topic, wanted
+from streambed.kinds.components.kafka.topic import Topic, topic_specs
 from streambed.kinds.components.kafka.watch import KafkaWatch
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.roles import Role
-from streambed.kinds.components.site import Site
 from streambed.kinds.declaring import Name, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
@@ -47,7 +48,7 @@ from streambed.world import Missing, World
 
 HEAP_BYTES, STOCK_HEAP_BYTES = 128 << 20, 1 << 30
 CONTROLLERS = (1, 3, 5)
-"""Sizes of a quorum: an odd number, of which a majority must live."""
+"""Allowed sizes of a quorum: odd, so that there is always a majority."""
 STOCK_FLAGS = (
     "-Xmx1g",
     "-Xms1g",
@@ -56,14 +57,12 @@ STOCK_FLAGS = (
     "-XX:MaxGCPauseMillis=20",
     "-XX:InitiatingHeapOccupancyPercent=35",
 )
-"""What Kafka's own start script gives the JVM."""
+"""The JVM flags of Kafka's own start script."""
 
 
 @declared
 class Kafka(ComponentBase):
-    """A Kafka cluster: one broker on each of `nodes`, and a quorum of controllers among them or on
-    hosts of their own.
-    """
+    """A Kafka cluster: one broker on each of `nodes`, and controllers on these or other hosts."""
 
     needs: ClassVar[Needs] = ("kafka",)
 
@@ -74,25 +73,22 @@ class Kafka(ComponentBase):
     place: Placed = None
     """How the hosts are chosen if `nodes` does not name them."""
     controllers: tuple[str, ...] = ()
-    """The 1, 3 or 5 nodes that vote, brokers or not; default: the first broker, or the first three
-    where there are as many.
+    """The 1, 3 or 5 nodes that vote, brokers or not; default: the first three brokers, or the
+    first one if there are fewer.
     """
     topics: dict[Name, Topic] = Field(default_factory=dict)
     placement: Literal["kafka", "balanced"] = "kafka"
-    """Where the partitions of topics are that say nothing of it."""
+    """The placement of topics that name none."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Kafka's broker settings."""
     settings_of: dict[str, dict[str, Setting]] = Field(default_factory=dict)
-    """Settings of single nodes, which go over those of all."""
+    """Settings of single nodes, which win over `settings`."""
     racks: dict[str, Name] = Field(default_factory=dict)
     """The rack of each node; Kafka spreads replicas over racks."""
     existing: str = ""
-    """Servers of a cluster that exists already, which take the place of these brokers: see
-    --bootstrap.
-    """
+    """Servers of an existing cluster, used instead of these brokers: see --bootstrap."""
     stock: bool = False
-    """Kafka's own JVM flags and defaults, in place of those that let many brokers share a machine.
-    """
+    """Use Kafka's own JVM flags and defaults, not those that let many brokers share a machine."""
     heap: Size | None = None
     """Java heap of each server; default: 128 MiB, or 1 GiB if stock."""
     limits: Limits | None = None
@@ -106,11 +102,9 @@ class Kafka(ComponentBase):
 
     @property
     def members(self) -> list[Member]:
-        """Every server with its number: brokers from 1 on, then the controllers that are no
-        brokers.
-        """
-        usual = self.nodes[:3] if len(self.nodes) >= 3 else self.nodes[:1]
-        voters = self.controllers or usual
+        """Every server with its number: brokers from 1 on, then the controller-only nodes."""
+        default = self.nodes[:3] if len(self.nodes) >= 3 else self.nodes[:1]
+        voters = self.controllers or default
         nodes = [*self.nodes, *(node for node in voters if node not in self.nodes)]
         return [
             Member(
@@ -131,7 +125,7 @@ class Kafka(ComponentBase):
 
     @property
     def as_broker(self) -> Kafka:
-        """Itself."""
+        """Clients write and read its topics."""
         return self
 
     @property
@@ -141,112 +135,111 @@ class Kafka(ComponentBase):
 
     @property
     def server(self) -> bool:
-        """Others wait for it."""
+        """Clients start once it is ready."""
         return True
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """What a broker takes, and what it would take as a controller."""
+        """The ports of brokers and of controllers."""
         return (BROKER_PORT, CONTROLLER_PORT)
 
     @property
     def bootstrap(self) -> str:
-        """What clients are given to find the cluster."""
+        """The value of bootstrap.servers for clients."""
         return self.existing or ",".join(f"{node}:{BROKER_PORT}" for node in self.nodes)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """A topic needs its brokers, a quorum an odd number of nodes, and what is said of a node a
-        node of the cluster.
-        """
+        """Topics must fit the brokers, controllers form a quorum, per-node keys name members."""
         if not self.nodes:
-            return []  # That it lacks them, and why, is told by placement.
-        wrong = [
-            (f"topics.{name}.{key}", says)
-            for name, topic in self.topics.items()
-            for key, says in topic.problems(self.nodes)
-        ]
-        found = [Problem(key=key, says=says) for key, says in wrong]
+            return []  # Placement reports that there are none, and why.
+        problems = []
+        for name, topic in self.topics.items():
+            for key, says in topic.problems(self.nodes):
+                problems.append(Problem(key=f"topics.{name}.{key}", says=says))
+        return problems + self._server_problems() + self._unknown_nodes()
+
+    def _server_problems(self) -> list[Problem]:
+        problems = []
         for key, nodes in (("nodes", self.nodes), ("controllers", self.controllers)):
             if len(set(nodes)) < len(nodes):
-                found.append(
-                    Problem(
-                        key=key, says="a node is named twice: each runs one server of this cluster"
-                    )
-                )
-        if self.controllers and len(self.controllers) not in CONTROLLERS:
-            says = f"{len(self.controllers)} controllers cannot be: give 1, 3 or 5, so that a majority can be told"
-            found.append(Problem(key="controllers", says=says))
+                says = "a node is named twice: each runs one server of this cluster"
+                problems.append(Problem(key=key, says=says))
+        count = len(self.controllers)
+        if count and count not in CONTROLLERS:
+            says = (
+                f"{count} controllers are not allowed: use 1, 3 or 5, so that there is a majority"
+            )
+            problems.append(Problem(key="controllers", says=says))
+        return problems
+
+    def _unknown_nodes(self) -> list[Problem]:
         members = [member.node for member in self.members]
-        for key, named in (("settings_of", self.settings_of), ("racks", self.racks)):
-            strangers = [node for node in named if node not in members]
-            found += [
-                Problem(
-                    key=f"{key}.{node}",
-                    says=f"'{node}' is no node of this cluster. {suggestion(node, members)}",
-                )
-                for node in strangers
-            ]
-        return found
+        problems = []
+        for key, nodes in (("settings_of", self.settings_of), ("racks", self.racks)):
+            for node in nodes:
+                if node not in members:
+                    says = f"'{node}' is no node of this cluster. {suggestion(node, members)}"
+                    problems.append(Problem(key=f"{key}.{node}", says=says))
+        return problems
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it."""
+        """{NAME.bootstrap}."""
         return {"bootstrap": self.bootstrap}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
-        """One server for each node."""
-        return [] if self.existing else [self._process(site, member) for member in self.members]
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
+        """One server for each node; none if the cluster exists already."""
+        if self.existing:
+            return []
+        return [self._process(context, member) for member in self.members]
 
-    def _process(self, site: Site, member: Member) -> ProcessSpec:
-        home = site.data(self.name) / member.node
-        rack: dict[str, Setting] = (
-            {"broker.rack": self.racks[member.node]} if member.node in self.racks else {}
-        )
-        settings = {**rack, **self.settings, **self.settings_of.get(member.node, {})}
-        text = properties(
-            member, self.members, log=f"{home}/log", stock=self.stock, settings=settings
-        )
-        files = (
-            PlannedFile(path=f"{home}/server.properties", text=text),
-            PlannedFile(path=f"{home}/logging.properties", text=LOGGING),
-            PlannedFile(
-                path=f"{home}/log/meta.properties",
-                text=identity(site.seed, self.name, member.number),
-            ),
-            PlannedFile(
-                path=f"{home}/log/bootstrap.checkpoint", source=str(artifacts.checkpoint_path())
-            ),
-        )
+    def _process(self, context: PlanContext, member: Member) -> ProcessSpec:
+        home = context.data(self.name) / member.node
         return ProcessSpec(
             name=f"{self.name}/{member.node}",
             component=self.name,
             node=member.node,
             argv=(
-                *self._java(site),
+                *self._java(context),
                 f"-Dlog4j2.configurationFile={home}/logging.properties",
                 "kafka.Kafka",
                 f"{home}/server.properties",
             ),
-            env=site.variables(self.name, member.node, self.bootstrap),
+            env=context.variables(self.name, member.node, self.bootstrap),
             cwd=str(home),
-            files=files,
+            files=self._files(context, member, home),
             on_exit=self.on_exit,
-            heap_bytes=self.heap.bytes
-            if self.heap
-            else STOCK_HEAP_BYTES
-            if self.stock
-            else HEAP_BYTES,
+            heap_bytes=self._heap_bytes,
         )
 
-    def _java(self, site: Site) -> list[str]:
+    def _files(self, context: PlanContext, member: Member, home: Path) -> tuple[PlannedFile, ...]:
+        settings = {**self.settings, **self.settings_of.get(member.node, {})}
+        if member.node in self.racks:
+            settings = {"broker.rack": self.racks[member.node], **settings}
+        log = f"{home}/log"
+        server = properties(member, self.members, log=log, stock=self.stock, settings=settings)
+        meta = identity(context.seed, self.name, member.number)
+        checkpoint = str(artifacts.checkpoint_path())
+        return (
+            PlannedFile(path=f"{home}/server.properties", text=server),
+            PlannedFile(path=f"{home}/logging.properties", text=LOGGING),
+            PlannedFile(path=f"{log}/meta.properties", text=meta),
+            PlannedFile(path=f"{log}/bootstrap.checkpoint", source=checkpoint),
+        )
+
+    @property
+    def _heap_bytes(self) -> int:
+        if self.heap:
+            return self.heap.bytes
+        return STOCK_HEAP_BYTES if self.stock else HEAP_BYTES
+
+    def _java(self, context: PlanContext) -> list[str]:
         heap = [f"-Xmx{self.heap.bytes >> 20}m"] if self.heap else []
         if self.stock:
-            return [*artifacts.kafka_command(site.java, flags=STOCK_FLAGS, archive=False), *heap]
-        return [*artifacts.kafka_command(site.java), *heap]
+            return [*artifacts.kafka_command(context.java, flags=STOCK_FLAGS, archive=False), *heap]
+        return [*artifacts.kafka_command(context.java), *heap]
 
     def cluster(self, world: World) -> KafkaCluster:
-        """The client through which this world asks the cluster; it lives on the first broker's
-        host.
-        """
+        """The admin client of this world, on the first broker's host."""
         client = ExistingKafka if self.existing else KafkaCluster
         return world.keep(
             f"kafka cluster {self.name}",
@@ -254,29 +247,30 @@ class Kafka(ComponentBase):
         )
 
     def readiness(self, world: World) -> Missing:
-        """Ready when every broker has registered and every partition of every topic has a leader
-        and all replicas in sync.
-        """
+        """Ready when all brokers answer and all partitions have a leader and replicas in sync."""
         cluster = self.cluster(world)
-        topics = wanted(self.topics, self.nodes, self.placement)
+        topics = topic_specs(self.topics, self.nodes, self.placement)
 
         def missing() -> str:
             lacking = cluster.missing(brokers=len(self.nodes), topics=topics)
-            return lacking and lacking + self._why_no_quorum(world)
+            if not lacking:
+                return ""
+            return lacking + self._why_no_quorum(world)
 
         return missing
 
     def _why_no_quorum(self, world: World) -> str:
-        """Without a leader among the controllers no broker is let in: that none was elected is what
-        to look at then.
-        """
+        """Says that no controller was elected: without one, no broker can register."""
         if self.existing or self.quorum_leader(world):
             return ""
         voters = ", ".join(member.node for member in self.members if member.controller)
-        return f"; no controller has been elected (one of {voters} should be): a majority of the voters must live and reach each other"
+        return (
+            f"; no controller has been elected (one of {voters} should be): "
+            "a majority of the voters must live and reach each other"
+        )
 
     def role_holder(self, role: Role, world: World) -> str:
-        """The broker process that holds a role now; WorldError if nobody does."""
+        """The broker process that holds a role now; WorldError if none does."""
         led = self._quorum(world) if role.kind == "controller" else self._leader(role, world)
         if led is None:
             raise WorldError(f"no broker of {self.name} tells who is {role} at this moment")
@@ -291,24 +285,21 @@ class Kafka(ComponentBase):
         partitions = max(map(len, views), default=0)
         if not partitions:
             return None
-        part = (
-            role.partition
-            if role.kind == "leader"
-            else protocol.coordinating_partition(role.of, partitions)
-        )
-        return max(
-            ((view[part].epoch, view[part].leader) for view in views if part in view), default=None
-        )
+        if role.kind == "leader":
+            part = role.partition
+        else:
+            part = protocol.coordinating_partition(role.of, partitions)
+        led = [(view[part].epoch, view[part].leader) for view in views if part in view]
+        return max(led, default=None)
 
     def views(self, world: World, topics: Sequence[str]) -> list[protocol.View]:
-        """How every broker that answers sees these topics, asked inside its own host: no cut of the
-        network hides it from us.
+        """These topics as each broker that answers sees them.
+
+        Brokers are asked inside their own hosts, so that network faults do not matter.
         """
-        doors = self._doors(world, self.nodes, BROKER_PORT)
-        return [
-            protocol.view(answer)
-            for answer in protocol.answers(doors, protocol.view_request(topics))
-        ]
+        connections = self._connections(world, self.nodes, BROKER_PORT)
+        answers = protocol.answers(connections, protocol.view_request(topics))
+        return [protocol.view(answer) for answer in answers]
 
     def quorum_leader(self, world: World) -> str:
         """The node whose controller leads the quorum now; empty if none does."""
@@ -317,76 +308,79 @@ class Kafka(ComponentBase):
 
     def _quorum(self, world: World) -> Led | None:
         voters = tuple(member.node for member in self.members if member.controller)
-        doors = self._doors(world, voters, CONTROLLER_PORT)
-        answers = protocol.answers(doors, protocol.quorum_request())
+        connections = self._connections(world, voters, CONTROLLER_PORT)
+        answers = protocol.answers(connections, protocol.quorum_request())
         return max(filter(None, map(protocol.quorum_leader, answers)), default=None)
 
-    def _doors(self, world: World, nodes: tuple[str, ...], port: int) -> Iterator[socket.socket]:
-        """A connection to each broker that can answer, made inside its own host."""
-        for node in (node for node in nodes if not world.find(f"{self.name}/{node}").paused):
+    def _connections(
+        self, world: World, nodes: tuple[str, ...], port: int
+    ) -> Iterator[socket.socket]:
+        """A connection to each server that can answer, made inside its own host."""
+        for node in nodes:
+            if world.find(f"{self.name}/{node}").paused:
+                continue
+            address = (node, port)
+            connect = partial(socket.create_connection, address, protocol.ANSWER_LIMIT_S)
             try:
-                yield world.call(
-                    node, lambda: socket.create_connection((node, port), protocol.ANSWER_LIMIT_S)
-                )
+                yield world.call(node, connect)
             except OSError:
-                continue  # It is dead: the others know.
+                continue  # It is dead; the others answer.
 
     def watch(self, world: World) -> Watched:
-        """Ask every broker once: what changed since the last time, and how things are."""
+        """Poll every broker once: what changed since the last poll, and counts of partitions."""
         if self.existing:
-            return Watched()  # Its servers are on hosts of others.
+            return Watched()  # Its servers are not on our hosts.
         nodes = {member.number: member.node for member in self.members}
         watch = world.keep(
             f"kafka watch {self.name}", lambda: KafkaWatch(self.name, nodes, self.nodes)
         )
-        changes = tuple(
-            watch.changes(self.views(world, list(self.topics)), self.quorum_leader(world))
-        )
-        return Watched(events=changes, samples=tuple(watch.samples()))
+        views = self.views(world, list(self.topics))
+        changes = watch.changes(views, self.quorum_leader(world))
+        return Watched(events=tuple(changes), samples=tuple(watch.samples()))
 
     def end_positions(self, world: World) -> Ends:
-        """The ends of all partitions; None for one that has no leader now."""
+        """The next offset of each partition; None for one without a leader."""
         return self.cluster(world).end_offsets(list(self.topics)) if self.topics else {}
 
     def client(self, settings: Mapping[str, Setting]) -> dict[str, str]:
-        """Settings of librdkafka."""
+        """The librdkafka configuration of a sender or reader."""
         return client_settings(self.bootstrap, settings)
 
     def client_problems(self, client: Any) -> list[Problem]:
-        """Readers may not decide when offsets are stored."""
+        """Readers may not change when offsets are stored."""
         return offset_store_problems(client.settings) if client.readers else []
 
-    def read_back(self, site: Site, topics: tuple[str, ...], name: str) -> ProcessSpec:
+    def read_back(self, context: PlanContext, topics: tuple[str, ...], name: str) -> ProcessSpec:
         """A consumer without a group, on the first broker's host."""
-        return witness(site, self, self.nodes[0], topics, name)
+        return witness(context, self, self.nodes[0], topics, name)
 
     @property
     def existing_address(self) -> str:
-        """The servers of a cluster that exists already."""
+        """The servers of the existing cluster, if one is used."""
         return self.existing
 
     def on_existing(self, cluster: ExistingCluster, address: str) -> Kafka:
-        """The same topics on another cluster."""
+        """The same topics on the existing cluster."""
         return replace(self, existing=address) if cluster == "bootstrap" else self
 
     @property
     def box_reason(self) -> str:
-        """Its brokers need hosts, unless others run them."""
+        """Brokers that we run need emulated hosts."""
         if self.existing:
             return ""
-        return "its brokers need emulated hosts, and there is no box here: name others with --bootstrap"
+        return (
+            "its brokers need emulated hosts, and there is no box here: "
+            "name others with --bootstrap"
+        )
 
     def timers(self) -> dict[str, tuple[Setting, bool]]:
-        """The settings that decide how a fault ends, and whether each was declared."""
-        settings = {
-            name: (self.settings.get(name, usual), name in self.settings)
-            for name, usual in TIMERS.items()
+        """Settings that decide who takes over after a fault, with min.insync.replicas by topic."""
+        timers = {
+            name: (self.settings.get(name, default), name in self.settings)
+            for name, default in TIMERS.items()
         }
-        least = {
-            f"min.insync.replicas of {name}": topic.config for name, topic in self.topics.items()
-        }
-        usual = settings["min.insync.replicas"][0]
-        return settings | {
-            name: (config.get("min.insync.replicas", usual), "min.insync.replicas" in config)
-            for name, config in least.items()
-        }
+        key = "min.insync.replicas"
+        default, _ = timers[key]
+        for name, topic in self.topics.items():
+            timers[f"{key} of {name}"] = (topic.config.get(key, default), key in topic.config)
+        return timers

@@ -1,4 +1,4 @@
-"""What a Kafka server is told: its properties, its identity, and how it logs."""
+"""The files of a Kafka server: its properties, its identity, and its logging."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from streambed.plan import DOMAIN
 BROKER_PORT = 9092
 CONTROLLER_PORT = 9093
 NAME_LENGTH_SAFE = 7
-FEW_THREADS: dict[
-    str, Setting
-] = {  # Many brokers share one machine: one core's worth of threads and small buffers each.
+FEW_THREADS: dict[str, Setting] = {
     "num.network.threads": 1,
     "num.io.threads": 2,
     "num.replica.fetchers": 1,
@@ -34,6 +32,7 @@ FEW_THREADS: dict[
     "group.initial.rebalance.delay.ms": 0,
     "auto.create.topics.enable": False,
 }
+"""For many brokers on one machine: one core's worth of threads and small buffers each."""
 TIMERS: dict[str, Setting] = {
     "broker.session.timeout.ms": 9000,
     "broker.heartbeat.interval.ms": 2000,
@@ -44,7 +43,7 @@ TIMERS: dict[str, Setting] = {
     "unclean.leader.election.enable": False,
     "min.insync.replicas": 1,
 }
-"""Kafka's own defaults of the settings that decide who takes over after a fault, and when."""
+"""Kafka's defaults of the settings that decide who takes over after a fault, and when."""
 LOGGING = """status = warn
 appender.console.type = Console
 appender.console.name = console
@@ -68,20 +67,16 @@ class Member:
 
     @property
     def roles(self) -> str:
-        """What it is to the cluster."""
-        return ",".join(
-            name
-            for name, is_one in (("broker", self.broker), ("controller", self.controller))
-            if is_one
-        )
+        """The value of process.roles."""
+        roles = {"broker": self.broker, "controller": self.controller}
+        return ",".join(name for name, has_role in roles.items() if has_role)
 
 
 def advertised(node: str) -> str:
-    """The name by which clients are told to find a broker: with the domain where it is short.
+    """The host name that a broker advertises to clients, with the domain if it is short.
 
-    librdkafka takes room for an answer about the cluster by its length, and that of many brokers
-    with short names does not fit in: such an answer is refused as malformed. Names of seven
-    characters and more fit always.
+    librdkafka sizes its buffer for metadata by the length of the answer. One with many brokers that
+    have short names does not fit, and is refused as malformed. Seven characters always fit.
     """
     return node if len(node) >= NAME_LENGTH_SAFE else f"{node}.{DOMAIN}"
 
@@ -94,25 +89,26 @@ def properties(
     stock: bool,
     settings: Mapping[str, Setting],
 ) -> str:
-    """The server.properties of one member; `settings` go over all else."""
-    brokers = sum(other.broker for other in members)
+    """The server.properties of one member; `settings` win over everything else."""
     voters = [
         f"{other.number}@{other.node}:{CONTROLLER_PORT}" for other in members if other.controller
     ]
-    client, quorum = (
-        f"PLAINTEXT://{member.node}:{BROKER_PORT}",
-        f"CONTROLLER://{member.node}:{CONTROLLER_PORT}",
-    )
-    copies = min(3, brokers)
-    of_broker: dict[str, Setting] = {
-        "advertised.listeners": f"PLAINTEXT://{advertised(member.node)}:{BROKER_PORT}",
-        "inter.broker.listener.name": "PLAINTEXT",
-    }
+    listeners = []
+    broker_only: dict[str, Setting] = {}
+    if member.broker:
+        listeners.append(f"PLAINTEXT://{member.node}:{BROKER_PORT}")
+        broker_only = {
+            "advertised.listeners": f"PLAINTEXT://{advertised(member.node)}:{BROKER_PORT}",
+            "inter.broker.listener.name": "PLAINTEXT",
+        }
+    if member.controller:
+        listeners.append(f"CONTROLLER://{member.node}:{CONTROLLER_PORT}")
+    copies = min(3, sum(other.broker for other in members))
     chosen: dict[str, Setting] = {
         "process.roles": member.roles,
         "node.id": member.number,
-        "listeners": ",".join([client] * member.broker + [quorum] * member.controller),
-        **(of_broker if member.broker else {}),
+        "listeners": ",".join(listeners),
+        **broker_only,
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "controller.quorum.voters": ",".join(voters),
@@ -129,16 +125,17 @@ def properties(
 
 
 def identity(seed: int, cluster: str, number: int) -> str:
-    """The meta.properties that formatting would write: made here from the seed, so that a run can
-    be repeated.
-    """
+    """The meta.properties that formatting would write, derived from the seed to be repeatable."""
+    lines = [
+        "version=1",
+        f"cluster.id={_uuid(seed, cluster)}",
+        f"node.id={number}",
+        f"directory.id={_uuid(seed, f'{cluster} {number}')}",
+    ]
+    return "\n".join(lines) + "\n"
 
-    def digest(of: str) -> str:
-        return (
-            base64.urlsafe_b64encode(hashlib.sha256(f"{seed} {of}".encode()).digest()[:16])
-            .decode()
-            .rstrip("=")
-            .replace("-", "A")
-        )
 
-    return f"version=1\ncluster.id={digest(cluster)}\nnode.id={number}\ndirectory.id={digest(f'{cluster} {number}')}\n"
+def _uuid(seed: int, name: str) -> str:
+    """128 bits in the base64 form that Kafka uses for its ids."""
+    digest = hashlib.sha256(f"{seed} {name}".encode()).digest()[:16]
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=").replace("-", "A")

@@ -1,9 +1,9 @@
-"""Questions in Kafka's own protocol: who leads a partition, who leads the quorum of controllers.
+"""Requests in Kafka's own protocol: who leads a partition, who leads the quorum of controllers.
 
-librdkafka cannot put them so that the answer can be trusted. It knows of no quorum, and in KRaft
-mode the "controller" of a broker's metadata is any broker. And it hides the epochs, by which the
-newest of several answers is told: a broker that was cut off goes on naming the leaders of old. So
-every broker is asked, each inside its own host, where no fault of the network is felt.
+librdkafka's answers cannot be trusted here. It does not know the quorum: in KRaft mode the
+"controller" in a broker's metadata is any broker. And it hides the epochs that tell which of
+several answers is the newest: a broker that was cut off keeps naming the old leaders. So every
+broker is asked, each inside its own host, where no network fault is felt.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 ANSWER_LIMIT_S = 0.5
-"""A broker that is paused takes questions and never answers."""
+"""A paused broker accepts requests and never answers."""
 Led = tuple[int, int]
-"""An epoch and who leads in it; -1 is nobody."""
+"""An epoch and the number of its leader; -1 for none."""
 
 _METADATA, _METADATA_VERSION = 3, 7
 _DESCRIBE_QUORUM, _QUORUM_VERSION = 55, 0
@@ -28,9 +28,7 @@ _LENGTH = struct.Struct("!i")
 
 
 class Partition(NamedTuple):
-    """A topic partition as one broker sees it: who leads since which epoch, and who has all of it.
-    Brokers by number; -1 is nobody.
-    """
+    """A topic partition as one broker sees it. Brokers are numbers; -1 for none."""
 
     epoch: int
     leader: int
@@ -43,18 +41,14 @@ View = dict[str, dict[int, Partition]]
 
 
 def view_request(topics: Sequence[str]) -> bytes:
-    """Ask a broker about topics, without making them."""
+    """Ask a broker about topics, without creating them."""
     no_creation = b"\0"
-    return _request(
-        _METADATA,
-        _METADATA_VERSION,
-        b"",
-        struct.pack("!i", len(topics)) + b"".join(map(_text, topics)) + no_creation,
-    )
+    body = struct.pack("!i", len(topics)) + b"".join(map(_text, topics)) + no_creation
+    return _request(_METADATA, _METADATA_VERSION, b"", body)
 
 
 def view(answer: bytes) -> View:
-    """The topics that were asked for; one that this broker does not know has no partitions."""
+    """The requested topics; one that this broker does not know has no partitions."""
     reader = _Reader(answer)
     reader.take("ii")  # Correlation, throttle time.
     for _ in range(reader.number("i")):
@@ -71,32 +65,26 @@ def _topic(reader: _Reader) -> tuple[str, dict[int, Partition]]:
     reader.number("h")
     name = reader.text()
     reader.number("?")
-    found = {}
+    partitions = {}
     for _ in range(reader.number("i")):
         _, partition, leader, epoch = reader.take("hiii")
-        replicas, in_sync, _ = (
-            reader.take(f"{reader.number('i')}i") for _ in ("replicas", "in sync", "offline")
-        )
-        found[partition] = Partition(epoch, leader, replicas, in_sync)
-    return name, found
+        replicas = reader.numbers()
+        in_sync = reader.numbers()
+        reader.numbers()  # Offline replicas.
+        partitions[partition] = Partition(epoch, leader, replicas, in_sync)
+    return name, partitions
 
 
 def quorum_request() -> bytes:
     """Ask a controller who leads the quorum; only the leader itself answers."""
     one, no_tags = b"\2", b"\0"
     partition = one + struct.pack("!i", 0) + no_tags
-    return _request(
-        _DESCRIBE_QUORUM,
-        _QUORUM_VERSION,
-        no_tags,
-        one + _compact(_QUORUM_TOPIC) + partition + no_tags + no_tags,
-    )
+    body = one + _compact(_QUORUM_TOPIC) + partition + no_tags + no_tags
+    return _request(_DESCRIBE_QUORUM, _QUORUM_VERSION, no_tags, body)
 
 
 def quorum_leader(answer: bytes) -> Led | None:
-    """The epoch and number of the controller that leads; nothing if the one that was asked does
-    not.
-    """
+    """The epoch and number of the leading controller; None if the one asked does not lead."""
     head = struct.calcsize("!iBh")
     _, _, error = struct.unpack_from("!iBh", answer)
     if error:
@@ -108,16 +96,16 @@ def quorum_leader(answer: bytes) -> Led | None:
 
 
 def answers(
-    doors: Iterable[socket.socket], request: bytes, limit_s: float = ANSWER_LIMIT_S
+    connections: Iterable[socket.socket], request: bytes, limit_s: float = ANSWER_LIMIT_S
 ) -> Iterator[bytes]:
-    """Put one question to all at once; every answer that comes in time. Closes the doors."""
+    """Send one request to all at once; yields every answer in time. Closes the connections."""
     end = time.monotonic() + limit_s
     with ExitStack() as stack, selectors.DefaultSelector() as waiting:
-        for door in map(stack.enter_context, doors):
-            door.settimeout(limit_s)
-            with suppress(OSError):  # It has just died: the others know.
-                door.sendall(request)
-                waiting.register(door, selectors.EVENT_READ)
+        for connection in map(stack.enter_context, connections):
+            connection.settimeout(limit_s)
+            with suppress(OSError):  # It has just died; the others answer.
+                connection.sendall(request)
+                waiting.register(connection, selectors.EVENT_READ)
         while waiting.get_map() and (ready := waiting.select(max(0.0, end - time.monotonic()))):
             for key, _ in ready:
                 waiting.unregister(key.fileobj)
@@ -126,9 +114,7 @@ def answers(
 
 
 def coordinating_partition(group: str, partitions: int) -> int:
-    """The partition of __consumer_offsets whose leader coordinates a group: Java's hash of its name
-    decides.
-    """
+    """The partition of __consumer_offsets whose leader coordinates a group, by Java's hash."""
     number = 0
     units = group.encode("utf-16-be")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -138,7 +124,7 @@ def coordinating_partition(group: str, partitions: int) -> int:
 
 
 class _Reader:
-    """Takes fields off an answer, one after the other."""
+    """Reads the fields of an answer, one after the other."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -152,17 +138,21 @@ class _Reader:
     def number(self, form: str) -> int:
         return self.take(form)[0]
 
+    def numbers(self) -> tuple[int, ...]:
+        """An array of 32-bit integers, after its length."""
+        return self.take(f"{self.number('i')}i")
+
     def text(self) -> str:
-        """Its length is -1 where there is none."""
+        """A string, after its length, which is -1 for null."""
         length = max(0, self.number("h"))
         self._at += length
         return self._answer[self._at - length : self._at].decode()
 
 
-def _read(door: socket.socket) -> bytes:
-    """One whole answer; empty if the other end is gone or falls silent."""
+def _read(connection: socket.socket) -> bytes:
+    """One whole answer; empty if the broker is gone or stops answering."""
     try:
-        with door.makefile("rb") as stream:
+        with connection.makefile("rb") as stream:
             (length,) = _LENGTH.unpack(stream.read(_LENGTH.size))
             answer = stream.read(length)
     except (OSError, struct.error):

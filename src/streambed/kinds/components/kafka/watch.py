@@ -1,6 +1,4 @@
-"""How a cluster fares while it runs: who leads, who is in sync, which controller; what changed
-since the last look.
-"""
+"""What changes in a running cluster: leaders, replicas in sync, and the controller."""
 
 from __future__ import annotations
 
@@ -14,26 +12,27 @@ from streambed.record.events import ControllerChanged, Event, InSyncChanged, Lea
 
 
 def newest(views: Iterable[View]) -> View:
-    """Each partition as the broker of the newest epoch sees it; at one epoch, the smaller set in
-    sync is the newer.
+    """Each partition as the broker with the newest epoch sees it.
+
+    Within an epoch the smaller set of replicas in sync is the newer.
     """
-    found: View = {}
+    merged: View = {}
     for view in views:
         for topic, parts in view.items():
-            known = found.setdefault(topic, {})
+            known = merged.setdefault(topic, {})
             for number, part in parts.items():
-                if number not in known or _age(part) > _age(known[number]):
+                if number not in known or _recency(part) > _recency(known[number]):
                     known[number] = part
-    return found
+    return merged
 
 
-def _age(part: Partition) -> tuple[int, int]:
+def _recency(part: Partition) -> tuple[int, int]:
     return part.epoch, -len(part.in_sync)
 
 
 @dataclass
 class KafkaWatch:
-    """Remembers the last look at one cluster; `nodes` are its servers by number."""
+    """Remembers how a cluster was when last polled; `nodes` are its servers by number."""
 
     cluster: str
     nodes: Mapping[int, str]
@@ -42,7 +41,7 @@ class KafkaWatch:
     parts: dict[tuple[str, int], Partition] = field(default_factory=dict)
 
     def changes(self, views: Iterable[View], controller: str) -> Iterator[Event]:
-        """What is otherwise than at the last look. What nobody answers for stays as it was."""
+        """What changed since the last poll. What no broker answers for stays as it was."""
         if controller and controller != self.controller:
             yield ControllerChanged(component=self.cluster, was=self.controller, now=controller)
             self.controller = controller
@@ -74,9 +73,7 @@ class KafkaWatch:
             )
 
     def samples(self) -> Iterator[Sample]:
-        """Partitions led and in sync at each broker, partitions without all replicas and without a
-        leader.
-        """
+        """Partitions led and in sync at each broker, and those under-replicated or leaderless."""
         parts = self.parts.values()
         leads = Counter(self._name(part.leader) for part in parts)
         holds = Counter(self._name(broker) for part in parts for broker in part.in_sync)

@@ -1,6 +1,4 @@
-"""Spark cluster: a master on one host and workers on others, whose executors run the tasks of
-jobs.
-"""
+"""Spark cluster: a master and workers, whose executors run the tasks of jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from streambed import artifacts
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import ComponentBase, ExistingCluster, Needs
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record import now_ns
@@ -29,12 +27,10 @@ if TYPE_CHECKING:
 
 MASTER_PORT, MASTER_PAGE, WORKER_PORT, WORKER_PAGE = 7077, 8080, 7078, 8081
 OWN_HEAP = Size(192 << 20)
-"""What a master or worker itself needs: executors have heaps of their own."""
+"""The heap of a master or worker itself; executors have their own."""
 ANSWER_LIMIT_S = 1.0
 ASK_EVERY_NS = 100_000_000
-"""A master that has just started takes long to answer, and asking it keeps it from what it is asked
-for.
-"""
+"""A master that has just started is slow to answer, and asking often slows down its start."""
 Quickness = Literal["quick", "steady"]
 FEW_COMPILED = tuple(
     f"-XX:Tier4{name}Threshold={10 * usual}"
@@ -45,9 +41,7 @@ FEW_COMPILED = tuple(
         "BackEdge": 40_000,
     }.items()
 )
-"""What Java's full compiler takes on must be ten times as hot as usual: it else takes a fifth of
-the processors in the first minute.
-"""
+"""Raise C2's thresholds tenfold; otherwise it uses a fifth of the CPU in the first minute."""
 
 
 @declared
@@ -85,7 +79,7 @@ class SparkCluster(ComponentBase):
     )
 
     def on_existing(self, cluster: ExistingCluster, address: str) -> SparkCluster | None:
-        """A master that exists already takes its place."""
+        """An existing master replaces it."""
         return None if cluster == "spark_master" else self
 
     @property
@@ -98,38 +92,39 @@ class SparkCluster(ComponentBase):
 
     @property
     def server(self) -> bool:
-        """Others wait for it."""
+        """Jobs start once it is ready."""
         return True
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """What a master or a worker takes."""
+        """The ports of masters and workers."""
         return (MASTER_PORT, MASTER_PAGE, WORKER_PORT, WORKER_PAGE)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Each host runs one of its processes, and all jobs must fit, because all start at once."""
-        found = []
+        """Each host runs one process, and all jobs must fit, because they start together."""
+        problems = []
         if len(set(self.workers)) < len(self.workers):
-            found.append(
-                Problem(
-                    key="workers",
-                    says="a node is named twice: give one worker more `cores` and `memory` instead",
-                )
-            )
+            says = "a node is named twice: give one worker more `cores` and `memory` instead"
+            problems.append(Problem(key="workers", says=says))
         if self.master in self.workers:
-            says = f"'{self.master}' is a worker too, and faults could not tell the two apart: give the master a host of its own"
-            found.append(Problem(key="master", says=says))
-        jobs = [
-            job for job in others.values() if job.kind == "spark_job" and job.cluster == self.name
-        ]
-        asked, there = sum(job.cores for job in jobs), self.cores * len(self.workers)
-        if asked > there:
-            says = f"its jobs ask for {asked} cores ({_listed(jobs)}), but its workers have {there}: give it more, or the jobs fewer"
-            found.append(Problem(key="cores", says=says))
-        return found
+            says = (
+                f"'{self.master}' is a worker too, and faults could not tell the two apart: "
+                "give the master a host of its own"
+            )
+            problems.append(Problem(key="master", says=says))
+        jobs = _jobs_on(self.name, others)
+        requested = sum(job.cores for job in jobs)
+        available = self.cores * len(self.workers)
+        if requested > available:
+            says = (
+                f"its jobs ask for {requested} cores ({_job_names(jobs)}), "
+                f"but its workers have {available}: give it more, or the jobs fewer"
+            )
+            problems.append(Problem(key="cores", says=says))
+        return problems
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it."""
+        """{NAME.url}."""
         return {"url": self.url}
 
     @property
@@ -137,15 +132,15 @@ class SparkCluster(ComponentBase):
         """Where jobs find the master."""
         return f"spark://{self.master}:{MASTER_PORT}"
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The master, then the workers."""
         here = ["--host", self.master, "--port", str(MASTER_PORT), "--webui-port", str(MASTER_PAGE)]
         master = self._process(
-            site, self.master, ["org.apache.spark.deploy.master.Master", *here], lends=0
+            context, self.master, ["org.apache.spark.deploy.master.Master", *here], lends=0
         )
-        return [master, *(self._worker(site, node) for node in self.workers)]
+        return [master, *(self._worker(context, node) for node in self.workers)]
 
-    def _worker(self, site: Site, node: str) -> ProcessSpec:
+    def _worker(self, context: PlanContext, node: str) -> ProcessSpec:
         here = ["--host", node, "--port", str(WORKER_PORT), "--webui-port", str(WORKER_PAGE)]
         lends = [
             "--cores",
@@ -153,12 +148,12 @@ class SparkCluster(ComponentBase):
             "--memory",
             f"{self.memory.bytes >> 20}M",
             "--work-dir",
-            f"{site.data(self.name)}/{node}/work",
+            f"{context.data(self.name)}/{node}/work",
         ]
         main = ["org.apache.spark.deploy.worker.Worker", *here, *lends, self.url]
-        worker = self._process(site, node, main, lends=self.memory.bytes)
+        worker = self._process(context, node, main, lends=self.memory.bytes)
         awaiting = (
-            site.machine.python,
+            context.machine.python,
             "-m",
             "streambed.agents.spark_worker",
             self.master,
@@ -166,8 +161,10 @@ class SparkCluster(ComponentBase):
         )
         return replace(worker, argv=(*awaiting, *worker.argv))
 
-    def _process(self, site: Site, node: str, main: list[str], *, lends: int) -> ProcessSpec:
-        home = site.data(self.name) / node
+    def _process(
+        self, context: PlanContext, node: str, main: list[str], *, lends: int
+    ) -> ProcessSpec:
+        home = context.data(self.name) / node
         pyspark = artifacts.find_pyspark()
         settings: dict[str, Setting] = {"spark.local.dir": f"{home}/local", **self.settings}
         flags = [
@@ -175,17 +172,17 @@ class SparkCluster(ComponentBase):
             *(f"-D{key}={setting_text(setting)}" for key, setting in settings.items()),
         ]
         executor = artifacts.spark_command(
-            site.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=()
+            context.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=()
         )
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
             argv=tuple(
-                artifacts.spark_command(site.java, pyspark_home=pyspark, flags=flags, main=main)
+                artifacts.spark_command(context.java, pyspark_home=pyspark, flags=flags, main=main)
             ),
             env={
-                **site.variables(self.name, node, site.bootstrap_for()),
+                **context.variables(self.name, node, context.bootstrap_for()),
                 **artifacts.spark_variables(pyspark),
                 "JAVA_HOME": f"{home}/java",
             },
@@ -238,8 +235,8 @@ def workers_alive(master: str) -> set[str]:
 
 
 def flags_for(start: Quickness, heap: Size) -> list[str]:
-    """Flags of a JVM of Spark's. A steady one has all of its heap from the beginning, half of it
-    for what is soon over, as rows are.
+    """JVM flags for Spark. A steady JVM takes its whole heap at once, half of it for short-lived
+    objects such as rows.
     """
     most = f"{heap.bytes >> 20}m"
     if start == "quick":
@@ -256,24 +253,28 @@ def flags_for(start: Quickness, heap: Size) -> list[str]:
     ]
 
 
-def lending_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
-    """What keeps a job from running on the cluster that it names: then it would wait for ever."""
+def cluster_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
+    """Why a job could not run on the cluster that it names, but would wait for ever."""
     clusters = [name for name, other in others.items() if other.kind == "spark_cluster"]
     if job.cluster not in clusters:
         says = f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}"
         return [Problem(key="cluster", says=says, about=frozenset({job.cluster}))]
     lent = others[job.cluster].memory
-    jobs = [
-        other
-        for other in others.values()
-        if other.kind == "spark_job" and other.cluster == job.cluster
-    ]
-    asked = Size(sum(other.executor_memory.bytes for other in jobs))
-    if asked.bytes > lent.bytes:
-        says = f"executors of {_listed(jobs)} ask for {asked} on each worker, but {job.cluster} lends {lent}: raise its `memory`"
+    jobs = _jobs_on(job.cluster, others)
+    requested = Size(sum(other.executor_memory.bytes for other in jobs))
+    if requested.bytes > lent.bytes:
+        says = (
+            f"executors of {_job_names(jobs)} ask for {requested} on each worker, "
+            f"but {job.cluster} lends {lent}: raise its `memory`"
+        )
         return [Problem(key="executor_memory", says=says)]
     return []
 
 
-def _listed(jobs: list[SparkJob]) -> str:
+def _jobs_on(cluster: str, components: Mapping[str, Any]) -> list[SparkJob]:
+    jobs = [component for component in components.values() if component.kind == "spark_job"]
+    return [job for job in jobs if job.cluster == cluster]
+
+
+def _job_names(jobs: list[SparkJob]) -> str:
     return ", ".join(job.name for job in jobs)

@@ -1,6 +1,4 @@
-"""Spark job: a PySpark script, unchanged, with Spark's driver on its host; its tasks run in the
-driver, or on a cluster.
-"""
+"""Spark job: an unchanged PySpark script. Its tasks run in the driver, or on a cluster."""
 
 from __future__ import annotations
 
@@ -25,12 +23,12 @@ from streambed.kinds.components.component import (
 )
 from streambed.kinds.components.engine import CoveredByBatches
 from streambed.kinds.components.hdfs.files import Copies
-from streambed.kinds.components.hdfs.hdfs import keeping_problems
+from streambed.kinds.components.hdfs.hdfs import unknown_hdfs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Position, Progress
-from streambed.kinds.components.site import Site
-from streambed.kinds.components.spark.cluster import Quickness, flags_for, lending_problems
+from streambed.kinds.components.spark.cluster import Quickness, cluster_problems, flags_for
 from streambed.kinds.components.spark.event_log import SparkLog
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
@@ -104,7 +102,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
     @property
     def as_engine(self) -> SparkJob:
-        """Itself."""
+        """It runs a job that reads and writes topics."""
         return self
 
     @property
@@ -114,14 +112,14 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
     @property
     def readers(self) -> tuple[DeclaredReader, ...]:
-        """It reads by offsets of its own, in no group."""
-        return (
-            (DeclaredReader(name=self.name, topics=self.reads, group=False),) if self.reads else ()
-        )
+        """One reader without a consumer group: Spark keeps the offsets itself."""
+        if not self.reads:
+            return ()
+        return (DeclaredReader(name=self.name, topics=self.reads, group=False),)
 
     @property
     def topics_written(self) -> tuple[str, ...]:
-        """Its topics."""
+        """The topics that it declares in `writes`."""
         return self.writes
 
     @property
@@ -135,7 +133,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         return reference_texts("args", self.args, self.env)
 
     def own_answers(self, data: Path, answers: Mapping[str, str]) -> dict[str, str]:
-        """Its checkpoint may lie in an hdfs."""
+        """{self.checkpoint}, which may be in HDFS."""
         hdfs = answers.get(f"{self.checkpoint}.url")
         return {
             "checkpoint": f"{hdfs}/{self.name}/checkpoint" if hdfs else str(data / "checkpoint")
@@ -151,39 +149,37 @@ class SparkJob(OnOneNode, CoveredByBatches):
         return replace(self, cluster=address) if cluster == "spark_master" else self
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Its script must be there, its topics declared."""
-        found = missing_file(self.job, base, "job") + (
-            missing_file(self.python, base, "python") if self.python else []
-        )
-        found += missing_folder(self.cwd, base, "cwd") if self.cwd else []
-        for number, folder in enumerate(self.python_path):
-            found += missing_folder(folder, base, f"python_path.{number}")
-        found += (
-            lending_problems(self, others) if self.cluster and not self.on_existing_master else []
-        )
-        found += keeping_problems(self, others)
-        return (
-            found
-            + unknown_topics(self.reads, others, "reads")
-            + unknown_topics(self.writes, others, "writes")
-        )
+        """Its files must exist; its topics, cluster and HDFS must be declared."""
+        problems = missing_file(self.job, base, "job")
+        if self.python:
+            problems += missing_file(self.python, base, "python")
+        if self.cwd:
+            problems += missing_folder(self.cwd, base, "cwd")
+        for index, folder in enumerate(self.python_path):
+            problems += missing_folder(folder, base, f"python_path.{index}")
+        if self.cluster and not self.on_existing_master:
+            problems += cluster_problems(self, others)
+        problems += unknown_hdfs(self, others)
+        problems += unknown_topics(self.reads, others, "reads")
+        problems += unknown_topics(self.writes, others, "writes")
+        return problems
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""
-        bootstrap = site.bootstrap_for((*self.reads, *self.writes))
-        interpreter = str(site.base / self.python) if self.python else site.machine.python
+        bootstrap = context.bootstrap_for((*self.reads, *self.writes))
+        interpreter = str(context.base / self.python) if self.python else context.machine.python
         flags = flags_for(self.start, self.memory)
         java = artifacts.spark_command(
-            site.java, pyspark_home=artifacts.find_pyspark(), flags=flags
+            context.java, pyspark_home=artifacts.find_pyspark(), flags=flags
         )
         order = SparkDriverOrder(
             java=tuple(java),
-            settings=self._settings(site),
-            job=str(site.base / self.job),
-            args=tuple(site.resolve(word, self.name) for word in self.args),
-            folders=self._folders(site),
+            settings=self._settings(context),
+            job=str(context.base / self.job),
+            args=tuple(context.resolve(word, self.name) for word in self.args),
+            folders=self._folders(context),
         )
-        file = site.order(self.name, order)
+        file = context.order(self.name, order)
         return [
             ProcessSpec(
                 name=self.name,
@@ -191,62 +187,59 @@ class SparkJob(OnOneNode, CoveredByBatches):
                 node=self.node,
                 argv=(interpreter, str(DRIVER), file.path),
                 env={
-                    **site.variables(self.name, self.node, bootstrap),
-                    "PYTHONPATH": self._python_path(site),
-                    **{key: site.resolve(text, self.name) for key, text in self.env.items()},
+                    **context.variables(self.name, self.node, bootstrap),
+                    "PYTHONPATH": self._python_path(context),
+                    **{key: context.resolve(text, self.name) for key, text in self.env.items()},
                 },
-                cwd=str(site.base / self.cwd if self.cwd else site.data(self.name)),
+                cwd=str(context.base / self.cwd if self.cwd else context.data(self.name)),
                 files=(file,),
                 on_exit=self.on_exit,
                 heap_bytes=self.memory.bytes,
             )
         ]
 
-    def _folders(self, site: Site) -> tuple[str, ...]:
+    def _folders(self, context: PlanContext) -> tuple[str, ...]:
         """What Spark wants to be there in HDFS."""
         if not self.event_log:
             return ()
-        return (site.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
+        return (context.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
 
-    def _python_path(self, site: Site) -> str:
+    def _python_path(self, context: PlanContext) -> str:
         folders = [
-            str((site.base / self.job).parent),
-            *(str(site.base / folder) for folder in self.python_path),
+            str((context.base / self.job).parent),
+            *(str(context.base / folder) for folder in self.python_path),
         ]
         return os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
 
-    def _where(self, site: Site) -> dict[str, Setting]:
-        """Where its tasks run. All hosts see the same files, so that a path is all that executors
-        need to find its modules.
-        """
+    def _where(self, context: PlanContext) -> dict[str, Setting]:
+        """Where its tasks run, and how executors find its modules."""
         if not self.cluster:
             return {"spark.master": f"local[{self.cores}]"}
+        if self.on_existing_master:
+            master = self.cluster
+            modules = self._shipped_files(context)
+        else:
+            master = context.resolve(f"{{{self.cluster}.url}}", self.name)
+            # All emulated hosts see the same files, so a path is enough.
+            modules = {"spark.executorEnv.PYTHONPATH": self._python_path(context)}
         return {
-            "spark.master": self.cluster
-            if self.on_existing_master
-            else site.resolve(f"{{{self.cluster}.url}}", self.name),
+            "spark.master": master,
             "spark.cores.max": self.cores,
             "spark.executor.memory": f"{self.executor_memory.bytes >> 20}m",
-            **(
-                self._shipped(site)
-                if self.on_existing_master
-                else {"spark.executorEnv.PYTHONPATH": self._python_path(site)}
-            ),
+            **modules,
         }
 
-    def _shipped(self, site: Site) -> dict[str, Setting]:
-        """What workers of others cannot be expected to have: the connectors, and the modules beside
-        the script and in `python_path`.
-        """
+    def _shipped_files(self, context: PlanContext) -> dict[str, Setting]:
+        """Files that an existing cluster may lack: the connectors, and the job's modules."""
         folders = [
-            (site.base / self.job).parent,
-            *(site.base / folder for folder in self.python_path),
+            (context.base / self.job).parent,
+            *(context.base / folder for folder in self.python_path),
         ]
         modules = [
             str(module)
             for folder in folders
             for module in sorted(folder.glob("*.py"))
-            if module != site.base / self.job
+            if module != context.base / self.job
         ]
         shipped = {
             "spark.jars": [str(jar) for jar in artifacts.jars("spark_job")],
@@ -259,36 +252,33 @@ class SparkJob(OnOneNode, CoveredByBatches):
         """The folder of its event logs in HDFS."""
         return f"/{self.name}/events"
 
-    def _kept(self, site: Site) -> dict[str, Setting]:
-        """Where its event log lies, and how often its blocks are kept if it uses HDFS."""
-        home = (
-            site.resolve(f"{{{self.event_log}.url}}", self.name) + self._events
-            if self.event_log
-            else f"{site.data(self.name)}/events"
-        )
+    def _storage_settings(self, context: PlanContext) -> dict[str, Setting]:
+        """Where its event log is, and how many replicas its blocks have if it uses HDFS."""
+        settings: dict[str, Setting] = {"spark.eventLog.dir": f"{context.data(self.name)}/events"}
+        if self.event_log:
+            hdfs = context.resolve(f"{{{self.event_log}.url}}", self.name)
+            settings["spark.eventLog.dir"] = hdfs + self._events
         used = self.event_log or self.checkpoint
-        replicas = (
-            {"spark.hadoop.dfs.replication": site.resolve(f"{{{used}.replicas}}", self.name)}
-            if used
-            else {}
-        )
-        return {"spark.eventLog.dir": home, **replicas}
+        if used:
+            replicas = context.resolve(f"{{{used}.replicas}}", self.name)
+            settings["spark.hadoop.dfs.replication"] = replicas
+        return settings
 
-    def _settings(self, site: Site) -> dict[str, str]:
-        home = site.data(self.name)
+    def _settings(self, context: PlanContext) -> dict[str, str]:
+        home = context.data(self.name)
         settings: dict[str, Setting] = {
             "spark.app.name": self.name,
-            **self._where(site),
-            "spark.driver.host": site.outside or self.node,
-            "spark.driver.bindAddress": site.outside or self.node,
+            **self._where(context),
+            "spark.driver.host": context.outside or self.node,
+            "spark.driver.bindAddress": context.outside or self.node,
             "spark.local.dir": f"{home}/local",
             "spark.sql.warehouse.dir": f"{home}/warehouse",
             "spark.sql.shuffle.partitions": self.cores,
             "spark.eventLog.enabled": True,
-            **self._kept(site),
+            **self._storage_settings(context),
             "spark.eventLog.rolling.enabled": False,
             "spark.eventLog.compress": False,
-            # Nobody outside the box can reach it, and it takes a second to start.
+            # It cannot be reached from outside the box, and takes a second to start.
             "spark.ui.enabled": False,
             "spark.ui.showConsoleProgress": False,
             **self.settings,
@@ -299,16 +289,13 @@ class SparkJob(OnOneNode, CoveredByBatches):
         """The reader of this job's event log, kept as long as the world."""
         folder = world.directory / "data" / self.name / "events"
 
-        def made() -> SparkLog:
-            return SparkLog(
-                self.name,
-                folder,
-                Copies(world, hdfs=self.event_log, folder=self._events, into=folder).renew
-                if self.event_log
-                else None,
-            )
+        def open_log() -> SparkLog:
+            if not self.event_log:
+                return SparkLog(self.name, folder)
+            copies = Copies(world, hdfs=self.event_log, folder=self._events, into=folder)
+            return SparkLog(self.name, folder, copies.renew)
 
-        return world.keep(f"spark log {self.name}", made)
+        return world.keep(f"spark log {self.name}", open_log)
 
     def readiness(self, world: World) -> Missing:
         """Ready when each streaming query that it started has looked for input, or when a batch job

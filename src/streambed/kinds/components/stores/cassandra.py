@@ -14,12 +14,12 @@ from streambed.errors import Problem
 from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import (
     Port,
-    asked,
     server_answers,
-    when_it_answers,
+    when_probe_passes,
+    when_set_up,
 )
 from streambed.kinds.declaring import Name, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -33,7 +33,8 @@ GOSSIP_PORT = 7000
 SMALL: dict[str, Any] = {
     "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
     "endpoint_snitch": "SimpleSnitch",
-    "auto_bootstrap": False,  # All begin at once and empty: nobody has anything to give to another.
+    # All nodes start together and empty, so there is no data to stream to a new node.
+    "auto_bootstrap": False,
     "commitlog_sync": "periodic",
     "commitlog_sync_period": "10000ms",
     "commitlog_segment_size": "4MiB",
@@ -54,7 +55,7 @@ SMALL: dict[str, Any] = {
     "disk_access_mode": "mmap_index_only",
     "dynamic_snitch": False,
 }
-"""Many servers share one machine."""
+"""Settings for many servers on one machine."""
 LOGGING = """<configuration>
   <appender name="console" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%d{HH:mm:ss.SSS} %-5level %logger{0} %msg%n</pattern></encoder>
@@ -67,8 +68,9 @@ LOGGING = """<configuration>
 
 @declared
 class Cassandra(ComponentBase):
-    """Cassandra 5.0, one server on each of `nodes`, with a keyspace `streambed`. Anybody may come
-    in, without a password.
+    """Cassandra 5.0, one server on each of `nodes`, with the keyspace `streambed`.
+
+    Clients need no password.
     """
 
     needs: ClassVar[Needs] = ("cassandra",)
@@ -85,7 +87,7 @@ class Cassandra(ComponentBase):
     heap: Size = Size(192 << 20)
     """Java heap of each server."""
     setup: tuple[str, ...] = ()
-    """Statements that are carried out in the keyspace once it answers, before others start."""
+    """Statements to run in the keyspace once it answers, before its users start."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of the settings of cassandra.yaml."""
     limits: Limits | None = None
@@ -95,7 +97,7 @@ class Cassandra(ComponentBase):
 
     @property
     def as_store(self) -> Cassandra:
-        """Itself."""
+        """It can be queried, and sinks can write it."""
         return self
 
     @property
@@ -105,16 +107,16 @@ class Cassandra(ComponentBase):
 
     @property
     def server(self) -> bool:
-        """Others wait for it."""
+        """Components that use the store start once it is ready."""
         return True
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """What it takes on each of its hosts."""
+        """The ports for clients and for the other nodes."""
         return (self.port, GOSSIP_PORT)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Each node once, and no more replicas than nodes."""
+        """Each node may be named once, and there must be a node for each replica."""
         found = []
         if len(set(self.nodes)) < len(self.nodes):
             found.append(
@@ -123,12 +125,15 @@ class Cassandra(ComponentBase):
                 )
             )
         if self.nodes and self.replicas > len(self.nodes):
-            says = f"{self.replicas} replicas need as many nodes, but there are {len(self.nodes)}: add nodes or ask for fewer"
+            says = (
+                f"{self.replicas} replicas need as many nodes, but there are {len(self.nodes)}: "
+                "add nodes or ask for fewer"
+            )
             found.append(Problem(key="replicas", says=says))
         return found
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it; `hosts` has all of them."""
+        """The usual references to the first node, {NAME.hosts} for all, and {NAME.keyspace}."""
         return {
             **server_answers(self.nodes[0], self.port),
             "hosts": ",".join(self.nodes),
@@ -136,19 +141,19 @@ class Cassandra(ComponentBase):
         }
 
     def store_address(self, data: Path) -> Address:
-        """Where clients find it."""
+        """All nodes and the keyspace."""
         return Address(engine="cassandra", hosts=self.nodes, port=self.port, database=KEYSPACE)
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server for each node."""
-        return [self._server(site, number, node) for number, node in enumerate(self.nodes)]
+        return [self._server(context, number, node) for number, node in enumerate(self.nodes)]
 
-    def _server(self, site: Site, number: int, node: str) -> ProcessSpec:
-        home = site.data(self.name) / node
+    def _server(self, context: PlanContext, number: int, node: str) -> ProcessSpec:
+        home = context.data(self.name) / node
         files = (
             PlannedFile(
                 path=f"{home}/cassandra.yaml",
-                text=json.dumps(self._settings(site, number, node, home), indent=1),
+                text=json.dumps(self._settings(context, number, node, home), indent=1),
             ),
             PlannedFile(path=f"{home}/logback.xml", text=LOGGING),
         )
@@ -162,35 +167,33 @@ class Cassandra(ComponentBase):
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
-            argv=(*artifacts.cassandra_command(site.java), *options, artifacts.CASSANDRA_MAIN),
-            env=site.variables(self.name, node, site.bootstrap_for()),
+            argv=(*artifacts.cassandra_command(context.java), *options, artifacts.CASSANDRA_MAIN),
+            env=context.variables(self.name, node, context.bootstrap_for()),
             cwd=str(home),
             files=files,
             on_exit=self.on_exit,
             heap_bytes=self.heap.bytes,
         )
 
-    def _settings(self, site: Site, number: int, node: str, home: Path) -> dict[str, Any]:
-        """What cassandra.yaml says; JSON is YAML."""
-        seeds = {
-            "seeds": ",".join(f"{site.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)
-        }
+    def _settings(self, context: PlanContext, number: int, node: str, home: Path) -> dict[str, Any]:
+        """The content of cassandra.yaml, written as JSON: JSON is YAML."""
+        seeds = ",".join(f"{context.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)
+        # Each node gets an equal share of the ring.
+        token = number * (1 << 64) // len(self.nodes) - (1 << 63)
         return {
             **SMALL,
             **self.settings,
             "cluster_name": self.name,
             "num_tokens": 1,
-            "initial_token": str(
-                number * (1 << 64) // len(self.nodes) - (1 << 63)
-            ),  # Equal shares of the ring.
-            "listen_address": site.addresses[node],
-            "rpc_address": site.addresses[node],
+            "initial_token": str(token),
+            "listen_address": context.addresses[node],
+            "rpc_address": context.addresses[node],
             "native_transport_port": self.port,
             "storage_port": GOSSIP_PORT,
             "seed_provider": [
                 {
                     "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
-                    "parameters": [seeds],
+                    "parameters": [{"seeds": seeds}],
                 }
             ],
             "data_file_directories": [f"{home}/tables"],
@@ -201,9 +204,7 @@ class Cassandra(ComponentBase):
         }
 
     def readiness(self, world: World) -> Missing:
-        """Ready when every node answers and knows the others, the keyspace is there, and `setup` is
-        carried out.
-        """
+        """Ready when every node answers and knows the others, and keyspace and `setup` are done."""
         replication = json.dumps(
             {"class": "SimpleStrategy", "replication_factor": self.replicas}
         ).replace('"', "'")
@@ -212,8 +213,11 @@ class Cassandra(ComponentBase):
             f"use {KEYSPACE}",
             *self.setup,
         )
-        waits = [asked(world, self.name, self._door(node), self._strangers) for node in self.nodes]
-        waits.append(when_it_answers(world, self.name, self._door(self.nodes[0]), statements))
+        waits = [
+            when_probe_passes(world, self.name, self._address_of(node), self._missing_peers)
+            for node in self.nodes
+        ]
+        waits.append(when_set_up(world, self.name, self._address_of(self.nodes[0]), statements))
 
         def missing() -> str:
             while waits:
@@ -224,16 +228,11 @@ class Cassandra(ComponentBase):
 
         return missing
 
-    def _strangers(self, store: Client) -> str:
-        """Whom a node does not know yet: only when it knows all, rows get as many replicas as asked
-        for.
-        """
+    def _missing_peers(self, store: Client) -> str:
+        """How many peers a node does not know yet: rows written before that lack replicas."""
         ((known,),) = store.ask("select count(*) from system.peers_v2").rows
-        return (
-            ""
-            if known + 1 >= len(self.nodes)
-            else f"a node knows {known} of {len(self.nodes) - 1} others"
-        )
+        others = len(self.nodes) - 1
+        return "" if known >= others else f"a node knows {known} of {others} others"
 
-    def _door(self, node: str) -> Address:
+    def _address_of(self, node: str) -> Address:
         return Address(engine="cassandra", hosts=(node,), port=self.port)

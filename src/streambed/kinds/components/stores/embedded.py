@@ -1,4 +1,4 @@
-"""Embedded: a store without a server, a file under the run that jobs and commands open."""
+"""Embedded: a store without a server, a file that jobs and commands open themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streambed.errors import Problem, ProcessError, QueryError
 from streambed.kinds.components.component import OnOneNode
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import ProcessSpec
 from streambed.stores.store import Address, connect
@@ -21,9 +21,7 @@ FILES = {"sqlite": "store.sqlite", "duckdb": "store.duckdb", "rocksdb": "store.r
 
 @declared
 class Embedded(OnOneNode):
-    """A file of SQLite or DuckDB, or a folder of RocksDB, on the disk of `node`; `{NAME.path}` is
-    where.
-    """
+    """A SQLite or DuckDB file, or a RocksDB folder, on the disk of `node`."""
 
     kind: Literal["embedded"] = "embedded"
     name: Name
@@ -33,49 +31,50 @@ class Embedded(OnOneNode):
     """How the host is chosen if `node` does not name it."""
     engine: Literal["sqlite", "duckdb", "rocksdb"]
     setup: tuple[str, ...] = ()
-    """Statements that are carried out before others start."""
+    """Statements to run before the components that use it start."""
 
     box_reason: ClassVar[str] = ""
 
     @property
     def as_store(self) -> Embedded:
-        """Itself."""
+        """It can be queried, and sinks can write it."""
         return self
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it."""
+        """{NAME.path}."""
         return {"path": str(data / self.file)}
 
     @property
     def server(self) -> bool:
-        """Others wait for it."""
+        """Components that use the store start once its `setup` has run."""
         return True
 
     @property
     def limits(self) -> Limits | None:
-        """It has no processes."""
+        """None: there is no process to limit."""
         return None
 
     @property
     def file(self) -> str:
-        """Its name in the component's folder."""
+        """The name of the file or folder in the component's folder."""
         return FILES[self.engine]
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """RocksDB understands no statements."""
-        says = "rocksdb has no statements that could set it up"
-        return [Problem(key="setup", says=says)] if self.setup and self.engine == "rocksdb" else []
+        """RocksDB has no query language, so it can have no `setup`."""
+        if self.setup and self.engine == "rocksdb":
+            return [Problem(key="setup", says="rocksdb has no statements that could set it up")]
+        return []
 
     def store_address(self, data: Path) -> Address:
-        """The file, given its folder."""
+        """The path of the file, given the component's folder."""
         return Address(engine=self.engine, path=str(data / self.file))
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
-        """None: whoever uses it opens it."""
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
+        """None: its users open the file themselves."""
         return []
 
     def readiness(self, world: World) -> Missing:
-        """Ready at once, when it has carried out its `setup`."""
+        """Runs `setup` at once; then it is ready."""
         if self.setup:
             store = connect(self.store_address(world.directory / "data" / self.name))
             try:

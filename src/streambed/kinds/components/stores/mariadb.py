@@ -1,4 +1,4 @@
-"""MariaDB: a database server on a host that speaks the protocol of MySQL."""
+"""MariaDB: a database server that speaks the MySQL protocol."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ from streambed import artifacts
 from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.site import Site
-from streambed.kinds.components.stores.server_store import OnePort, Port, server_answers, with_setup
+from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.components.stores.server_store import (
+    OnePort,
+    Port,
+    server_answers,
+    setup_command,
+)
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 
 USER = "streambed"
-DOORS = f"""create database if not exists {USER};
+ACCESS = f"""create database if not exists {USER};
 create user if not exists '{USER}'@'%';
 grant all on *.* to '{USER}'@'%' with grant option;
 """
-"""What the server reads at each start: who may come in, and to which database."""
+"""Read by the server at each start: makes the database, and the user that clients log in as."""
 SMALL: dict[str, Setting] = {
     "innodb_buffer_pool_size": "32M",
     "innodb_log_file_size": "16M",
-    # What the kernel has is safe unless the machine fails, and that ends the run as well.
+    # Do not sync: only a failing machine loses what the kernel holds, and that ends the run too.
     "innodb_flush_log_at_trx_commit": 2,
     "innodb_use_native_aio": False,
     "key_buffer_size": "1M",
@@ -37,7 +42,7 @@ SMALL: dict[str, Setting] = {
 
 @declared
 class MariaDB(OnePort):
-    """MariaDB 11.4 on `node`. Anybody may come in as the user `streambed`, without a password."""
+    """MariaDB 11.4 on `node`. Clients log in as `streambed`, without a password."""
 
     needs: ClassVar[Needs] = ("mariadb",)
     database: ClassVar[str] = USER
@@ -50,7 +55,7 @@ class MariaDB(OnePort):
     """How the host is chosen if `node` does not name it."""
     port: Port = 3306
     setup: tuple[str, ...] = ()
-    """Statements that are carried out once it answers, before others start."""
+    """Statements to run once it answers, before the components that use it start."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of MariaDB's server settings."""
     limits: Limits | None = None
@@ -58,60 +63,47 @@ class MariaDB(OnePort):
     on_exit: OnExit = "fail"
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it."""
-        place = f"{self.node}:{self.port}/{self.database}"
+        """The usual references, {NAME.url} and {NAME.jdbc}."""
+        database = f"{self.node}:{self.port}/{self.database}"
         return {
             **server_answers(self.node, self.port),
-            "url": f"mysql://{USER}@{place}",
-            "jdbc": f"jdbc:mariadb://{place}?user={USER}",
+            "url": f"mysql://{USER}@{database}",
+            "jdbc": f"jdbc:mariadb://{database}?user={USER}",
         }
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
-        """One server; its folder is initialised the first time."""
-        home, programs = site.data(self.name), artifacts.server_home(self.kind)
-        places = [
-            f"--basedir={programs}",
-            f"--datadir={home}/tables",
-            "--user=root",
-        ]  # Everybody is root in the box.
-        settings: dict[str, Setting] = {
-            **SMALL,
-            **self.settings,
-            "port": self.port,
-            "init_file": f"{home}/doors.sql",
-        }
-        options = [
-            f"--{key.replace('_', '-')}={setting_text(setting)}"
-            for key, setting in settings.items()
-        ]
-        initialise = [
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
+        """One server; its folder is initialised at the first start."""
+        home = context.data(self.name)
+        programs = artifacts.server_home(self.kind)
+        # Every process is root in the box, which MariaDB accepts only if asked to.
+        folders = [f"--basedir={programs}", f"--datadir={home}/tables", "--user=root"]
+        options = self._options()
+        access_file = f"{home}/doors.sql"
+        install = [
             f"{programs}/scripts/mariadb-install-db",
             "--no-defaults",
-            *places,
+            *folders,
             "--skip-test-db",
+            "--auth-root-authentication-method=normal",
+            *options,
         ]
-        start, order = with_setup(
-            site,
-            self.name,
-            home=home,
-            once=[[*initialise, "--auth-root-authentication-method=normal", *options[:-1]]],
-            argv=[
-                f"{programs}/bin/mariadbd",
-                "--no-defaults",
-                *places,
-                *options,
-                f"--socket=/tmp/{self.name}.socket",
-            ],
-        )
+        serve = [
+            f"{programs}/bin/mariadbd",
+            "--no-defaults",
+            *folders,
+            *options,
+            f"--init-file={access_file}",
+            f"--socket=/tmp/{self.name}.socket",
+        ]
+        argv, order = setup_command(context, self.name, home=home, once=[install], argv=serve)
+        files = (PlannedFile(path=access_file, text=ACCESS), order)
+        return [self.server_process(context, argv, files)]
+
+    def _options(self) -> list[str]:
+        # What the component itself decides comes last and wins.
+        settings: dict[str, Setting] = {**SMALL, **self.settings, "port": self.port}
+        settings.pop("init_file", None)
         return [
-            ProcessSpec(
-                name=self.name,
-                component=self.name,
-                node=self.node,
-                argv=start,
-                env=site.variables(self.name, self.node, site.bootstrap_for()),
-                cwd=str(home),
-                files=(PlannedFile(path=f"{home}/doors.sql", text=DOORS), order),
-                on_exit=self.on_exit,
-            )
+            f"--{key.replace('_', '-')}={setting_text(setting)}"
+            for key, setting in settings.items()
         ]

@@ -1,4 +1,4 @@
-"""Redis: a server of keys and values on a host."""
+"""Redis: a key-value server."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from streambed import artifacts
 from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.site import Site
+from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import OnePort, Port, server_answers
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 
-KEPT: dict[str, Setting] = {
+DURABLE: dict[str, Setting] = {
     "bind": "0.0.0.0",
     "protected-mode": "no",
     "save": "",
-    # Each command is in the file before it is answered: whoever kills the server loses nothing.
+    # Each command is in the file before it is answered, so that a killed server loses nothing.
     "appendonly": "yes",
     "appendfsync": "no",
     "aof-use-rdb-preamble": "no",
@@ -29,7 +29,7 @@ KEPT: dict[str, Setting] = {
 
 @declared
 class Redis(OnePort):
-    """Redis 6.2 on `node`, without a password; what it holds is kept in a file under the run."""
+    """Redis 6.2 on `node`, without a password. Its data survive a kill."""
 
     needs: ClassVar[Needs] = ("redis",)
 
@@ -41,7 +41,7 @@ class Redis(OnePort):
     """How the host is chosen if `node` does not name it."""
     port: Port = 6379
     setup: tuple[str, ...] = ()
-    """Commands that are carried out once it answers, before others start."""
+    """Commands to run once it answers, before the components that use it start."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of Redis's settings."""
     limits: Limits | None = None
@@ -49,33 +49,18 @@ class Redis(OnePort):
     on_exit: OnExit = "fail"
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it."""
+        """The usual references and {NAME.url}."""
         return {**server_answers(self.node, self.port), "url": f"redis://{self.node}:{self.port}"}
 
-    def processes(self, site: Site) -> list[ProcessSpec]:
+    def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server."""
-        home = site.data(self.name)
         settings: dict[str, Setting] = {
-            **KEPT,
+            **DURABLE,
             **self.settings,
             "port": self.port,
-            "dir": str(home),
+            "dir": str(context.data(self.name)),
         }
-        return [
-            ProcessSpec(
-                name=self.name,
-                component=self.name,
-                node=self.node,
-                argv=(
-                    str(artifacts.redis_server()),
-                    *(
-                        word
-                        for key, value in settings.items()
-                        for word in (f"--{key}", setting_text(value))
-                    ),
-                ),
-                env=site.variables(self.name, self.node, site.bootstrap_for()),
-                cwd=str(home),
-                on_exit=self.on_exit,
-            )
-        ]
+        argv = [str(artifacts.redis_server())]
+        for key, setting in settings.items():
+            argv += [f"--{key}", setting_text(setting)]
+        return [self.server_process(context, argv)]

@@ -1,4 +1,4 @@
-"""What all stores share: where they are found, what refers to them, and when they are ready."""
+"""What stores with a server share: their address, their process, and when they are ready."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pydantic import Field
 
 from streambed.errors import Problem, ProcessError, QueryError, StoreError
 from streambed.kinds.components.component import OnOneNode
-from streambed.kinds.components.site import Site
-from streambed.plan import PlannedFile
+from streambed.kinds.components.plan_context import PlanContext
+from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record.orders import ServerSetupOrder
 from streambed.stores.store import Address, connect
 from streambed.stores.store import Store as Client
 from streambed.world import Missing, World
 
-OPEN_S = 0.3
+CONNECT_LIMIT_S = 0.3
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
@@ -30,48 +30,64 @@ class OnePort(OnOneNode):
     node: str
     port: int
     setup: tuple[str, ...]
+    on_exit: OnExit
     database: ClassVar[str] = ""
-    """The one that it has from the start."""
+    """The database that the server has from the start."""
 
     @property
     def server(self) -> bool:
-        """Others wait for it."""
+        """Components that use the store start once it is ready."""
         return True
 
     @property
     def as_store(self) -> Self:
-        """Itself."""
+        """It can be queried, and sinks can write it."""
         return self
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """What it takes on its host."""
+        """The one port that it listens on."""
         return (self.port,)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """Nothing can be wrong beside the others."""
+        """It depends on no other component."""
         return []
 
     def store_address(self, data: Path) -> Address:
-        """Where clients find it."""
+        """The host, the port and the database, as clients need them."""
         return Address(engine=self.kind, hosts=(self.node,), port=self.port, database=self.database)
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it."""
+        """{NAME.host}, {NAME.port} and {NAME.address}."""
         return server_answers(self.node, self.port)
 
     def readiness(self, world: World) -> Missing:
-        """Ready when it answers, and has carried out its `setup`."""
-        return when_it_answers(world, self.name, self.store_address(world.directory), self.setup)
+        """Ready when it answers and its `setup` statements have run."""
+        return when_set_up(world, self.name, self.store_address(world.directory), self.setup)
+
+    def server_process(
+        self, context: PlanContext, argv: Sequence[str], files: tuple[PlannedFile, ...] = ()
+    ) -> ProcessSpec:
+        """The server's process, which runs in the component's folder."""
+        return ProcessSpec(
+            name=self.name,
+            component=self.name,
+            node=self.node,
+            argv=tuple(argv),
+            env=context.variables(self.name, self.node, context.bootstrap_for()),
+            cwd=str(context.data(self.name)),
+            files=files,
+            on_exit=self.on_exit,
+        )
 
 
 def server_answers(host: str, port: int) -> dict[str, str]:
-    """What refers to a server."""
+    """The references that every server has: host, port, and both as one address."""
     return {"host": host, "port": str(port), "address": f"{host}:{port}"}
 
 
-def with_setup(
-    site: Site,
+def setup_command(
+    context: PlanContext,
     process: str,
     *,
     home: Path,
@@ -79,8 +95,9 @@ def with_setup(
     stale: Sequence[str] = (),
     argv: Sequence[str],
 ) -> tuple[tuple[str, ...], PlannedFile]:
-    """The command of a server whose folder must be prepared the first time, and the file that says
-    how.
+    """The command that prepares a server's folder and then runs it, and the file it reads.
+
+    The commands in `once` run at the first start only. Files in `stale` are removed at each start.
     """
     order = ServerSetupOrder(
         made=f"{home}/made",
@@ -88,38 +105,41 @@ def with_setup(
         stale=tuple(stale),
         argv=tuple(argv),
     )
-    file = site.order(process, order)
-    return (site.machine.python, "-m", "streambed.agents.server_setup", file.path), file
+    file = context.order(process, order)
+    return (context.machine.python, "-m", "streambed.agents.server_setup", file.path), file
 
 
-def when_it_answers(world: World, name: str, address: Address, setup: Sequence[str]) -> Missing:
-    """Ready when a client on its own host got an answer; then, once, the statements of `setup`."""
+def when_set_up(world: World, name: str, address: Address, setup: Sequence[str]) -> Missing:
+    """Ready when the store answers and the statements of `setup` have run, once."""
 
-    def carry_out(store: Client) -> str:
+    def run_setup(store: Client) -> str:
         for statement in setup:
             store.ask(statement)
         return ""
 
-    return asked(world, name, address, carry_out)
+    return when_probe_passes(world, name, address, run_setup)
 
 
-def asked(world: World, name: str, address: Address, question: Callable[[Client], str]) -> Missing:
-    """What is still missing until a store answers and a question, put by a client on its own host,
-    finds nothing missing either.
+def when_probe_passes(
+    world: World, name: str, address: Address, probe: Callable[[Client], str]
+) -> Missing:
+    """Ready when the store answers and `probe` says that nothing is missing.
+
+    The probe gets a client on the store's own host, so that no link slows it down.
     """
 
-    def ask() -> str:
-        # Whether the port is open is tried first, which costs far less than a client.
-        socket.create_connection((address.hosts[0], address.port), OPEN_S).close()
+    def connect_and_probe() -> str:
+        # Try the port first: that costs far less than a client.
+        socket.create_connection((address.hosts[0], address.port), CONNECT_LIMIT_S).close()
         store = connect(address)
         try:
-            return question(store)
+            return probe(store)
         finally:
             store.close()
 
     def missing() -> str:
         try:
-            return world.call(address.hosts[0], ask)
+            return world.call(address.hosts[0], connect_and_probe)
         except (OSError, StoreError) as error:
             return f"it does not answer: {error}"
         except QueryError as error:

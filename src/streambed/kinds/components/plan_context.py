@@ -15,7 +15,7 @@ from streambed.stores.store import Address
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class PlanContext:
     """What the planner tells a component about the place where it will run."""
 
     machine: Machine

@@ -18,16 +18,16 @@ from streambed.kinds.tables import COMPONENTS, FAULTS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cast:
+class DeclaredParts:
     """Who takes part in a run."""
 
     components: dict[str, Component]
     faults: tuple[Fault, ...]
 
 
-def cast_of(declaration: Mapping[str, Any]) -> Cast:
+def declared_parts_of(declaration: Mapping[str, Any]) -> DeclaredParts:
     """The components and faults of a declaration."""
-    return Cast(
+    return DeclaredParts(
         components=components_of(declaration),
         faults=tuple(revive(FAULTS, fault) for fault in declaration.get("faults", ())),
     )
