@@ -30,7 +30,11 @@ def test_pressure_is_how_long_some_program_waited():
 
 
 def test_without_pressure_the_queues_of_all_cores_are_added_up():
-    text = "version 17\ntimestamp 4\ncpu0 0 0 0 0 0 0 99 1500000000 7\ndomain0 3 0 0\ncpu1 0 0 0 0 0 0 99 500000000 7\n"
+    text = (
+        "version 17\ntimestamp 4\n"
+        "cpu0 0 0 0 0 0 0 99 1500000000 7\ndomain0 3 0 0\n"
+        "cpu1 0 0 0 0 0 0 99 500000000 7\n"
+    )
 
     assert parse_queues(text) == 2.0
 

@@ -13,7 +13,10 @@ from streambed.cli.options import err
 from streambed.errors import StreambedError, UsageError
 
 app = typer.Typer(
-    help="A test bed for streams: real Kafka and PySpark on an emulated network, on one machine, without root.",
+    help=(
+        "A test bed for streams: real Kafka and PySpark on an emulated network, on one machine, "
+        "without root."
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -109,7 +109,9 @@ class Happenings:
         if phase == "build":
             if self._plan.outside:
                 return f"{len(self._plan.nodes)} names for this machine"
-            return f"{len(self._plan.nodes)} nodes, {len(self._plan.links)} wires, delays by {self._plan.machine.means.replace('_', ' ')}"
+            nodes, links = len(self._plan.nodes), len(self._plan.links)
+            means = self._plan.machine.means.replace("_", " ")
+            return f"{nodes} nodes, {links} wires, delays by {means}"
         if phase == "start":
             return (
                 f"{sum(spec.starts == 'start' for spec in self._plan.processes)} processes at once"

@@ -32,7 +32,10 @@ _REMEDIES = {
         "1",
     ): "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
 }
-_CONTAINER = "inside a container, start it with --privileged, or with --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
+_CONTAINER = (
+    "inside a container, start it with --privileged, "
+    "or with --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
+)
 
 
 def enter_namespaces(*, network: bool = True) -> None:

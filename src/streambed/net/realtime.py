@@ -1,7 +1,8 @@
 """Real time: the right to run as soon as there is something to do, which only the delay line
 needs.
 
-    box ── claim() ── enters namespaces ── fork ──▶ process 1 ── fork ──▶ conductor ── keep() ──▶ a thread ── call() ──▶ delay line
+    box ── claim() ── enters namespaces ── fork ──▶ process 1 ── fork ──▶ conductor
+    conductor ── keep() ──▶ a thread ── call() ──▶ delay line
      └── give_up()                            └── give_up()            └── gives up
 
 Inside a user namespace it is refused, even to root; but whoever has it before keeps it, and so do
@@ -19,7 +20,10 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 PRIORITY = 10
-ALLOW = "run as root, or allow it for this user: `USER - rtprio 10` in /etc/security/limits.conf, then log in again"
+ALLOW = (
+    "run as root, or allow it for this user: "
+    "`USER - rtprio 10` in /etc/security/limits.conf, then log in again"
+)
 _keepers: list[ThreadPoolExecutor] = []
 
 

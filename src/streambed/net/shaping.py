@@ -3,8 +3,9 @@
         sender                                        receiver
     rate:  tbf ──────────────── veth ───────────────▶
     delay, jitter, loss, cuts, by the machine's means:
-      from a switch  in the sender: netem with the tbf beneath it, or the delay line (postrouting, by outgoing interface)
-      from a host    in the receiver: netem on an ifb to which all is redirected that arrives at the interface,
+      from a switch  in the sender: netem with the tbf beneath it,
+                     or the delay line (postrouting, by outgoing interface)
+      from a host    in the receiver: netem on an ifb to which arriving packets are redirected,
                      or the delay line (prerouting, by incoming interface)
 
 A host that fills its own link is held back by the kernel before the queue of its tbf grows, as it

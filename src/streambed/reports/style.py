@@ -1,4 +1,4 @@
-"""How figures look, in a light and a dark theme; colour-blind readers can tell the colours apart."""
+"""How figures look, in a light and a dark theme; the colours suit colour-blind readers."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -136,12 +135,15 @@ def await_all(world: LiveWorld, waits: dict[str, Missing], end_ns: int) -> None:
 
 
 def _late(world: LiveWorld, name: str, missing: str) -> str:
-    processes = [process for process in world.processes.values() if process.spec.component == name]
-    last: Iterator[str] = (
-        f"\n  | {line}" for process in processes for line in process.last_lines()
-    )
+    last = ""
+    for process in world.processes.values():
+        if process.spec.component == name:
+            last += "".join(f"\n  | {line}" for line in process.last_lines())
     limit_s = world.plan.ready_limit_ns / 1e9
-    return f"{name} was not ready within {limit_s:g} s: {missing}. Raise `ready:` if it needs longer. Last lines:{''.join(last)}"
+    return (
+        f"{name} was not ready within {limit_s:g} s: {missing}. "
+        f"Raise `ready:` if it needs longer. Last lines:{last}"
+    )
 
 
 def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:

@@ -198,7 +198,8 @@ def death(process: LiveProcess, status: int, plan: Plan) -> str:
     """The evidence: exit status, last output, where the whole log is."""
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     if process.memory_kills:
-        how = f"was killed for memory: {_memory_cap(process.spec, plan)}. Raise that, or let it need less"
+        cap = _memory_cap(process.spec, plan)
+        how = f"was killed for memory: {cap}. Raise that, or let it need less"
     last = "".join(f"\n  | {line}" for line in process.last_lines())
     return (
         f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
@@ -207,8 +208,10 @@ def death(process: LiveProcess, status: int, plan: Plan) -> str:
 
 def _memory_cap(spec: ProcessSpec, plan: Plan) -> str:
     if spec.allowance.memory_bytes:
-        return f"components.{spec.component}.limits.memory allows it {Size(spec.allowance.memory_bytes)}"
-    return f"topology.memory allows the processes of {spec.node} {Size(plan.node(spec.node).allowance.memory_bytes)} all together"
+        size = Size(spec.allowance.memory_bytes)
+        return f"components.{spec.component}.limits.memory allows it {size}"
+    size = Size(plan.node(spec.node).allowance.memory_bytes)
+    return f"topology.memory allows the processes of {spec.node} {size} all together"
 
 
 def timers(world: LiveWorld) -> tuple[Timer, ...]:

@@ -47,7 +47,8 @@ class Dialect:
         types = {**TYPES, **self.types}
         columns = [f"{self.quoted(name)} {types[kind]}" for name, kind in table.columns.items()]
         key = ", ".join(map(self.quoted, KEY))
-        return f"create table if not exists {self.quoted(table.name)} ({', '.join(columns)}, primary key ({key}))"
+        name, fields = self.quoted(table.name), ", ".join(columns)
+        return f"create table if not exists {name} ({fields}, primary key ({key}))"
 
     def upsert(self, table: SinkTable) -> str:
         """The statement that writes one row, whether or not it is there already."""

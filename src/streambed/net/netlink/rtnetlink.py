@@ -91,7 +91,9 @@ def veth(near: End, far: End) -> Request:
         attribute(_IFLA_INFO_KIND, text("veth")),
         nested(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, _end(far))),
     )
-    asks = f"make the link {near.port.node}/{near.port.interface} to {far.port.node}/{far.port.interface}"
+    source = f"{near.port.node}/{near.port.interface}"
+    target = f"{far.port.node}/{far.port.interface}"
+    asks = f"make the link {source} to {target}"
     return Request(
         asks=asks, kind=NEWLINK, flags=NEW, body=_end(near) + nested(_IFLA_LINKINFO, *kind)
     )

@@ -1,7 +1,7 @@
 """Calibration of rates, on demand: each way with a rate is offered more than it carries, and
 what arrives is counted at the other end.
 
-    offered: 1.2 times the rate ──▶ tbf ──── veth ────▶ the kernel's own counters of the receiving port
+    offered: 1.2 times the rate ──▶ tbf ──── veth ────▶ the kernel's counters of the receiving port
 
 The counters are read when the first packets have come through and again at the end, so that nobody
 has to receive what was sent. Links are measured side by side as long as this machine can fill them
@@ -26,9 +26,7 @@ BUNDLE_PACKETS = 40
 UDP_SEGMENT = 103
 SEND_BUFFER_BYTES = 1 << 20
 OFFERED, HEAD_START_BYTES = 1.2, 8_000
-"""So many times the rate is offered, and so much more at once: a bucket begins full, and a slow one
-would take long to empty.
-"""
+"""Load offered as a multiple of the rate, and an initial burst that empties the token bucket."""
 SETTLE_S, WINDOW_S, WINDOW_MOST_S, PACKETS_LEAST = 0.3, 0.8, 10.0, 50
 TOGETHER_BPS = 500_000_000
 STEP_S = 0.001

@@ -1,12 +1,12 @@
-"""Caps: control groups of the kernel for hosts and processes, which every process joins before
-it begins.
+"""Control groups that cap hosts and processes; every process joins its groups before it starts.
 
-    folder ─┬─ host a (cap) ─┬─ process x (cap, weight)     one such tree for CPU time and one for memory;
-            │                └─ process y                   with cgroup v2 they are the same
+    folder ─┬─ host a (cap) ─┬─ process x (cap, weight)
+            │                └─ process y
             └─ process z (cap)
 
-The launcher makes the groups and removes them; if it is killed the box removes them. A group that
-both left is empty and does nothing, and the next run with caps removes it.
+There is one such tree for CPU time and one for memory; with cgroup v2 they are the same.
+The launcher makes the groups and removes them; if it is killed, the box removes them. If both are
+killed, empty groups stay behind until the next run with caps removes them.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ QUOTA_US_MIN = 1_000
 """The kernel accepts no longer period and no smaller quota."""
 NORMAL_SHARES = 1024
 STEP = 1.25
-"""Of two neighbouring priorities one weighs so much more than the other, as with `nice`."""
+"""Ratio of the weights of two neighbouring priorities, as with `nice`."""
 REMOVE_S = 1.0
 _OURS = re.compile(r"streambed-([0-9]+)-.+")
-_JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 126; shift; done; shift; exec "$@"'
+_JOIN = (
+    'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 126; shift; done; '
+    'shift; exec "$@"'
+)
 
 Settings = dict[str, str]
-"""What is written into which file of a group; a file with a question mark may be missing."""
+"""The value of each file of a group; a file whose name ends with a question mark may be missing."""
 
 
 def quota(share: float, cores: int) -> tuple[int, int]:
-    """Of each period how much CPU time, both in microseconds, comes to a share of so many cores;
-    tiny shares have longer periods.
-    """
+    """The quota and period in µs that give a share of all cores; tiny shares get longer periods."""
     quota_us = share * cores * PERIOD_US
     if quota_us >= QUOTA_US_MIN:
         return round(quota_us), PERIOD_US

@@ -1,9 +1,10 @@
 """Exposure: ports of hosts on the user's own loopback.
 
-    browser ──▶ 127.0.0.1:8080 ══ opened by the launcher, inherited ══▶ conductor ── socket of the host ──▶ spark:4040
+    browser ──▶ 127.0.0.1:8080 ══ opened by the launcher, inherited ══▶ conductor
+    conductor ── socket of the host ──▶ spark:4040
 
-A socket stays in the network in which it was opened, whoever holds it: so the launcher listens
-before the box is entered, and the conductor, inside, accepts.
+A socket stays in the network namespace in which it was opened, no matter which process holds it.
+So the launcher listens before it starts the box, and the conductor accepts inside.
 """
 
 from __future__ import annotations

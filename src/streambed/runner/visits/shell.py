@@ -52,5 +52,7 @@ def _named(word: str, into: Path, nodes: list[str]) -> Run:
                 f"there is no run '{word}' in {into}/, and none that goes on: hosts are there only "
                 "while a run lasts"
             ) from None
-        said = f"there is neither a run '{word}' in {into}/ nor a host of that name in the newest that goes on"
-        raise UsageError(f"{said}. {suggestion(word, nodes)}") from None
+        raise UsageError(
+            f"there is neither a run '{word}' in {into}/ nor a host of that name in the newest "
+            f"that goes on. {suggestion(word, nodes)}"
+        ) from None
