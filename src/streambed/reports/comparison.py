@@ -100,11 +100,11 @@ def distributions(histories: dict[str, History]) -> Figure | Absent:
 def _distribution_chart(shares: pl.DataFrame, latencies_s: pl.Series) -> Chart:
     drawn = shares.with_columns(pl.col("latency_s").round_sig_figs(5))
     line = alt.Chart(rows(drawn)).mark_line(interpolate="step-before")
-    encoded = line.encode(
+    chart: Chart = line.encode(
         latency_axis(latencies_s),
         share_axis(),
         alt.Color("run:N", legend=alt.Legend(symbolType="stroke")),
         alt.StrokeDash("to:N"),
         tooltip=[alt.Tooltip("run:N"), *SHARE_TOOLTIP],
     )
-    return encoded.properties(height=300)
+    return chart.properties(height=300)

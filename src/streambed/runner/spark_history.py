@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from streambed import artifacts
-from streambed.artifacts.one_shot import tied
+from streambed.artifacts.one_shot import die_with_parent
 from streambed.errors import ProcessError, UsageError
 from streambed.record import wait_until
 
@@ -78,7 +78,7 @@ def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
     }  # Else it would be open to the whole network.
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
-            [*tied(), *command],
+            [*die_with_parent(), *command],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -212,4 +212,5 @@ def _cells(table: pl.DataFrame, at: tuple[alt.X, alt.Y]) -> alt.Chart:
         *(alt.Tooltip(f"{state}:Q") for state in WORST_FIRST),
     ]
     cell = alt.Chart(rows(table)).mark_rect(clip=True)
-    return cell.encode(*at, colour, alt.X2("to_s:Q"), tooltip=tooltip)
+    cells: alt.Chart = cell.encode(*at, colour, alt.X2("to_s:Q"), tooltip=tooltip)
+    return cells

@@ -203,13 +203,13 @@ def _distribution_chart(shares: pl.DataFrame, latencies_s: pl.Series) -> Chart:
     # Invisible points carry the tooltips.
     points = alt.OverlayMarkDef(opacity=0, size=60)
     line = alt.Chart(rows(drawn)).mark_line(interpolate="step-before", point=points)
-    encoded = line.encode(
+    chart: Chart = line.encode(
         latency_axis(latencies_s),
         share_axis(),
         alt.Color("to:N", legend=alt.Legend(symbolType="stroke")),
         tooltip=[*SHARE_TOOLTIP],
     )
-    return encoded.properties(height=240)
+    return chart.properties(height=240)
 
 
 def synchronisation(history: History) -> Figure | Absent:
