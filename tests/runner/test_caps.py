@@ -120,7 +120,9 @@ def test_a_command_joins_its_groups_before_it_begins(tmp_path: Path) -> None:
     groups = [tmp_path / "one", tmp_path / "two"]
     for group in groups:
         group.mkdir()
-    command = caps.joined([str(group) for group in groups], ["sh", "-c", 'exit "$1"', "sh", "7"])
+    command = caps.join_groups(
+        [str(group) for group in groups], ["sh", "-c", 'exit "$1"', "sh", "7"]
+    )
 
     status = os.waitstatus_to_exitcode(
         os.waitpid(pid := os.posix_spawn(command[0], command, {}), 0)[1]
@@ -133,7 +135,7 @@ def test_a_command_joins_its_groups_before_it_begins(tmp_path: Path) -> None:
 
 
 def test_a_command_without_a_group_is_left_alone() -> None:
-    assert caps.joined([], ("sleep", "1")) == ("sleep", "1")
+    assert caps.join_groups([], ("sleep", "1")) == ("sleep", "1")
 
 
 @pytest.mark.parametrize(
@@ -169,13 +171,13 @@ def test_a_plan_without_caps_is_left_alone() -> None:
         directory=Path("runs/1"),
     )
 
-    with caps.applied(plan) as same:
+    with caps.apply_caps(plan) as same:
         assert same == plan
 
 
 @pytest.mark.kernel
 def test_the_kernel_keeps_a_group_with_its_cap_while_it_is_applied(cpu_groups: str) -> None:
-    with caps.applied(capped(Path(cpu_groups))) as plan:
+    with caps.apply_caps(capped(Path(cpu_groups))) as plan:
         (group,) = [Path(group) for spec in plan.processes for group in spec.groups]
         host = group.parent
         files = {

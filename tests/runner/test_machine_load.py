@@ -6,7 +6,7 @@ from streambed.runner.machine_load import (
     parse_pressure,
     parse_queues,
     parse_stat,
-    waiting,
+    waiting_times,
 )
 
 
@@ -46,5 +46,8 @@ def test_this_machine_says_how_busy_it_is():
 
 
 def test_a_process_that_is_gone_says_nothing():
-    assert dict(waiting(os.getpid())).keys() in ({"delay_line_waited_s", "delay_line_turns"}, set())
-    assert not list(waiting(2**22 + 1))
+    assert dict(waiting_times(os.getpid())).keys() in (
+        {"delay_line_waited_s", "delay_line_turns"},
+        set(),
+    )
+    assert not list(waiting_times(2**22 + 1))

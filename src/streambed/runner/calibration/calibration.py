@@ -41,7 +41,7 @@ def calibrate(world: LiveWorld) -> None:
             break
         world.rest_until(now_ns() + pause_ns)
         baseline_ns = measure(world, wanted)
-        found |= {way.key: calibrated(way, baseline_ns) for way in wanted}
+        found |= {way.key: calibration_of(way, baseline_ns) for way in wanted}
         if world.plan.declaration.get("calibrate") == "rate":
             found |= with_rates(world.plan, found, rates(world, wanted))
     for link in world.plan.links:
@@ -69,7 +69,7 @@ def expected_ns(shape: Shape) -> tuple[float, float]:
     return shape.delay_ns * (1 - shape.reorder), math.sqrt(deviation**2 + hasty)
 
 
-def calibrated(way: Way, baseline_ns: int) -> LinkCalibration:
+def calibration_of(way: Way, baseline_ns: int) -> LinkCalibration:
     """What the packets of a way say of it: their median where all should take the same, else their
     mean and what chance may do to it.
     """

@@ -83,13 +83,16 @@ def sockets(world: LiveWorld, ports: Iterable[Port]) -> Iterator[dict[Port, sock
     for port in ports:
         by_node[port.node].append(port)
     opened = visit(
-        {world.network.hosts[node]: partial(_opened, wanted) for node, wanted in by_node.items()}
+        {
+            world.network.hosts[node]: partial(_open_sockets, wanted)
+            for node, wanted in by_node.items()
+        }
     )
     with ExitStack() as stack:
         yield {port: stack.enter_context(end) for ends in opened for port, end in ends.items()}
 
 
-def _opened(ports: list[Port]) -> dict[Port, socket.socket]:
+def _open_sockets(ports: list[Port]) -> dict[Port, socket.socket]:
     """Runs in the network of these ports."""
     made = {
         port: socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)

@@ -85,7 +85,9 @@ class Flood:
 
 def rates(world: LiveWorld, ways: list[Way]) -> dict[tuple[str, str], int]:
     """Bits a second of each of these that has a rate, by link and the node that sends."""
-    return {found: rate for group in groups(ways) for found, rate in _filled(world, group)}
+    return {
+        found: rate for group in groups(ways) for found, rate in _measure_together(world, group)
+    }
 
 
 def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
@@ -103,7 +105,7 @@ def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
         yield group
 
 
-def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str], int]]:
+def _measure_together(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str], int]]:
     addresses = world.plan.addresses()
     with sockets(world, {port for way in group for port in (way.sender, way.receiver)}) as opened:
         floods = [
@@ -114,10 +116,10 @@ def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str
             flood.end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         settled_s = SETTLE_S + max(way.shape.delay_ns + way.shape.jitter_ns for way in group) / 1e9
         began_ns = now_ns()
-        _pour(world, floods, began_ns, until_s=settled_s)
+        _fill(world, floods, began_ns, until_s=settled_s)
         for flood in floods:
             flood.began_ns, flood.carried_bytes = now_ns(), flood.arrived_bytes(world)
-        _pour(world, floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
+        _fill(world, floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
         for flood in floods:
             carried, passed_s = (
                 flood.arrived_bytes(world) - flood.carried_bytes,
@@ -126,7 +128,7 @@ def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str
             yield flood.way.key, round(carried * 8 / passed_s)
 
 
-def _pour(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:
+def _fill(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:
     def offered() -> bool:
         world.watch_network()
         elapsed_s = (now_ns() - began_ns) / 1e9

@@ -123,7 +123,7 @@ def _folders(machine: Machine) -> dict[Path, list[Controller]]:
 
 
 @contextlib.contextmanager
-def applied(decided: Plan) -> Iterator[Plan]:
+def apply_caps(decided: Plan) -> Iterator[Plan]:
     """The plan with the groups that its processes join; the groups are there from now on and go on
     every way out.
     """
@@ -138,7 +138,7 @@ def applied(decided: Plan) -> Iterator[Plan]:
         sweep(folder)
     with contextlib.ExitStack() as stack:
         for folder, controllers in folders.items():
-            stack.enter_context(hierarchies.opened(folder, controllers))
+            stack.enter_context(hierarchies.enable_controllers(folder, controllers))
         stack.callback(remove, [str(group) for group in reversed(groups)])
         for group, found in groups.items():
             _make(group, found, below=any(other.parent == group for other in groups))
@@ -178,7 +178,7 @@ def _make(group: Path, found: Settings, *, below: bool) -> None:
 
 
 def groups_of(decided: Plan) -> list[str]:
-    """All groups that `applied` made, those below others first: what must be removed."""
+    """All groups that `apply_caps` made, those below others first: what must be removed."""
     joined = dict.fromkeys(group for process in decided.processes for group in process.groups)
     above = dict.fromkeys(
         str(Path(group).parent) for group in joined if _OURS.fullmatch(Path(group).parent.name)
@@ -192,7 +192,7 @@ def remove(groups: Iterable[str]) -> None:
     wait_until(lambda: not [group for group in left if not _gone(Path(group))], limit_s=REMOVE_S)
 
 
-def joined(groups: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
+def join_groups(groups: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
     """A command that joins groups first and then becomes `argv`, so that no child can escape; as it
     is without groups.
     """

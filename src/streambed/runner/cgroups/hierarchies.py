@@ -95,18 +95,21 @@ def others_in(folder: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
+def enable_controllers(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
     """Let groups with these controllers be made in a folder, and leave it as it was found."""
     if not is_unified(folder):
         yield
         return
     moves = "memory" in controllers and not _is_top(folder)
-    with _moved_down(folder) if moves else contextlib.nullcontext(), _enabled(folder, controllers):
+    with (
+        _move_below(folder) if moves else contextlib.nullcontext(),
+        _write_subtree_control(folder, controllers),
+    ):
         yield
 
 
 @contextlib.contextmanager
-def _moved_down(folder: Path) -> Iterator[None]:
+def _move_below(folder: Path) -> Iterator[None]:
     """This process lives in a group of its own below the folder; it goes back in the end, when
     nothing is enabled any more.
     """
@@ -124,7 +127,7 @@ def _moved_down(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _enabled(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
+def _write_subtree_control(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
     file = folder / "cgroup.subtree_control"
     missing = [name for name in controllers if name not in file.read_text().split()]
     try:

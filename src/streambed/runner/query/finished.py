@@ -19,7 +19,7 @@ from streambed.kinds.components.component import Component
 from streambed.plan import Plan, PlannedFile, ProcessSpec
 from streambed.planner.planner import plan_for
 from streambed.runner import launcher
-from streambed.runner.query.running import asker
+from streambed.runner.query.running import query_command
 from streambed.stores.store import Address
 from streambed.units import Duration
 
@@ -39,7 +39,7 @@ def ask(directory: Path, store: str, address: Address, text: str, kept: Path) ->
         name=ASKER,
         component=ASKER,
         node=address.hosts[0],
-        argv=tuple(asker(address, text, kept, read_only=False)),
+        argv=tuple(query_command(address, text, kept, read_only=False)),
         on_exit="record",
         # When all are ready, and awaited: with nobody to wait for, the drain is over at once.
         starts="drain",
@@ -67,7 +67,7 @@ def _ask_file(address: Address, text: str, kept: Path) -> None:
     copy = kept.parent / "copy"
     shutil.copytree(source.parent, copy)
     done = subprocess.run(
-        asker(replace(address, path=str(copy / source.name)), text, kept, read_only=False),
+        query_command(replace(address, path=str(copy / source.name)), text, kept, read_only=False),
         capture_output=True,
         text=True,
         check=False,

@@ -64,7 +64,7 @@ def _read(kept: Path, store: str) -> bytes:
     return kept.read_bytes()
 
 
-def asker(address: Address, text: str, kept: Path, *, read_only: bool) -> list[str]:
+def query_command(address: Address, text: str, kept: Path, *, read_only: bool) -> list[str]:
     """The command that asks; its order lies beside the answer."""
     order = kept.with_name("order.json")
     write_message(
@@ -77,7 +77,7 @@ def _ask_live(directory: Path, store: str, address: Address, text: str, kept: Pa
     """On the store's own host: no link and no fault is in the way. A file can be opened from
     here.
     """
-    command = asker(address, text, kept, read_only=True)
+    command = query_command(address, text, kept, read_only=True)
     if address.hosts:
         command = command_on(directory, _node_of(directory, store), command)
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -36,7 +36,7 @@ _WHY = {
 
 
 @contextlib.contextmanager
-def listening(decided: Plan) -> Iterator[Plan]:
+def listen_on_ports(decided: Plan) -> Iterator[Plan]:
     """The plan with a descriptor for each port that is exposed; listened to from now on, and no
     longer after the block.
     """
@@ -63,7 +63,7 @@ def _listener(exposure: Exposure) -> socket.socket:
 
 
 @contextlib.contextmanager
-def exposed(world: LiveWorld) -> Iterator[None]:
+def forward_exposed_ports(world: LiveWorld) -> Iterator[None]:
     """Pass on what comes to the ports, as long as the world lasts."""
     if not world.plan.exposures:
         yield
@@ -88,8 +88,8 @@ def exposed(world: LiveWorld) -> Iterator[None]:
 async def _serve(world: LiveWorld) -> None:
     for exposure in world.plan.exposures:
         listener = socket.socket(fileno=os.dup(exposure.descriptor))
-        doorman = _Doorman(world, exposure)
-        await asyncio.start_server(doorman.welcome, sock=listener)
+        forwarder = _Forwarder(world, exposure)
+        await asyncio.start_server(forwarder.forward, sock=listener)
 
 
 async def _end() -> None:
@@ -100,7 +100,7 @@ async def _end() -> None:
     await asyncio.gather(*left, return_exceptions=True)
 
 
-class _Doorman:
+class _Forwarder:
     """Takes a visitor of one port to the program on the host."""
 
     def __init__(self, world: LiveWorld, exposure: Exposure) -> None:
@@ -108,7 +108,7 @@ class _Doorman:
         self._exposure = exposure
         self._address = world.plan.node(exposure.node).address
 
-    async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Let the two talk until both have said all; a visitor whom nobody answers is sent away."""
         try:
             inner_reader, inner_writer = await self._connect()

@@ -19,7 +19,7 @@ def choose(words: Sequence[str], into: Path) -> tuple[Run, str, list[str]]:
     nodes = [node.name for node in newest.plan.nodes] if newest else []
     if newest and words[0] in nodes:
         return newest, words[0], _command(words[1:])
-    run = newest if newest and words[0] == "latest" else _named(words[0], into, nodes)
+    run = newest if newest and words[0] == "latest" else _find_run(words[0], into, nodes)
     if run.state != "running":
         raise UsageError(
             f"{run.name}/{run.directory.name} does not run, it is {run.state}: hosts are there "
@@ -43,7 +43,7 @@ def _command(words: Sequence[str]) -> list[str]:
     return list(words[1:] if words[:1] in (["--"], ("--",)) else words)
 
 
-def _named(word: str, into: Path, nodes: list[str]) -> Run:
+def _find_run(word: str, into: Path, nodes: list[str]) -> Run:
     try:
         return runs.find(word, into)
     except UsageError:
