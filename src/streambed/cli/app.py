@@ -61,9 +61,7 @@ def run_command_line() -> None:
 
 
 def _usage(error: Exception) -> int:
-    """Wrong usage as the command-line library reports it; anything else is a defect of ours and
-    shows its trace.
-    """
+    """Show an error of the command-line library; anything else is a bug and is raised."""
     show = getattr(error, "show", None)
     if show is None:
         raise error

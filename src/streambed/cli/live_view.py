@@ -1,6 +1,4 @@
-"""What a user sees while a run goes on: a line for each thing that happened, and a table of what
-flows now.
-"""
+"""What a user sees during a run: a line for each event, and a table of current rates."""
 
 from __future__ import annotations
 
@@ -27,21 +25,13 @@ RATE_NS_MIN = 900_000_000
 def headline(plan: Plan) -> str:
     """The experiment in one line."""
     hosts = sum(not node.switch for node in plan.nodes)
-    brokers = sum(
-        len(broker.nodes) for broker in brokers_among(components_of(plan.declaration)).values()
-    )
-    faults = len(plan.declaration["faults"])
-    parts = [
-        *(
-            ["outside any box"]
-            if plan.outside
-            else [_count(hosts, "host"), _count(brokers, "broker")]
-        ),
-        _count(faults, "fault"),
-        f"{plan.duration_ns / 1e9:g} s",
-        f"seed {plan.seed}",
-    ]
-    return f"{plan.name}: {', '.join(parts)}"
+    clusters = brokers_among(components_of(plan.declaration)).values()
+    brokers = sum(len(cluster.nodes) for cluster in clusters)
+    where = f"{_count(hosts, 'host')}, {_count(brokers, 'broker')}"
+    if plan.outside:
+        where = "outside any box"
+    faults = _count(len(plan.declaration["faults"]), "fault")
+    return f"{plan.name}: {where}, {faults}, {plan.duration_ns / 1e9:g} s, seed {plan.seed}"
 
 
 def _count(number: int, noun: str) -> str:
@@ -49,7 +39,7 @@ def _count(number: int, noun: str) -> str:
 
 
 class Growing:
-    """A file to which others add lines."""
+    """A file to which other processes append lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -86,7 +76,7 @@ class Happenings:
 
     def new(self) -> Iterator[str]:
         """The lines of what happened since the last call."""
-        yield from self._said()
+        yield from self._output()
         for event in self._unread():
             self._start_ns = self._start_ns or event.time
             if isinstance(event, Phase):
@@ -100,8 +90,8 @@ class Happenings:
     def _unread(self) -> Iterator[Event]:
         return map(event_of, self._events.new())
 
-    def _said(self) -> Iterator[str]:
-        """What programs printed whose output is to be shown."""
+    def _output(self) -> Iterator[str]:
+        """New output of programs whose output is shown."""
         for name, log in self._shown.items():
             yield from (f"{name} | {line.decode(errors='replace')}" for line in log.new())
 
