@@ -121,14 +121,14 @@ def clock(elapsed_ns: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """What all agents of a component have counted together; None: they do not count that."""
+    """Sums over all agents of a component; None for what they do not count."""
 
     records: int = 0
     failed: int | None = None
     lag: int | None = None
 
 
-def _summed(gauges: Sequence[Gauge | None]) -> Totals:
+def _totals(gauges: Sequence[Gauge | None]) -> Totals:
     producers = [gauge for gauge in gauges if isinstance(gauge, ProducerGauge)]
     readers = [gauge for gauge in gauges if isinstance(gauge, ReaderGauge)]
     if producers:
@@ -148,7 +148,7 @@ def _shown(count: int | None) -> str:
 
 
 class Flow:
-    """What flows now: totals and rates of every agent, from their gauges."""
+    """Current totals and rates of every component, from the gauges of its agents."""
 
     def __init__(self, run: Run, plan: Plan) -> None:
         self._run = run
@@ -172,9 +172,8 @@ class Flow:
         for heading in ("", "records", "records/s", "failed", "lag"):
             table.add_column(heading, justify="left" if not heading else "right")
         for name, agents in self._agents.items():
-            totals = _summed(
-                [read_gauge(self._run.directory / "gauges" / f"{agent}.json") for agent in agents]
-            )
+            folder = self._run.directory / "gauges"
+            totals = _totals([read_gauge(folder / f"{agent}.json") for agent in agents])
             rate = self._rate(name, totals.records)
             table.add_row(
                 name, str(totals.records), f"{rate:.0f}", _shown(totals.failed), _shown(totals.lag)

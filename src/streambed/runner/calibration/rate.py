@@ -1,11 +1,9 @@
-"""Calibration of rates, on demand: each way with a rate is offered more than it carries, and
-what arrives is counted at the other end.
+"""Calibration of rates: offer each link with a rate more than it carries, and count arrivals.
 
     offered: 1.2 times the rate ──▶ tbf ──── veth ────▶ the kernel's counters of the receiving port
 
-The counters are read when the first packets have come through and again at the end, so that nobody
-has to receive what was sent. Links are measured side by side as long as this machine can fill them
-all.
+The counters are read when the first packets have arrived and again at the end, so that no program
+has to receive them. Links are measured together as long as this machine can fill them all.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from streambed.runner.live_world import LiveWorld
 
 HEADERS_BYTES = 14 + 20 + 8
 LARGE_BYTES, SMALL_BYTES, SMALL_BELOW_BPS = 1_400, 200, 5_000_000
-"""What a packet carries: little where few would pass."""
+"""Payload of a packet: small on slow links, so that enough packets pass."""
 BUNDLE_PACKETS = 40
 UDP_SEGMENT = 103
 SEND_BUFFER_BYTES = 1 << 20
@@ -51,12 +49,12 @@ class Flood:
 
     @property
     def window_s(self) -> float:
-        """How long it must be counted, so that one packet more or less does not matter."""
+        """How long to count, so that one packet more or less does not matter."""
         needed_s = PACKETS_LEAST * (self.packet_bytes + HEADERS_BYTES) * 8 / self.way.shape.rate_bps
         return min(WINDOW_MOST_S, max(WINDOW_S, needed_s))
 
     def offer(self, elapsed_s: float) -> None:
-        """Send what should have been sent by now; what finds no room is offered again."""
+        """Send what is due by now; what a full socket buffer refuses counts as sent."""
         owed = (
             OFFERED * self.way.shape.rate_bps / 8 * elapsed_s / arriving(self.way.shape)
             - self.sent_bytes
@@ -73,9 +71,7 @@ class Flood:
             owed -= count * self.packet_bytes
 
     def arrived_bytes(self, world: LiveWorld) -> int:
-        """What the receiving port has counted, as bytes on the wire: a bundle has one header
-        there.
-        """
+        """Bytes on the wire at the receiving port; its counter has one header per bundle."""
         receiver = self.way.receiver
         received, _, packets, _ = world.network.ports.by_name()[
             f"{receiver.node}/{receiver.interface}"

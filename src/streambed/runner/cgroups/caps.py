@@ -65,32 +65,29 @@ def quota(share: float, cores: int) -> tuple[int, int]:
 def settings(
     controllers: Iterable[Controller], allowed: Allowance, *, cores: int, unified: bool
 ) -> Settings:
-    """What makes a group keep to an allowance; empty if these controllers have nothing to do with
-    it.
-    """
-    found: Settings = {}
+    """The settings of a group for an allowance; empty if these controllers do not limit it."""
+    files: Settings = {}
     if "cpu" in controllers and allowed.cpu:
         quota_us, period_us = quota(allowed.cpu, cores)
         old = {"cpu.cfs_period_us": str(period_us), "cpu.cfs_quota_us": str(quota_us)}
-        found |= {"cpu.max": f"{quota_us} {period_us}"} if unified else old
+        files |= {"cpu.max": f"{quota_us} {period_us}"} if unified else old
     if "cpu" in controllers and allowed.priority:
         old = {"cpu.shares": str(round(NORMAL_SHARES * STEP**-allowed.priority))}
-        found |= {"cpu.weight.nice": str(allowed.priority)} if unified else old
-    if (
-        "memory" in controllers and allowed.memory_bytes
-    ):  # What is swapped out does not count as memory, so nothing may be.
+        files |= {"cpu.weight.nice": str(allowed.priority)} if unified else old
+    if "memory" in controllers and allowed.memory_bytes:
+        # Swapped memory would not count, so swap is off.
         most = str(allowed.memory_bytes)
         old = {
             "memory.limit_in_bytes": most,
             "memory.memsw.limit_in_bytes?": most,
             "memory.swappiness?": "0",
         }
-        found |= {"memory.max": most, "memory.swap.max?": "0"} if unified else old
-    return found
+        files |= {"memory.max": most, "memory.swap.max?": "0"} if unified else old
+    return files
 
 
 def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, list[str]]]:
-    """The groups of a plan, those above others first, and the groups that each process joins."""
+    """The groups of a plan, parents first, and the groups that each process joins."""
     groups: dict[Path, Settings] = {}
     joins: dict[str, list[str]] = defaultdict(list)
     prefix = f"streambed-{owner}-{decided.name}-{Path(decided.directory).name}"
@@ -124,8 +121,9 @@ def _folders(machine: Machine) -> dict[Path, list[Controller]]:
 
 @contextlib.contextmanager
 def apply_caps(decided: Plan) -> Iterator[Plan]:
-    """The plan with the groups that its processes join; the groups are there from now on and go on
-    every way out.
+    """Make the groups of a plan and remove them after the block.
+
+    Yields the plan with the groups that its processes join.
     """
     groups, joins = trees(decided, os.getpid())
     if not groups:
@@ -178,7 +176,7 @@ def _make(group: Path, found: Settings, *, below: bool) -> None:
 
 
 def groups_of(decided: Plan) -> list[str]:
-    """All groups that `apply_caps` made, those below others first: what must be removed."""
+    """All groups that `apply_caps` made, children first, in the order of removal."""
     joined = dict.fromkeys(group for process in decided.processes for group in process.groups)
     above = dict.fromkeys(
         str(Path(group).parent) for group in joined if _OURS.fullmatch(Path(group).parent.name)
@@ -193,14 +191,12 @@ def remove(groups: Iterable[str]) -> None:
 
 
 def join_groups(groups: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
-    """A command that joins groups first and then becomes `argv`, so that no child can escape; as it
-    is without groups.
-    """
+    """A command that joins groups and then execs `argv`, so that no child escapes the caps."""
     return ["/bin/sh", "-c", _JOIN, "join", *groups, "--", *argv] if groups else argv
 
 
 def memory_kills(groups: Sequence[str]) -> int:
-    """How many processes of these groups the kernel has killed for want of memory."""
+    """How many processes of these groups the kernel has killed for memory."""
     files = [
         Path(group, name) for group in groups for name in ("memory.events", "memory.oom_control")
     ]
@@ -211,9 +207,7 @@ def memory_kills(groups: Sequence[str]) -> int:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed runs left: groups that bear the number of a process that is gone, and that
-    nobody lives in.
-    """
+    """Remove empty groups of killed runs: their names contain the pid of a dead launcher."""
     for group in folder.iterdir():
         ours = _OURS.fullmatch(group.name)
         if ours and not Path("/proc", ours[1]).exists():

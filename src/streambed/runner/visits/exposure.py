@@ -37,9 +37,7 @@ _WHY = {
 
 @contextlib.contextmanager
 def listen_on_ports(decided: Plan) -> Iterator[Plan]:
-    """The plan with a descriptor for each port that is exposed; listened to from now on, and no
-    longer after the block.
-    """
+    """Listen on the exposed ports during the block; yields the plan with their descriptors."""
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(_listener(exposure)) for exposure in decided.exposures]
         exposures = zip(decided.exposures, opened, strict=True)
@@ -64,7 +62,7 @@ def _listener(exposure: Exposure) -> socket.socket:
 
 @contextlib.contextmanager
 def forward_exposed_ports(world: LiveWorld) -> Iterator[None]:
-    """Pass on what comes to the ports, as long as the world lasts."""
+    """Forward connections to the exposed ports, during the block."""
     if not world.plan.exposures:
         yield
         return
@@ -93,7 +91,7 @@ async def _serve(world: LiveWorld) -> None:
 
 
 async def _end() -> None:
-    """Cancel every conversation."""
+    """Cancel every open connection."""
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in left:
         task.cancel()
@@ -101,7 +99,7 @@ async def _end() -> None:
 
 
 class _Forwarder:
-    """Takes a visitor of one port to the program on the host."""
+    """Forwards connections of one port to the program on the host."""
 
     def __init__(self, world: LiveWorld, exposure: Exposure) -> None:
         self._world = world
@@ -109,20 +107,19 @@ class _Forwarder:
         self._address = world.plan.node(exposure.node).address
 
     async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Let the two talk until both have said all; a visitor whom nobody answers is sent away."""
+        """Forward bytes both ways until both ends have closed; close at once if nobody listens."""
         try:
             inner_reader, inner_writer = await self._connect()
             await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
             await _close(inner_writer)
         except (OSError, asyncio.CancelledError):
-            # Nobody listens, one of them went away, or the run ends: asyncio would log a
-            # conversation that was cancelled.
+            # Nobody listens, one end closed, or the run ends: asyncio would log a cancelled task.
             pass
         finally:
             await _close(writer)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A program may listen at its host's address or at its loopback only."""
+        """Try the host's address, then its loopback: a program may listen on either."""
         refused = OSError("nobody listens")
         for address in (self._address, LOOPBACK):
             inner = self._world.call(

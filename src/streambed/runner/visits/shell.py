@@ -1,4 +1,4 @@
-"""Visiting a run that goes on: how to run a command on one of its hosts."""
+"""Parse the arguments of `streambed shell`: which run, host and command they mean."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from streambed.results.runs import Run
 
 
 def choose(words: Sequence[str], into: Path) -> tuple[Run, str, list[str]]:
-    """The run, the node and the command that [RUN] HOST [COMMAND] mean; without RUN it is the
-    newest of those that run.
-    """
+    """The run, node and command of [RUN] HOST [COMMAND]; RUN defaults to the newest running one."""
     active = [run for run in runs.every(into) if run.state == "running"]
     newest = active[-1] if active else None
     nodes = [node.name for node in newest.plan.nodes] if newest else []
