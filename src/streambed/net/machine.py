@@ -32,7 +32,7 @@ _LIMITS = "delay, jitter, loss and cuts"
 
 @dataclass
 class Findings:
-    """What the probe saw inside; `refusals` are the kernel's own words."""
+    """The results of the probe; `refusals` are the kernel's messages."""
 
     namespaces: bool = False
     tbf: bool = False
@@ -74,7 +74,7 @@ def means_of(findings: Findings) -> Means:
 
 
 def notes_of(findings: Findings) -> tuple[str, ...]:
-    """What a user should know, one sentence each."""
+    """What a user should know of this machine, one sentence each."""
     if not findings.namespaces:
         return tuple(findings.refusals)
     on_arrival = (
@@ -153,7 +153,7 @@ def _ask_probe() -> Findings:
 
 
 def _probe() -> Findings:
-    """Runs in process 1 of a box of its own."""
+    """Called in process 1 of a new box."""
     findings = Findings()
     try:
         box_entry.settle_as_first()

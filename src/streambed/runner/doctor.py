@@ -75,7 +75,7 @@ def _delay_line(found: Machine) -> list[Finding]:
     """Whether the delay line can run in real time, where it is used."""
     if found.means != "delay_line":
         return []
-    good = realtime.can_be_had()
+    good = realtime.is_allowed()
     says = (
         "runs in real time"
         if good

@@ -1,6 +1,4 @@
-"""Requests for interfaces, addresses, routes and queueing disciplines. Nothing here touches the
-machine.
-"""
+"""Requests for interfaces, addresses, routes and queueing disciplines, as plain data."""
 
 from __future__ import annotations
 
