@@ -52,7 +52,7 @@ def _network(found: Machine) -> list[Finding]:
     ways = {
         "netem": "by the kernel's netem",
         "delay_line": "by the delay line (NFQUEUE): this kernel has no netem",
-        "none": "cannot be had",
+        "none": "not available",
     }
     return [
         Finding(what="namespaces", good=True, says=f"kernel {found.kernel}, no root needed"),
@@ -65,7 +65,7 @@ def _network(found: Machine) -> list[Finding]:
         Finding(
             what="rate",
             good=found.shaping,
-            says="by tbf" if found.shaping else "cannot be had",
+            says="by tbf" if found.shaping else "not available",
             mend="" if found.shaping else why,
         ),
     ]

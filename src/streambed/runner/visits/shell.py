@@ -47,10 +47,10 @@ def _find_run(word: str, into: Path, nodes: list[str]) -> Run:
     except UsageError:
         if not nodes:
             raise UsageError(
-                f"there is no run '{word}' in {into}/, and none that goes on: hosts are there only "
+                f"there is no run '{word}' in {into}/, and none is running: hosts are there only "
                 "while a run lasts"
             ) from None
         raise UsageError(
             f"there is neither a run '{word}' in {into}/ nor a host of that name in the newest "
-            f"that goes on. {suggestion(word, nodes)}"
+            f"running one. {suggestion(word, nodes)}"
         ) from None
