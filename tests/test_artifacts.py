@@ -230,7 +230,7 @@ def test_a_java_without_an_archive_of_its_own_gets_ours_as_the_base():
     base.touch()
     archive.touch()
 
-    assert jvm_commands.sharing(JAVA, archive) == [f"-XX:SharedArchiveFile={base}:{archive}"]
+    assert jvm_commands.share_options(JAVA, archive) == [f"-XX:SharedArchiveFile={base}:{archive}"]
 
 
 @pytest.mark.parametrize("change", ["java", "build", "jar"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streambed.artifacts.unsigned_jars import MANIFEST, make_unsigned, unsigned
+from streambed.artifacts.unsigned_jars import MANIFEST, make_unsigned, unsigned_copy
 
 ABOUT_ALL = b"Manifest-Version: 1.0\r\nBundle-Name: one\r\n\r\n"
 ABOUT_ONE = b"Name: One.class\r\nSHA-512-Digest: abc\r\n\r\n"
@@ -33,13 +33,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_before_a_copy_is_made_the_jar_itself_serves(home: Path) -> None:
-    assert unsigned(home / "jars" / "signed.jar") == home / "jars" / "signed.jar"
+    assert unsigned_copy(home / "jars" / "signed.jar") == home / "jars" / "signed.jar"
 
 
 def test_a_copy_lacks_the_signature_and_nothing_else(home: Path) -> None:
     make_unsigned(home)
 
-    copy = unsigned(home / "jars" / "signed.jar")
+    copy = unsigned_copy(home / "jars" / "signed.jar")
     with zipfile.ZipFile(copy) as jar:
         content = {name: jar.read(name) for name in jar.namelist()}
     assert copy.parts[-3:] == ("pyspark", "jars", "signed.jar")
@@ -50,15 +50,15 @@ def test_a_copy_lacks_the_signature_and_nothing_else(home: Path) -> None:
 def test_a_jar_without_a_signature_is_not_copied(home: Path) -> None:
     make_unsigned(home)
 
-    assert unsigned(home / "jars" / "plain.jar") == home / "jars" / "plain.jar"
+    assert unsigned_copy(home / "jars" / "plain.jar") == home / "jars" / "plain.jar"
 
 
 def test_another_jar_of_that_name_gets_a_copy_of_its_own(home: Path) -> None:
     make_unsigned(home)
-    before = unsigned(home / "jars" / "signed.jar")
+    before = unsigned_copy(home / "jars" / "signed.jar")
     with zipfile.ZipFile(home / "jars" / "signed.jar", "a") as jar:
         jar.writestr("Three.class", b"three")
 
     make_unsigned(home)
 
-    assert unsigned(home / "jars" / "signed.jar") != before
+    assert unsigned_copy(home / "jars" / "signed.jar") != before

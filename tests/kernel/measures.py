@@ -451,26 +451,25 @@ def rerouted(net: Network, plan: Plan) -> dict[str, Any]:
     """The ways from a to b: whole, with the link of the first fault cut, when other routes hold,
     and some time after it is mended.
     """
-    from streambed.runner.rerouting import (
-        Convergence,
-    )  # Only here: the machine with netem lacks the libraries that it needs.
+    # Only here: the machine with netem lacks the libraries that it needs.
+    from streambed.runner.rerouting import Rerouter
 
     events: list[dict[str, Any]] = []
-    convergence = Convergence(plan, net, lambda event: events.append(asdict(event)), [])
+    rerouter = Rerouter(plan, net, lambda event: events.append(asdict(event)), [])
     wire = net.wires[" – ".join(plan.declaration["faults"][0]["link"])]
     serve_echo(net, "b")
     found: dict[str, Any] = {"whole": passed(net)}
     wire.cut(wire.ends)
     settle()
-    convergence.look()
+    rerouter.look()
     found["cut"] = passed(net)
     record.wait_until(lambda: len(events) == 1, limit_s=5)
     found["rerouted"] = passed(net)
     wire.mend(wire.ends)
-    convergence.look()
+    rerouter.look()
     record.wait_until(lambda: len(events) == 2, limit_s=5)
     found["back"] = passed(net)
-    convergence.close()
+    rerouter.close()
     return found | {"events": events}
 
 
@@ -548,7 +547,7 @@ def _capped(folders: dict[Any, str]) -> dict[str, Any]:
         name="v2", seed=1, duration_ns=0, ready_limit_ns=0, drain_limit_ns=0, directory="1", machine=machine, nodes=(host,), links=(),
         processes=(spec,), declaration={},
     )  # fmt: skip
-    with caps.applied(plan) as made:
+    with caps.apply_caps(plan) as made:
         (group,) = made.processes[0].groups
         hog = os.fork()
         if hog == 0:

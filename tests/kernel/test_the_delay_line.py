@@ -100,7 +100,7 @@ def test_what_a_switch_sends_itself_is_delayed_too(measure: Measure) -> None:
 
 
 def test_only_the_delay_line_runs_in_real_time_and_only_where_it_may(measure: Measure) -> None:
-    allowed = realtime.can_be_had()
+    allowed = realtime.is_allowed()
 
     found = measure(pair(DELAY), "in_real_time")
 

@@ -12,7 +12,7 @@ DEV = b"""Inter-|   Receive                                                |  Tr
   eth1:     500       6    0    0    0     0          0         0      700       8    0    0    0     0       0          0
     lo:       9       9    0    0    0     0          0         0        9       9    0    0    0     0       0          0
   eth0:     100       2    0    0    0     0          0         0      300       4    0    0    0     0       0          0
-"""
+"""  # noqa: E501
 
 
 class Counted:

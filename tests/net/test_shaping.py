@@ -57,9 +57,7 @@ def test_the_delay_line_leaves_only_the_rate_to_the_kernel() -> None:
     assert made(pair(NARROW)) == [["tbf"], ["tbf"]]
 
 
-def test_netem_is_in_the_receiver_of_what_a_host_sends_and_over_the_rate_of_what_a_switch_sends() -> (
-    None
-):
+def test_netem_is_in_the_receiver_for_a_host_and_over_the_rate_for_a_switch() -> None:
     plan = star(NARROW, means="netem")
     from_host, from_switch, *_ = shaping.directions(plan)
 
@@ -208,7 +206,8 @@ def test_a_fault_changes_the_delay_where_it_is_and_the_rate_where_that_is() -> N
 def test_a_delay_is_refused_where_the_machine_has_no_means() -> None:
     with pytest.raises(
         MachineError,
-        match="link a-b has a delay, a loss or a cut, but this kernel has neither netem nor NFQUEUE",
+        match="link a-b has a delay, a loss or a cut, "
+        "but this kernel has neither netem nor NFQUEUE",
     ):
         shaping.directions(pair(DELAY, means="none"))
 

@@ -187,7 +187,9 @@ def test_a_million_sightings_become_a_few_rectangles():
         error=pl.lit(None),
     )
     views = records.select(
-        "topic", "partition", "offset", "producer", "sequence", seen=pl.col("due") + 5, timestamp=pl.lit(0)
+        *("topic", "partition", "offset", "producer", "sequence"),
+        seen=pl.col("due") + 5,
+        timestamp=pl.lit(0),
     ).join(pl.DataFrame({"consumer": readers, "group": readers}), how="cross")  # fmt: skip
     ledger = Ledger(
         sent=records.select(empty(tables.SENT).columns).cast(dict(empty(tables.SENT).schema)),

@@ -10,7 +10,7 @@ from small_plans import MS, pair, star
 
 from streambed.plan import Shape
 from streambed.runner.calibration import calibration
-from streambed.runner.calibration.calibration import calibrated, expected_ns, with_rates
+from streambed.runner.calibration.calibration import calibration_of, expected_ns, with_rates
 from streambed.runner.calibration.probing import (
     PROBES,
     PROBES_LEAST,
@@ -30,7 +30,7 @@ def way_of(shape, took_ms=()):
 
 
 def test_a_delay_is_the_median_of_what_packets_took_without_what_all_of_them_cost():
-    found = calibrated(way_of(Shape(delay_ns=10 * MS), [10.1, 10.2, 90]), 50_000)
+    found = calibration_of(way_of(Shape(delay_ns=10 * MS), [10.1, 10.2, 90]), 50_000)
 
     assert (found.declared_ns, found.measured_ns, found.arrived, found.wrong) == (
         10 * MS,
@@ -41,7 +41,7 @@ def test_a_delay_is_the_median_of_what_packets_took_without_what_all_of_them_cos
 
 
 def test_with_jitter_it_is_the_mean_and_chance_may_be_off_by_three_standard_errors():
-    found = calibrated(way_of(Shape(delay_ns=10 * MS, jitter_ns=3 * MS), [8, 9, 11, 16]), 0)
+    found = calibration_of(way_of(Shape(delay_ns=10 * MS, jitter_ns=3 * MS), [8, 9, 11, 16]), 0)
 
     assert (found.measured_ns, found.chance_ns) == (
         11 * MS,
@@ -54,7 +54,7 @@ def test_packets_that_are_not_delayed_make_the_mean_shorter():
 
 
 def test_a_link_that_loses_everything_is_asked_nothing_and_is_not_wrong():
-    found = calibrated(way_of(Shape(loss=1.0)), 0)
+    found = calibration_of(way_of(Shape(loss=1.0)), 0)
 
     assert (found.measured_ns, found.loses_all, found.wrong) == (None, True, False)
     assert not schedule_of([way_of(Shape(loss=1.0))])
@@ -91,7 +91,7 @@ def test_rates_are_measured_together_as_long_as_this_machine_can_fill_them():
 
 def test_a_measured_rate_stands_beside_the_declared_one():
     plan = pair(Shape(rate_bps=10_000_000))
-    found = {way.key: calibrated(way, 0) for way in ways_of(plan)}
+    found = {way.key: calibration_of(way, 0) for way in ways_of(plan)}
 
     (way,) = with_rates(plan, found, {("a-b", "a"): 9_900_000}).values()
 

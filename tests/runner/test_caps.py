@@ -58,7 +58,11 @@ def test_a_share_below_what_the_kernel_grants_is_refused_with_the_least() -> Non
 
 
 def test_groups_are_made_beside_our_own_or_else_at_the_top_in_hierarchies_that_cap() -> None:
-    mounts = "cgroup /c/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\ncgroup /c/pids cgroup rw,pids 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n"
+    mounts = (
+        "cgroup /c/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n"
+        "cgroup /c/pids cgroup rw,pids 0 0\n"
+        "cgroup2 /c/unified cgroup2 rw 0 0\n"
+    )
     own = "5:pids:/x\n4:cpu,cpuacct:/mine\n1:name=systemd:/y\n0::/user.slice/run.scope\n"
 
     found = hierarchies.candidates(mounts, own, "cpu")
@@ -77,15 +81,18 @@ def test_every_process_of_a_capped_host_has_a_group_in_that_of_the_host_and_othe
     groups, joins = caps.trees(capped(tmp_path, memory="64MiB", priority=5), owner=7)
 
     prefix = "streambed-7-first-1"
+    memory = (
+        "memory.limit_in_bytes=67108864 memory.memsw.limit_in_bytes?=67108864 memory.swappiness?=0"
+    )
     assert {
-        str(group.relative_to(tmp_path)): " ".join(f"{key}={value}" for key, value in found.items())
-        for group, found in groups.items()
+        str(group.relative_to(tmp_path)): " ".join(f"{key}={value}" for key, value in files.items())
+        for group, files in groups.items()
     } == {
         f"{prefix}-a": "cpu.cfs_period_us=100000 cpu.cfs_quota_us=20000",
         f"{prefix}-a/{prefix}-a-process": "cpu.shares=336",
         f"{prefix}-b-process": "cpu.shares=336",
-        f"memory/{prefix}-a-process": "memory.limit_in_bytes=67108864 memory.memsw.limit_in_bytes?=67108864 memory.swappiness?=0",
-        f"memory/{prefix}-b-process": "memory.limit_in_bytes=67108864 memory.memsw.limit_in_bytes?=67108864 memory.swappiness?=0",
+        f"memory/{prefix}-a-process": memory,
+        f"memory/{prefix}-b-process": memory,
     }
     assert joins["a"] == [
         f"{tmp_path}/{prefix}-a/{prefix}-a-process",
@@ -113,7 +120,9 @@ def test_a_command_joins_its_groups_before_it_begins(tmp_path: Path) -> None:
     groups = [tmp_path / "one", tmp_path / "two"]
     for group in groups:
         group.mkdir()
-    command = caps.joined([str(group) for group in groups], ["sh", "-c", 'exit "$1"', "sh", "7"])
+    command = caps.join_groups(
+        [str(group) for group in groups], ["sh", "-c", 'exit "$1"', "sh", "7"]
+    )
 
     status = os.waitstatus_to_exitcode(
         os.waitpid(pid := os.posix_spawn(command[0], command, {}), 0)[1]
@@ -126,7 +135,7 @@ def test_a_command_joins_its_groups_before_it_begins(tmp_path: Path) -> None:
 
 
 def test_a_command_without_a_group_is_left_alone() -> None:
-    assert caps.joined([], ("sleep", "1")) == ("sleep", "1")
+    assert caps.join_groups([], ("sleep", "1")) == ("sleep", "1")
 
 
 @pytest.mark.parametrize(
@@ -162,13 +171,13 @@ def test_a_plan_without_caps_is_left_alone() -> None:
         directory=Path("runs/1"),
     )
 
-    with caps.applied(plan) as same:
+    with caps.apply_caps(plan) as same:
         assert same == plan
 
 
 @pytest.mark.kernel
 def test_the_kernel_keeps_a_group_with_its_cap_while_it_is_applied(cpu_groups: str) -> None:
-    with caps.applied(capped(Path(cpu_groups))) as plan:
+    with caps.apply_caps(capped(Path(cpu_groups))) as plan:
         (group,) = [Path(group) for spec in plan.processes for group in spec.groups]
         host = group.parent
         files = {

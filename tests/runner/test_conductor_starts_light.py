@@ -11,7 +11,10 @@ HEAVY = ("altair", "networkx", "polars", "rich", "ruamel", "typer", "vl_convert"
 
 
 def test_the_conductor_loads_no_library_of_planning_or_judging() -> None:
-    code = f"import sys, streambed.runner.conductor; print([name for name in {HEAVY} if name in sys.modules])"
+    code = (
+        "import sys, streambed.runner.conductor; "
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
 
     assert (
         subprocess.run(

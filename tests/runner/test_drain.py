@@ -8,7 +8,7 @@ from streambed.kinds.components.progress import Position
 from streambed.record.events import Wait
 from streambed.record.gauges import ProducerGauge, ReaderGauge
 from streambed.runner import drain
-from streambed.runner.drain import Drain, behind, final_states, merged
+from streambed.runner.drain import Drain, behind, final_states, merge_positions
 
 POET = Producer(name="poet", node="edge", writes="lines")
 READER = Consumer(name="reader", node="edge", reads="lines")
@@ -69,7 +69,7 @@ def test_a_group_has_come_as_far_as_its_farthest_member():
     one = Position(reader="readers", topics=("lines",), next={"lines": {0: 4, 1: 9}}, seen=13)
     other = Position(reader="readers", topics=("words",), next={"lines": {0: 6}}, seen=6)
 
-    assert merged([one, other]) == [
+    assert merge_positions([one, other]) == [
         Position(reader="readers", topics=("lines", "words"), next={"lines": {0: 6, 1: 9}}, seen=19)
     ]
 

@@ -6,7 +6,7 @@ from streambed.runner.machine_load import (
     parse_pressure,
     parse_queues,
     parse_stat,
-    waiting,
+    waiting_times,
 )
 
 
@@ -30,7 +30,11 @@ def test_pressure_is_how_long_some_program_waited():
 
 
 def test_without_pressure_the_queues_of_all_cores_are_added_up():
-    text = "version 17\ntimestamp 4\ncpu0 0 0 0 0 0 0 99 1500000000 7\ndomain0 3 0 0\ncpu1 0 0 0 0 0 0 99 500000000 7\n"
+    text = (
+        "version 17\ntimestamp 4\n"
+        "cpu0 0 0 0 0 0 0 99 1500000000 7\ndomain0 3 0 0\n"
+        "cpu1 0 0 0 0 0 0 99 500000000 7\n"
+    )
 
     assert parse_queues(text) == 2.0
 
@@ -42,5 +46,8 @@ def test_this_machine_says_how_busy_it_is():
 
 
 def test_a_process_that_is_gone_says_nothing():
-    assert dict(waiting(os.getpid())).keys() in ({"delay_line_waited_s", "delay_line_turns"}, set())
-    assert not list(waiting(2**22 + 1))
+    assert dict(waiting_times(os.getpid())).keys() in (
+        {"delay_line_waited_s", "delay_line_turns"},
+        set(),
+    )
+    assert not list(waiting_times(2**22 + 1))

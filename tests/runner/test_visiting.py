@@ -63,7 +63,7 @@ def test_without_a_run_it_is_the_newest_that_goes_on(
             "newest/3 does not run, it is finished: hosts are there only while a run lasts",
         ),
         (["latest", "egde"], "new/2 has no host 'egde'. Did you mean 'edge'?"),
-        (["egde"], "nor a host of that name in the newest that goes on. Did you mean 'edge'?"),
+        (["egde"], "nor a host of that name in the newest running one. Did you mean 'edge'?"),
         (
             ["latest"],
             "name a host of new/2 as well: streambed shell latest HOST. There is edge, office.",
@@ -83,9 +83,7 @@ def test_what_is_not_there_is_said_with_what_may_be_meant(
 
 
 def test_without_any_run_nothing_can_be_entered(tmp_path: Path) -> None:
-    with pytest.raises(
-        UsageError, match="none that goes on: hosts are there only while a run lasts"
-    ):
+    with pytest.raises(UsageError, match="none is running: hosts are there only while a run lasts"):
         shell.choose(["edge"], tmp_path)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from streambed.errors import MissingError, QueryError, StoreError
 from streambed.stores import mariadb, postgresql
-from streambed.stores.sql import said
+from streambed.stores.sql import translate_errors
 from streambed.stores.store import Address, SinkTable, connect
 
 TABLE = SinkTable(
@@ -43,7 +43,7 @@ def test_mariadb_has_its_own_quotes_and_types() -> None:
     ],
 )
 def test_a_lost_connection_is_told_from_a_refusal(dialect, error, meaning) -> None:
-    with pytest.raises(meaning), said(dialect):
+    with pytest.raises(meaning), translate_errors(dialect):
         raise error
 
 

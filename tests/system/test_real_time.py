@@ -34,5 +34,5 @@ def test_programs_are_ordinary_whatever_the_delay_line_is(tmp_path):
     runs = [event.runs for event in Run(directory).history().of(DelayLine)]
     assert runs in (
         [],
-        ["in real time" if realtime.can_be_had() else "with short slices"],
+        ["in real time" if realtime.is_allowed() else "with short slices"],
     )  # None where the kernel has netem.

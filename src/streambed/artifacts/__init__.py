@@ -1,5 +1,6 @@
-"""Downloads and what is made of them: jars by a lock with checksums, Java, class archives, servers.
-Nothing of it happens during a run.
+"""What runs need beside Python packages: jars, Java, class archives, servers of stores.
+
+`fetch` provides them. A run only demands that they are there.
 """
 
 from __future__ import annotations
@@ -78,34 +79,34 @@ __all__ = [
 
 
 class Artifact(Protocol):
-    """What a kind from outside this package may bring along, to be fetched before a run."""
+    """An artifact that a kind from another package needs, fetched before a run."""
 
     @property
     def name(self) -> str:
-        """What it is called, unlike any other artifact."""
+        """A name that no other artifact has."""
 
     def fetch(self, on_progress: Progress) -> list[str]:
-        """Provide it, unless it is there. Returns notes: what is less good than it could be."""
+        """Provide it if it is missing. Returns notes on what works less well than it could."""
 
     def demand(self) -> None:
-        """MissingError, with what to do, if it is not there."""
+        """Raise MissingError, with the command to run, if it is missing."""
 
 
 Need = str | Artifact
-"""An artifact that a kind of component needs: the name of one of NAMES, or one of its own."""
+"""An artifact that a kind of component needs: one of NAMES, or an Artifact."""
 NAMES = (*LOCKS, *FOUND)
 """The artifacts that this module provides."""
 
 
 def name_of(need: Need) -> str:
-    """What an artifact is called."""
+    """The name of a need, whether it is a name or an Artifact."""
     return need if isinstance(need, str) else need.name
 
 
 def fetch(
     needs: Iterable[Need], on_progress: Progress, *, download: Download | None = None
 ) -> list[str]:
-    """Provide all these artifacts, each once. Returns notes: what is less good than it could be."""
+    """Provide these artifacts, each once. Returns notes on what works less well than it could."""
     wanted = {name_of(need): need for need in needs}
     names = [need for need in wanted.values() if isinstance(need, str)]
     notes = _fetch_named(names, on_progress, download)
@@ -138,7 +139,7 @@ def _fetch_named(names: list[str], on_progress: Progress, download: Download | N
 
 
 def demand(need: Need) -> None:
-    """MissingError, with what to do, if an artifact is not there."""
+    """Raise MissingError, with the command to run, if an artifact is missing."""
     if not isinstance(need, str):
         need.demand()
         return
@@ -146,9 +147,8 @@ def demand(need: Need) -> None:
     if need in FOUND:
         FOUND[need]()
     elif need in UNPACKED:
-        demand_unpacked(
-            need
-        )  # What was unpacked from a jar with the right checksum needs the jar no more.
+        # Only checked jars are unpacked, so the jar itself is no longer needed.
+        demand_unpacked(need)
     else:
         jars(need)
 

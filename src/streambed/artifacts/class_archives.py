@@ -1,5 +1,6 @@
-"""Making class archives: run a broker and a Spark job once, on this machine's loopback, and let
-their JVMs note what they loaded.
+"""Make class archives (class-data sharing): run a broker and a Spark job once on loopback.
+
+Their JVMs write the classes that they loaded when they exit.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from streambed.artifacts.jvm_commands import (
 )
 from streambed.artifacts.locked_jars import Progress, Step
 from streambed.artifacts.one_shot import (
-    finish,
+    background_process,
+    die_with_parent,
+    dump_classes_at_exit,
     free_ports,
-    keep,
     last_line,
     listens,
-    noting,
-    passing_folder,
-    running,
-    tied,
+    publish,
+    run_to_end,
+    temporary_folder,
     write,
 )
 from streambed.artifacts.spark_archive import EXECUTOR
@@ -79,9 +80,7 @@ log.cleaner.dedupe.buffer.size=2097152
 
 
 def make_archives(kinds: Iterable[str], java: Java, on_progress: Progress) -> list[str]:
-    """Make the archives that are lacking. One that cannot be made is a note: all works without it,
-    only slower.
-    """
+    """Make the missing archives. Returns a note for each that fails: programs only start slower."""
     archive_folder().mkdir(parents=True, exist_ok=True)
     notes: list[str] = []
     for kind, make in MAKERS.items():
@@ -96,15 +95,15 @@ def make_archives(kinds: Iterable[str], java: Java, on_progress: Progress) -> li
 
 
 def make_checkpoint(java: Java, on_progress: Progress) -> None:
-    """Format a node with Kafka's own tool and keep what every node's data directory begins with."""
+    """Format a node with Kafka's own tool and keep the checkpoint that each node starts from."""
     path = checkpoint_path()
     if path.exists():
         return
     on_progress(Step(stage="make", what="formatting a Kafka node…"))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with passing_folder() as folder:
+    with temporary_folder() as folder:
         _format(java, folder)
-        keep(folder / "log" / "bootstrap.checkpoint", path)
+        publish(folder / "log" / "bootstrap.checkpoint", path)
 
 
 def _make_base(java: Java, on_progress: Progress) -> None:
@@ -112,14 +111,11 @@ def _make_base(java: Java, on_progress: Progress) -> None:
     if not path or path.exists():
         return
     on_progress(Step(stage="make", what="making Java's class archive (about 3 s)…"))
-    with passing_folder() as folder:
-        made = folder / "java.jsa"
-        finish(
-            [str(java.path), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={made}"],
-            folder / "java.log",
-            TOOL_LIMIT_S,
-        )
-        keep(made, path)
+    with temporary_folder() as folder:
+        archive = folder / "java.jsa"
+        flags = ["-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={archive}"]
+        run_to_end([str(java.path), *flags], folder / "java.log", TOOL_LIMIT_S)
+        publish(archive, path)
 
 
 def _make_kafka(java: Java, on_progress: Progress) -> None:
@@ -127,13 +123,12 @@ def _make_kafka(java: Java, on_progress: Progress) -> None:
     if path.exists():
         return
     on_progress(Step(stage="make", what="making Kafka's class archive (about 15 s)…"))
-    with passing_folder() as folder:
-        made = folder / "kafka.jsa"
-        with _broker(
-            java, folder, noting(kafka_command(java, archive=False), java, made)
-        ) as bootstrap:
-            _use(java, bootstrap, folder)
-        keep(made, path)
+    with temporary_folder() as folder:
+        archive = folder / "kafka.jsa"
+        command = dump_classes_at_exit(kafka_command(java, archive=False), java, archive)
+        with _broker(java, folder, command) as bootstrap:
+            _write_and_read(java, bootstrap, folder)
+        publish(archive, path)
 
 
 def _make_spark(java: Java, on_progress: Progress) -> None:
@@ -143,48 +138,29 @@ def _make_spark(java: Java, on_progress: Progress) -> None:
     if path.exists():
         return
     on_progress(Step(stage="make", what="making Spark's class archive (about 50 s)…"))
-    with passing_folder() as folder, ExitStack() as stack:
-        made = folder / "spark.jsa"
-        has_kafka = all(jar.exists() for jar in kafka_class_path())
-        bootstrap = (
-            stack.enter_context(_broker(java, folder, kafka_command(java))) if has_kafka else ""
-        )
-        command = noting(spark_command(java, pyspark_home=home, archive=False), java, made)
-        script = [
-            sys.executable,
-            "-m",
-            "streambed.artifacts.spark_archive",
-            bootstrap,
-            str(folder),
-            *tied(),
-            *command,
-        ]
-        finish(
-            script,
-            folder / "spark.log",
-            SPARK_LIMIT_S,
-            {**spark_variables(home), "JAVA_HOME": str(_executors_java(java, home, folder))},
-        )
-        keep(made, path)
+    with temporary_folder() as folder, ExitStack() as stack:
+        archive = folder / "spark.jsa"
+        bootstrap = ""
+        if all(jar.exists() for jar in kafka_class_path()):
+            bootstrap = stack.enter_context(_broker(java, folder, kafka_command(java)))
+        spark = spark_command(java, pyspark_home=home, archive=False)
+        command = [*die_with_parent(), *dump_classes_at_exit(spark, java, archive)]
+        job = [sys.executable, "-m", "streambed.artifacts.spark_archive", bootstrap, str(folder)]
+        java_home = _write_executor_java(java, home, folder)
+        variables = {**spark_variables(home), "JAVA_HOME": str(java_home)}
+        run_to_end([*job, *command], folder / "spark.log", SPARK_LIMIT_S, variables)
+        publish(archive, path)
 
 
-def _executors_java(java: Java, home: Path, folder: Path) -> Path:
-    """A home of Java for executors, which note what they load."""
-    noting_classes = f"-Xlog:class+load:file={folder / EXECUTOR}"
+def _write_executor_java(java: Java, home: Path, folder: Path) -> Path:
+    """Write a JAVA_HOME for executors whose Java logs the classes that it loads."""
+    log_classes = f"-Xlog:class+load:file={folder / EXECUTOR}"
     program = folder / "java" / "bin" / "java"
     program.parent.mkdir(parents=True)
-    write(
-        program,
-        executor_java(
-            spark_command(
-                java,
-                pyspark_home=home,
-                flags=(*SPARK_FLAGS, noting_classes),
-                archive=False,
-                main=(),
-            )
-        ),
+    command = spark_command(
+        java, pyspark_home=home, flags=(*SPARK_FLAGS, log_classes), archive=False, main=()
     )
+    write(program, executor_java(command))
     program.chmod(0o755)
     return folder / "java"
 
@@ -194,59 +170,47 @@ MAKERS = {"kafka": _make_kafka, "spark_job": _make_spark, "hdfs": make_hdfs}
 
 @contextmanager
 def _broker(java: Java, folder: Path, command: list[str]) -> Iterator[str]:
-    """A broker on loopback, stopped in an orderly way so that its JVM writes what it noted; gives
-    its address.
-    """
+    """Run a broker on loopback and yield its address; an orderly stop lets it dump its classes."""
     port = _format(java, folder)
-    logging = f"-Dlog4j2.configurationFile={write(folder / 'log4j2.properties', LOGGING.format(folder=folder))}"
-    with running(
-        [*command, logging, "kafka.Kafka", str(folder / "server.properties")], folder / "broker.out"
-    ) as process:
+    log4j = write(folder / "log4j2.properties", LOGGING.format(folder=folder))
+    logging = f"-Dlog4j2.configurationFile={log4j}"
+    broker = [*command, logging, "kafka.Kafka", str(folder / "server.properties")]
+    log = folder / "broker.out"
+    with background_process(broker, log) as process:
         answers = wait_until(
             lambda: process.poll() is not None or listens(port), limit_s=START_LIMIT_S, step_s=0.1
         )
         if not answers or process.poll() is not None:
-            raise ProcessError(f"the broker did not start: {last_line(folder / 'broker.out')}")
+            raise ProcessError(f"the broker did not start: {last_line(log)}")
         yield f"127.0.0.1:{port}"
         process.terminate()
         process.wait(STOP_LIMIT_S)
 
 
 def _format(java: Java, folder: Path) -> int:
-    """Format a node's data directory in a folder; returns the port that its broker will have."""
+    """Format a node's data directory in a folder; returns the port that its broker will use."""
     port, controller = free_ports(2)
-    properties = write(
-        folder / "server.properties",
-        PROPERTIES.format(folder=folder, broker=port, controller=controller),
-    )
+    text = PROPERTIES.format(folder=folder, broker=port, controller=controller)
+    properties = write(folder / "server.properties", text)
     tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
-    finish([*kafka_command(java), *tool], folder / "format.log", TOOL_LIMIT_S)
+    run_to_end([*kafka_command(java), *tool], folder / "format.log", TOOL_LIMIT_S)
     return port
 
 
-def _use(java: Java, bootstrap: str, folder: Path) -> None:
+def _write_and_read(java: Java, bootstrap: str, folder: Path) -> None:
     """Write and read a few records, so that the broker loads the classes for it."""
-    common = ["--bootstrap-server", bootstrap, "--topic", "lines"]
-    write = [
-        "org.apache.kafka.tools.ProducerPerformance",
-        *common,
-        "--num-records",
-        "9",
-        "--record-size",
-        "9",
-        "--throughput",
-        "-1",
-    ]
-    read = [
-        "org.apache.kafka.tools.consumer.ConsoleConsumer",
-        *common,
+    topic = ["--bootstrap-server", bootstrap, "--topic", "lines"]
+    producer = ["org.apache.kafka.tools.ProducerPerformance", *topic]
+    producer += ["--num-records", "9", "--record-size", "9", "--throughput", "-1"]
+    consumer = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *topic]
+    consumer += [
         "--group",
         "readers",
         "--from-beginning",
         "--max-messages",
         "9",
+        "--timeout-ms",
+        "30000",
     ]
-    finish([*kafka_command(java), *write], folder / "write.log", TOOL_LIMIT_S)
-    finish(
-        [*kafka_command(java), *read, "--timeout-ms", "30000"], folder / "read.log", TOOL_LIMIT_S
-    )
+    run_to_end([*kafka_command(java), *producer], folder / "write.log", TOOL_LIMIT_S)
+    run_to_end([*kafka_command(java), *consumer], folder / "read.log", TOOL_LIMIT_S)

@@ -1,6 +1,4 @@
-"""Commands that start HDFS: a jar with Hadoop's servers, beside the jars of Hadoop's client that
-pyspark brings along.
-"""
+"""Commands that start HDFS: Hadoop's server jar, with the Hadoop client jars of pyspark."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import (
     archive_folder,
     archive_path,
+    class_path_text,
     digest,
     find_pyspark,
-    joined,
-    sharing,
+    share_options,
 )
 from streambed.artifacts.locked_jars import locked
 from streambed.errors import MissingError
@@ -27,52 +25,49 @@ MAINS: dict[Role, str] = {
     "datanode": "org.apache.hadoop.hdfs.server.datanode.DataNode",
 }
 HDFS_FLAGS = (
-    *(
-        "-Xms16m",
-        "-Xss512k",
-        "-XX:-UsePerfData",
-        "-XX:ReservedCodeCacheSize=32m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-    ),
-    *("-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40", "-Dlog4j2.level=WARN"),
+    "-Xms16m",
+    "-Xss512k",
+    "-XX:-UsePerfData",
+    "-XX:ReservedCodeCacheSize=32m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:MinHeapFreeRatio=20",
+    "-XX:MaxHeapFreeRatio=40",
+    "-Dlog4j2.level=WARN",
 )
 """Many servers share one machine, as with Kafka's."""
 _OF_PYSPARK = ("hadoop-client-", "jcl-over-slf4j-", "log4j-", "slf4j-api-")
 
 
 def hdfs_class_path() -> list[Path]:
-    """The jars of the servers, then what pyspark has of Hadoop's client and of logging, sorted."""
-    theirs = sorted(
-        jar for jar in (find_pyspark() / "jars").glob("*.jar") if jar.name.startswith(_OF_PYSPARK)
-    )
-    return [*(jar.path for jar in locked("hdfs")), *theirs]
+    """The jars of the servers, then pyspark's jars of Hadoop's client and of logging, sorted."""
+    pyspark_jars = (find_pyspark() / "jars").glob("*.jar")
+    client = sorted(jar for jar in pyspark_jars if jar.name.startswith(_OF_PYSPARK))
+    return [*(jar.path for jar in locked("hdfs")), *client]
 
 
 def hdfs_command(
     java: Java, role: Role, configuration: Path, *, heap_mib: int = 128, archive: bool = True
 ) -> list[str]:
-    """Java as a name node or a data node; options of that program may follow."""
+    """Java as a name node or a data node; options of the server may be appended."""
     class_path = hdfs_class_path()
-    share = sharing(java, archive_path(role, java, class_path)) if archive else []
-    options = [
-        "-conf",
-        str(configuration),
-    ]  # Not a folder on the class path, with which no class archive could be used.
+    share = share_options(java, archive_path(role, java, class_path)) if archive else []
+    # A configuration folder on the class path would rule out a class archive.
+    options = ["-conf", str(configuration)]
     return [
         str(java.path),
         *HDFS_FLAGS,
         f"-Xmx{heap_mib}m",
         *share,
         "-cp",
-        joined(class_path),
+        class_path_text(class_path),
         MAINS[role],
         *options,
     ]
 
 
 def configuration_text(settings: Mapping[str, str]) -> str:
-    """Settings as Hadoop reads them."""
+    """Settings as Hadoop's XML configuration."""
     lines = [
         f"<property><name>{escape(key)}</name><value>{escape(text)}</value></property>"
         for key, text in settings.items()
@@ -81,9 +76,7 @@ def configuration_text(settings: Mapping[str, str]) -> str:
 
 
 def empty_names() -> Path:
-    """What the folder of a freshly formatted name node holds: each name node begins with a copy of
-    it.
-    """
+    """The folder of a new name node, copied into each name node's data directory."""
     path = empty_names_path()
     if not path.is_dir():
         raise MissingError(f"{path} is missing", command="streambed fetch hdfs")

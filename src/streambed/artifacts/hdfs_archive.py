@@ -1,6 +1,4 @@
-"""Making what HDFS starts from: the folder of a formatted name node, and class archives of a name
-node and a data node.
-"""
+"""Make what HDFS starts from: the folder of a formatted name node, and class archives."""
 
 from __future__ import annotations
 
@@ -20,13 +18,13 @@ from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import archive_path
 from streambed.artifacts.locked_jars import Progress, Step
 from streambed.artifacts.one_shot import (
-    finish,
+    background_process,
+    dump_classes_at_exit,
     free_ports,
-    keep,
     last_line,
-    noting,
-    passing_folder,
-    running,
+    publish,
+    run_to_end,
+    temporary_folder,
     write,
 )
 from streambed.errors import ProcessError
@@ -40,49 +38,49 @@ ROLES: tuple[Role, ...] = ("namenode", "datanode")
 
 
 def make_names(java: Java, on_progress: Progress) -> None:
-    """Format a name node with its own tool and keep what its folder holds then."""
+    """Format a name node with its own tool and keep its folder."""
     path = empty_names_path()
     if path.is_dir():
         return
     on_progress(Step(stage="make", what="formatting an HDFS name node…"))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with passing_folder() as folder:
-        configuration, _ = _configured(folder)
+    with temporary_folder() as folder:
+        configuration, _ = _write_configuration(folder)
         _format(java, folder, configuration)
         os.replace(folder / "names", path)
 
 
 def make_hdfs(java: Java, on_progress: Progress) -> None:
-    """Run a name node and a data node once, write a file and read it."""
+    """Make the class archives: run a name node and a data node once, write a file and read it."""
     paths = {role: archive_path(role, java, hdfs_class_path()) for role in ROLES}
     if all(path.exists() for path in paths.values()):
         return
     on_progress(Step(stage="make", what="making HDFS's class archives (about 20 s)…"))
-    with passing_folder() as folder:
-        configuration, port = _configured(folder)
+    with temporary_folder() as folder:
+        configuration, port = _write_configuration(folder)
         _format(java, folder, configuration)
-        made = {role: folder / f"{role}.jsa" for role in ROLES}
+        archives = {role: folder / f"{role}.jsa" for role in ROLES}
         with ExitStack() as stack:
-            servers = {}
+            servers = []
             for role in ROLES:
-                command = noting(
-                    hdfs_command(java, role, configuration, archive=False), java, made[role]
-                )
-                servers[role] = stack.enter_context(running(command, folder / f"{role}.log"))
-            if not wait_until(lambda: _used(port), limit_s=START_LIMIT_S, step_s=0.2):
+                command = hdfs_command(java, role, configuration, archive=False)
+                dumping = dump_classes_at_exit(command, java, archives[role])
+                server = background_process(dumping, folder / f"{role}.log")
+                servers.append(stack.enter_context(server))
+            if not wait_until(lambda: _write_and_read(port), limit_s=START_LIMIT_S, step_s=0.2):
                 raise ProcessError(
                     f"HDFS did not take a file: {last_line(folder / 'namenode.log')}"
                 )
-            for server in servers.values():
-                server.terminate()
-            for server in servers.values():
-                server.wait(STOP_LIMIT_S)
+            for process in servers:
+                process.terminate()
+            for process in servers:
+                process.wait(STOP_LIMIT_S)
         for role in ROLES:
-            keep(made[role], paths[role])
+            publish(archives[role], paths[role])
 
 
-def _configured(folder: Path) -> tuple[Path, int]:
-    """The configuration of both, and the port of the name node's page."""
+def _write_configuration(folder: Path) -> tuple[Path, int]:
+    """Write the configuration of both roles; returns its path and the name node's HTTP port."""
     names, page, blocks, calls, data_page = free_ports(5)
     settings = {
         "fs.defaultFS": f"hdfs://127.0.0.1:{names}",
@@ -106,19 +104,18 @@ def _format(java: Java, folder: Path, configuration: Path) -> None:
         "-nonInteractive",
         "-force",
     ]
-    finish(command, folder / "format.log", FORMAT_LIMIT_S)
+    run_to_end(command, folder / "format.log", FORMAT_LIMIT_S)
 
 
-def _used(port: int) -> bool:
-    """Write a file and read it, if HDFS can take one already."""
+def _write_and_read(port: int) -> bool:
+    """Write a file and read it back; False if HDFS does not accept files yet."""
     url = f"http://127.0.0.1:{port}/webhdfs/v1/file?user.name=streambed&op="
     try:
-        asked = urllib.request.Request(f"{url}CREATE&overwrite=true&noredirect=true", method="PUT")
-        with urllib.request.urlopen(asked, timeout=ANSWER_LIMIT_S) as answer:
-            place = answer.read().decode().split('"')[3]
-        urllib.request.urlopen(
-            urllib.request.Request(place, data=b"words", method="PUT"), timeout=ANSWER_LIMIT_S
-        ).close()
+        create = urllib.request.Request(f"{url}CREATE&overwrite=true&noredirect=true", method="PUT")
+        with urllib.request.urlopen(create, timeout=ANSWER_LIMIT_S) as response:
+            data_node_url = response.read().decode().split('"')[3]
+        upload = urllib.request.Request(data_node_url, data=b"words", method="PUT")
+        urllib.request.urlopen(upload, timeout=ANSWER_LIMIT_S).close()
         with urllib.request.urlopen(f"{url}OPEN", timeout=ANSWER_LIMIT_S) as file:
             return bool(file.read() == b"words")
     except (OSError, IndexError):

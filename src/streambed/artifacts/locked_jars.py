@@ -1,4 +1,5 @@
-"""Jars: exact ones, named in a committed lock with their checksums, kept in a cache of the user's.
+"""Jars pinned by committed lock files with checksums, kept in the user's cache.
+
 Nothing is fetched during a run.
 """
 
@@ -29,12 +30,12 @@ TRIES = 4
 FIRST_PAUSE_S = 1.0
 
 Download = Callable[[str, Path], Path]
-"""Gets a coordinate into a folder; returns the file."""
+"""Downloads a Maven coordinate into a folder; returns the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What is being done while artifacts are fetched."""
+    """Progress of a fetch: what is being done."""
 
     stage: Literal["check", "download", "unpack", "make"]
     what: str
@@ -58,26 +59,25 @@ class Jar:
 
     @property
     def path(self) -> Path:
-        """Where the cache keeps it; another checksum is another file."""
+        """Where the cache keeps it; the name contains the checksum."""
         _, artifact, version = self.coordinate.split(":")
         return cache() / "jars" / f"{artifact}-{version}-{self.sha256[:8]}.jar"
 
     def is_right(self) -> bool:
-        """Whether the cache has it, unharmed."""
+        """Whether the cache has it with the right checksum."""
         try:
-            found = self.path.stat()
+            stat = self.path.stat()
         except FileNotFoundError:
             return False
-        return (
-            found.st_size == self.size
-            and _checksum(self.path, found.st_mtime_ns, found.st_size) == self.sha256
-        )
+        if stat.st_size != self.size:
+            return False
+        return _checksum(self.path, stat.st_mtime_ns, stat.st_size) == self.sha256
 
 
 def cache() -> Path:
     """The user's folder for what is fetched or made once."""
-    if given := os.environ.get("STREAMBED_CACHE"):
-        return Path(given).absolute()
+    if folder := os.environ.get("STREAMBED_CACHE"):
+        return Path(folder).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "streambed"
 
 
@@ -100,9 +100,7 @@ def locked(kind: str) -> tuple[Jar, ...]:
 
 
 def jars(kind: str) -> list[Path]:
-    """The jars of a kind, every one of them checked; raises MissingError that names the command
-    which gets them.
-    """
+    """The jars of a kind, all checked. Raises MissingError with the command that fetches them."""
     wrong = [jar.coordinate for jar in locked(kind) if not jar.is_right()]
     if wrong:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -114,9 +112,7 @@ def jars(kind: str) -> list[Path]:
 def fetch_jars(
     named: Iterable[Jar], on_progress: Progress, download: Download | None = None
 ) -> None:
-    """Get what the cache lacks, eight at a time, and check every byte; what is there and right is
-    left alone.
-    """
+    """Download the jars that the cache lacks, a few at a time, and check their checksums."""
     wanted = list(dict.fromkeys(named))
     total = sum(jar.size for jar in wanted)
     lacking = [jar for jar in wanted if not jar.is_right()]
@@ -138,14 +134,14 @@ def fetch_jars(
                 done += getting[future].size
                 what = getting[future].coordinate
                 on_progress(Step(stage="download", what=what, done_bytes=done, total_bytes=total))
-        except BaseException:  # One failed, or Ctrl-C: those that have not begun need not begin.
+        except BaseException:  # One failed, or Ctrl-C: do not start the others.
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 
 def from_maven(coordinate: str, folder: Path) -> Path:
-    """Download one jar with jgo, which knows where jars are published."""
-    from jgo.maven import MavenContext  # Takes a while to import, and a run does not need it.
+    """Download one jar with jgo, which knows Maven's repositories."""
+    from jgo.maven import MavenContext  # Slow to import, and a run does not need it.
 
     group, artifact, version = coordinate.split(":")
     component = (
@@ -155,33 +151,29 @@ def from_maven(coordinate: str, folder: Path) -> Path:
 
 
 def _get(jar: Jar, download: Download, folder: Path) -> None:
-    """Download into a folder of its own, check, and only then let it be seen under its name."""
-    got = _patiently(jar.coordinate, download, folder / jar.sha256)
-    with got.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != jar.sha256:
+    """Download, check, and only then rename to its name in the cache."""
+    downloaded = _download_with_retries(jar.coordinate, download, folder / jar.sha256)
+    with downloaded.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    if sha256 != jar.sha256:
         raise MissingError(
-            f"{jar.coordinate} was refused: its sha256 should be {jar.sha256} and is {found}. Run "
-            "streambed fetch again; "
-            "if it stays so, what stands between you and the repository changes files, or the lock "
-            "is wrong."
+            f"{jar.coordinate} was refused: its sha256 should be {jar.sha256} and is {sha256}. "
+            "Run streambed fetch again; if it stays so, what stands between you and the "
+            "repository changes files, or the lock is wrong."
         )
-    got.chmod(0o644)  # Other users, and the user that a namespace maps to, may read it too.
-    os.replace(got, jar.path)
+    # Other users, and the user that a namespace maps to, may read it too.
+    downloaded.chmod(0o644)
+    os.replace(downloaded, jar.path)
 
 
-def _patiently(coordinate: str, download: Download, folder: Path) -> Path:
-    """Try a few times, longer apart each time: repositories now and then answer that they are
-    busy.
-    """
+def _download_with_retries(coordinate: str, download: Download, folder: Path) -> Path:
+    """Try a few times with growing pauses: repositories are sometimes busy."""
     pause_s = FIRST_PAUSE_S
     for attempt in range(1, TRIES + 1):
         try:
             return download(coordinate, folder / str(attempt))
-        except (
-            OSError,
-            RuntimeError,
-        ) as error:  # jgo raises RuntimeError, requests raises OSError.
+        # jgo raises RuntimeError, requests raises OSError.
+        except (OSError, RuntimeError) as error:
             last = error
         if attempt < TRIES:
             wait_until(lambda: False, limit_s=pause_s, step_s=pause_s)
@@ -194,8 +186,6 @@ def _patiently(coordinate: str, download: Download, folder: Path) -> Path:
 
 @functools.lru_cache(maxsize=1024)
 def _checksum(path: Path, modified_ns: int, size: int) -> str:
-    """The sha256 of a file; remembered until its time or size changes, since each of twenty brokers
-    asks.
-    """
+    """The sha256 of a file, cached until its time or size changes: each broker asks for it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

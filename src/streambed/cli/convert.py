@@ -23,11 +23,9 @@ def convert(
     changes: SetOption = [],  # noqa: B006 (typer copies it)
     seed: SeedOption = None,
 ) -> None:
-    """Write a stream2gym experiment as YAML that declares the same. Notes on what is ignored or
-    changed are comments on top.
+    """Convert a stream2gym experiment to YAML. Notes on ignored or changed parts are comments.
 
-    Paths in it are relative to the file that is written, or to the working directory if it is
-    printed.
+    Paths are relative to the output file, or to the working directory if it is printed.
     """
     if output is None:
         typer.echo(reading.converted(file, changes, seed, base=Path.cwd()).text, nl=False)
@@ -35,11 +33,11 @@ def convert(
     folder = output.absolute().parent
     if not folder.is_dir():
         raise UsageError(f"{output} cannot be written: there is no folder {folder}")
-    found = reading.converted(file, changes, seed, base=folder)
+    declaration = reading.converted(file, changes, seed, base=folder)
     try:
-        output.write_text(found.text)
+        output.write_text(declaration.text)
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from None
-    for note in found.notes:
+    for note in declaration.notes:
         err.print(f"note: {escape(note)}")
     out.print(f"written to {escape(short(output))}")

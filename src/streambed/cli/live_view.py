@@ -1,6 +1,4 @@
-"""What a user sees while a run goes on: a line for each thing that happened, and a table of what
-flows now.
-"""
+"""What a user sees during a run: a line for each event, and a table of current rates."""
 
 from __future__ import annotations
 
@@ -27,21 +25,13 @@ RATE_NS_MIN = 900_000_000
 def headline(plan: Plan) -> str:
     """The experiment in one line."""
     hosts = sum(not node.switch for node in plan.nodes)
-    brokers = sum(
-        len(broker.nodes) for broker in brokers_among(components_of(plan.declaration)).values()
-    )
-    faults = len(plan.declaration["faults"])
-    parts = [
-        *(
-            ["outside any box"]
-            if plan.outside
-            else [_count(hosts, "host"), _count(brokers, "broker")]
-        ),
-        _count(faults, "fault"),
-        f"{plan.duration_ns / 1e9:g} s",
-        f"seed {plan.seed}",
-    ]
-    return f"{plan.name}: {', '.join(parts)}"
+    clusters = brokers_among(components_of(plan.declaration)).values()
+    brokers = sum(len(cluster.nodes) for cluster in clusters)
+    where = f"{_count(hosts, 'host')}, {_count(brokers, 'broker')}"
+    if plan.outside:
+        where = "outside any box"
+    faults = _count(len(plan.declaration["faults"]), "fault")
+    return f"{plan.name}: {where}, {faults}, {plan.duration_ns / 1e9:g} s, seed {plan.seed}"
 
 
 def _count(number: int, noun: str) -> str:
@@ -49,7 +39,7 @@ def _count(number: int, noun: str) -> str:
 
 
 class Growing:
-    """A file to which others add lines."""
+    """A file to which other processes append lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -86,7 +76,7 @@ class Happenings:
 
     def new(self) -> Iterator[str]:
         """The lines of what happened since the last call."""
-        yield from self._said()
+        yield from self._output()
         for event in self._unread():
             self._start_ns = self._start_ns or event.time
             if isinstance(event, Phase):
@@ -100,8 +90,8 @@ class Happenings:
     def _unread(self) -> Iterator[Event]:
         return map(event_of, self._events.new())
 
-    def _said(self) -> Iterator[str]:
-        """What programs printed whose output is to be shown."""
+    def _output(self) -> Iterator[str]:
+        """New output of programs whose output is shown."""
         for name, log in self._shown.items():
             yield from (f"{name} | {line.decode(errors='replace')}" for line in log.new())
 
@@ -109,7 +99,9 @@ class Happenings:
         if phase == "build":
             if self._plan.outside:
                 return f"{len(self._plan.nodes)} names for this machine"
-            return f"{len(self._plan.nodes)} nodes, {len(self._plan.links)} wires, delays by {self._plan.machine.means.replace('_', ' ')}"
+            nodes, links = len(self._plan.nodes), len(self._plan.links)
+            means = self._plan.machine.means.replace("_", " ")
+            return f"{nodes} nodes, {links} wires, delays by {means}"
         if phase == "start":
             return (
                 f"{sum(spec.starts == 'start' for spec in self._plan.processes)} processes at once"
@@ -129,14 +121,14 @@ def clock(elapsed_ns: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """What all agents of a component have counted together; None: they do not count that."""
+    """Sums over all agents of a component; None for what they do not count."""
 
     records: int = 0
     failed: int | None = None
     lag: int | None = None
 
 
-def _summed(gauges: Sequence[Gauge | None]) -> Totals:
+def _totals(gauges: Sequence[Gauge | None]) -> Totals:
     producers = [gauge for gauge in gauges if isinstance(gauge, ProducerGauge)]
     readers = [gauge for gauge in gauges if isinstance(gauge, ReaderGauge)]
     if producers:
@@ -156,7 +148,7 @@ def _shown(count: int | None) -> str:
 
 
 class Flow:
-    """What flows now: totals and rates of every agent, from their gauges."""
+    """Current totals and rates of every component, from the gauges of its agents."""
 
     def __init__(self, run: Run, plan: Plan) -> None:
         self._run = run
@@ -180,9 +172,8 @@ class Flow:
         for heading in ("", "records", "records/s", "failed", "lag"):
             table.add_column(heading, justify="left" if not heading else "right")
         for name, agents in self._agents.items():
-            totals = _summed(
-                [read_gauge(self._run.directory / "gauges" / f"{agent}.json") for agent in agents]
-            )
+            folder = self._run.directory / "gauges"
+            totals = _totals([read_gauge(folder / f"{agent}.json") for agent in agents])
             rate = self._rate(name, totals.records)
             table.add_row(
                 name, str(totals.records), f"{rate:.0f}", _shown(totals.failed), _shown(totals.lag)

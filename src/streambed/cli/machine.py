@@ -30,17 +30,13 @@ def doctor() -> None:
     """Say what this machine can emulate, by which means, and how to mend what is missing."""
     findings = examination.examine()
     for finding in findings:
-        mark = (
-            "[green]ok [/]"
-            if finding.good
-            else "[yellow]no [/]"
-            if finding.optional
-            else "[red]NO [/]"
-        )
-        out.print(
-            f"{mark} {finding.what:<12} {escape(finding.says)}"
-            + (f"\n    [bold]→ {escape(finding.mend)}[/]" if finding.mend else "")
-        )
+        if finding.good:
+            mark = "[green]ok [/]"
+        else:
+            mark = "[yellow]no [/]" if finding.optional else "[red]NO [/]"
+        out.print(f"{mark} {finding.what:<12} {escape(finding.says)}")
+        if finding.mend:
+            out.print(f"    [bold]→ {escape(finding.mend)}[/]")
     raise typer.Exit(0 if all(finding.good or finding.optional for finding in findings) else 3)
 
 
@@ -50,7 +46,8 @@ def fetch(
         typer.Argument(metavar="FILE|KIND...", help="Declarations, or kinds such as kafka."),
     ],
 ) -> None:
-    """Get what an experiment or a kind of component needs: jars, verified, and class archives.
+    """Fetch the jars and make the class archives that an experiment or a kind needs.
+
     Nothing is fetched during a run.
     """
     asked: dict[str, Needs] = {}

@@ -1,4 +1,4 @@
-"""What all commands share: the two streams, the usual arguments, and how a run's end is shown."""
+"""What commands share: consoles, common arguments and options, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -54,10 +54,9 @@ SeedOption = Annotated[
 
 
 def write_report(done: Run, *, quiet: bool) -> Path:
-    """Write the page of a run."""
-    from streambed.reports import (
-        page,
-    )  # Altair takes a second to load: only who writes a report waits for it.
+    """Write the report of a run; returns its path."""
+    # Altair takes a second to load, so only commands that write a report import it.
+    from streambed.reports import page
 
     if quiet:
         return page.write(done.directory)
@@ -66,7 +65,7 @@ def write_report(done: Run, *, quiet: bool) -> Path:
 
 
 def show_end(done: Run, verdicts: list[Verdict], page: Path | None) -> None:
-    """How a run ended, what the checks say, and where it is kept."""
+    """Print how a run ended, its verdicts and its folder."""
     if done.state != "finished":
         err.print(f"[bold red]{done.state}[/]: {escape(done.reason)}")
     for verdict in verdicts:
@@ -77,17 +76,17 @@ def show_end(done: Run, verdicts: list[Verdict], page: Path | None) -> None:
     if done.state == "finished":
         if not verdicts:
             out.print(NOTHING_CHECKED)
-        found = done.fidelity()
-        said = "[green]BELIEVED[/]" if found.believable else "[yellow]DOUBTFUL[/]"
-        out.print(f"{'fidelity':<9} {said} {escape(found.says)}")
+        fidelity = done.fidelity()
+        answer = "[green]BELIEVED[/]" if fidelity.believable else "[yellow]DOUBTFUL[/]"
+        out.print(f"{'fidelity':<9} {answer} {escape(fidelity.says)}")
     out.print(f"kept in {short(done.directory)}" + (f", report in {short(page)}" if page else ""))
 
 
 def short(path: Path) -> str:
-    """A path as the user would type it here."""
+    """A path relative to the working directory, if it is below it."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def status_of(done: Run, verdicts: list[Verdict]) -> int:
-    """The exit status: the worst answer, or that the run could not be made."""
+    """The exit status: that of the worst verdict, or 3 if the run did not finish."""
     return EXIT_STATUS[worst(verdicts)] if done.state == "finished" else 3

@@ -28,20 +28,18 @@ def query(
     ] = False,
     into: IntoOption = RUNS,
 ) -> None:
-    """Ask a store of a run, while it lasts or afterwards. Of a run that is over a copy is asked, so
-    that its data stay as they are.
-    """
-    found = runs.find(named, into).query(store, text)
+    """Query a store of a run. For a finished run a copy is queried, so that its data stay as is."""
+    rows = runs.find(named, into).query(store, text)
     if as_json:
-        typer.echo(found.write_json())
+        typer.echo(rows.write_json())
         return
     if as_csv:
-        typer.echo(found.write_csv(), nl=False)
+        typer.echo(rows.write_csv(), nl=False)
         return
-    if not found.columns:
+    if not rows.columns:
         err.print("done; the store had nothing to show")
         return
-    table = Table(*found.columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for row in found.iter_rows():
+    table = Table(*rows.columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for row in rows.iter_rows():
         table.add_row(*("" if value is None else str(value) for value in row))
     out.print(table)

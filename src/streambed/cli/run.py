@@ -1,4 +1,4 @@
-"""Commands that decide and do: run, plan."""
+"""The commands run and plan."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run(
     experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)
     plan = launcher.prepare(experiment, base=declared.base, into=into, notes=declared.notes)
     text = declared.text
-    done = launcher.launch(plan, text=text) if as_json else _watched(plan, text)
+    done = launcher.launch(plan, text=text) if as_json else _run_with_live_view(plan, text)
     verdicts, page = _judge_and_show(done, with_report=with_report, quiet=as_json)
     if as_json:
         typer.echo(json.dumps(_summary(done, verdicts, page), default=str))
@@ -74,13 +74,11 @@ def _judge_and_show(
     except OSError:
         if done.state == "finished":
             raise
-        return [], None  # The run ended for want of space: its reason is what the user must hear.
+        return [], None  # The disk is full: the run's reason says so.
 
 
-def _watched(plan: Plan, text: str) -> Run:
-    """Run with what happens on the screen: lines for events, and on a terminal a table that
-    moves.
-    """
+def _run_with_live_view(plan: Plan, text: str) -> Run:
+    """Run and print a line for each event; on a terminal show a live table too."""
     out.print(live_view.headline(plan), style="bold")
     happenings = live_view.Happenings(plan)
     flow = live_view.Flow(Run(Path(plan.directory)), plan)
@@ -119,7 +117,7 @@ def plan(
     bootstrap: BootstrapOption = "",
     spark_master: SparkMasterOption = "",
 ) -> None:
-    """Show what a run would do: addresses, routes, commands, timeline. Touches nothing."""
+    """Show what a run would do: addresses, routes, commands, timeline. Changes nothing."""
     declared = reading.read(file, changes, seed)
     experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)
     typer.echo(describe(launcher.prepare(experiment, base=declared.base, notes=declared.notes)))

@@ -1,4 +1,4 @@
-"""The command for a run that goes on: shell."""
+"""The command that enters a host of a running experiment: shell."""
 
 from __future__ import annotations
 
@@ -27,21 +27,12 @@ def shell(
     ],
     into: IntoOption = RUNS,
 ) -> None:
-    """Enter a host of a run that goes on, or run a command there: its network, names, /tmp and
-    processes.
+    """Enter a host of a running experiment, or run a command in its namespaces.
 
     Exit status: that of the command.
     """
     run, node, command = choose(words, into)
     argv = command_on(run.directory, node, command or [os.environ.get("SHELL", "/bin/sh")])
+    variables = {"TMPDIR": "/tmp", "STREAMBED_RUN": str(run.directory), "STREAMBED_NODE": node}
     sys.stdout.flush()
-    os.execve(
-        argv[0],
-        argv,
-        {
-            **os.environ,
-            "TMPDIR": "/tmp",
-            "STREAMBED_RUN": str(run.directory),
-            "STREAMBED_NODE": node,
-        },
-    )
+    os.execve(argv[0], argv, {**os.environ, **variables})

@@ -1,4 +1,4 @@
-"""The command that shows what Spark noted of its jobs: history."""
+"""The command that starts Spark's history server: history."""
 
 from __future__ import annotations
 
@@ -26,15 +26,12 @@ def history(
     ] = 0,
     into: IntoOption = RUNS,
 ) -> None:
-    """Open the event logs of a run's Spark jobs in Spark's own history server, on loopback, until
-    Ctrl-C.
-    """
+    """Show the event logs of a run's Spark jobs in Spark's history server, until Ctrl-C."""
     with history_server(runs.find(named, into).directory, port) as (url, process):
         try:
             typer.echo(url)
             err.print("Spark's history server; Ctrl-C ends it")
-            # Looked at again and again: a wait would not notice a Ctrl-C that another thread of
-            # ours was told of.
+            # Polled, because process.wait() does not notice a Ctrl-C that another thread receives.
             while not wait_until(lambda: process.poll() is not None, limit_s=LOOK_S, step_s=STEP_S):
                 pass
         except KeyboardInterrupt:

@@ -27,7 +27,7 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")
 ]
 REASON = 200
-"""A reason is shown up to so many characters; all of it is in the table."""
+"""Most characters of a reason shown on the terminal; the table has all of it."""
 
 
 def study(
@@ -36,7 +36,7 @@ def study(
     repetitions: Annotated[
         int | None,
         typer.Option(
-            "--repetitions", min=1, help="As many trials of each point, whatever the file says."
+            "--repetitions", min=1, help="Number of trials per point, in place of the file's."
         ),
     ] = None,
     again: Annotated[
@@ -44,30 +44,27 @@ def study(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run an experiment many times with something changed; run it again to go on where it was
-    interrupted.
+    """Run an experiment many times with something changed; run it again to resume.
 
     Exit status: the worst answer of all trials as for run; 3 if none finished, or if it was
     interrupted.
     """
     declared = study_file.read(file, repetitions)
-    result = _watched(declared, into=into, again=again, quiet=as_json)
+    result = _run_with_progress(declared, into=into, again=again, quiet=as_json)
     page = _page(result) if result.finished else None
     if as_json:
         typer.echo(json.dumps(_outcome(result, page), default=str))
     else:
         _show(result, page, file)
-    raise typer.Exit(
-        3 if result.interrupted or not result.finished else EXIT_STATUS[worst(result.verdicts())]
-    )
+    if result.interrupted or not result.finished:
+        raise typer.Exit(3)
+    raise typer.Exit(EXIT_STATUS[worst(result.verdicts())])
 
 
-def _watched(
+def _run_with_progress(
     declared: study_file.DeclaredStudy, *, into: Path, again: bool, quiet: bool
 ) -> StudyResult:
-    """Carry it out with a bar and the time left on a terminal, and a line for each trial
-    elsewhere.
-    """
+    """Run a study with a progress bar on a terminal, and a line for each trial elsewhere."""
     if quiet:
         return trials.carry_out(declared, into=into, again=again)
     points = len(declared.points)
@@ -109,33 +106,24 @@ def _say_end(progress: Progress) -> None:
     """A line for each trial that has ended."""
     if not progress.ended:
         return
-    ended, left = (
-        progress.ended,
-        f"; about {_minutes(progress.left_s)} left" if progress.left_s else "",
-    )
+    ended = progress.ended
+    left = f"; about {_minutes(progress.left_s)} left" if progress.left_s else ""
     reason = f": {ended.reason[:REASON]}" if ended.reason else ""
-    out.print(
-        escape(
-            f"{progress.done}/{progress.total}  {progress.trial.name}: {ended.state} in "
-            f"{ended.took_s:.1f} s{reason}{left}"
-        )
-    )
+    outcome = f"{ended.state} in {ended.took_s:.1f} s{reason}{left}"
+    out.print(escape(f"{progress.done}/{progress.total}  {progress.trial.name}: {outcome}"))
 
 
 def _minutes(seconds: float) -> str:
-    return (
-        f"{round(seconds)} s"
-        if seconds < 100
-        else f"{seconds / 60:.0f} min"
-        if seconds < 6000
-        else f"{seconds / 3600:.1f} h"
-    )
+    if seconds < 100:
+        return f"{round(seconds)} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 def _page(result: StudyResult) -> Path:
-    from streambed.reports import (
-        study as report,
-    )  # Altair takes a second to load: only who writes a page waits for it.
+    # Altair takes a second to load, so only commands that write a page import it.
+    from streambed.reports import study as report
 
     return report.write(result)
 
@@ -159,27 +147,7 @@ def _show(result: StudyResult, page: Path | None, file: Path) -> None:
         err.print(f"[bold red]{escape(name)}[/] did not finish: {escape(reason)}")
     for name, says in result.doubts().items():
         err.print(f"[yellow]{escape(name)}[/] is doubtful: {escape(says)}")
-    keys = result.declared.study.keys()
-    table = []
-    for row in result.summary().iter_rows(named=True):
-        mean = "" if row["mean"] is None else shown(row["mean"], row["unit"])
-        interval = (
-            ""
-            if row["low"] is None
-            else f"{shown(row['low'], row['unit'])} to {shown(row['high'], row['unit'])}"
-        )
-        table.append(
-            (
-                *(row[key] or "" for key in keys),
-                row["measure"],
-                mean,
-                interval,
-                f"{row['n']} of {row['trials']}",
-            )
-        )
-    _print_aligned(
-        (*keys, "measure", "mean", "95 % interval", "trials"), table, texts=len(keys) + 1
-    )
+    _print_summary(result)
     answer = worst(result.verdicts())
     if result.finished and answer is None:
         out.print(NOTHING_CHECKED)
@@ -195,6 +163,22 @@ def _show(result: StudyResult, page: Path | None, file: Path) -> None:
     out.print(f"kept in {short(result.folder)}" + (f", page in {short(page)}" if page else ""))
 
 
+def _print_summary(result: StudyResult) -> None:
+    keys = result.declared.study.keys()
+    table = []
+    for row in result.summary().iter_rows(named=True):
+        mean = interval = ""
+        if row["mean"] is not None:
+            mean = shown(row["mean"], row["unit"])
+        if row["low"] is not None:
+            interval = f"{shown(row['low'], row['unit'])} to {shown(row['high'], row['unit'])}"
+        point = [row[key] or "" for key in keys]
+        trial_count = f"{row['n']} of {row['trials']}"
+        table.append((*point, row["measure"], mean, interval, trial_count))
+    headings = (*keys, "measure", "mean", "95 % interval", "trials")
+    _print_aligned(headings, table, texts=len(keys) + 1)
+
+
 def compare(
     first: Annotated[
         str,
@@ -204,9 +188,7 @@ def compare(
     ],
     second: Annotated[
         str,
-        typer.Argument(
-            metavar="RUN", help="B: the run that is told by how much it differs from A."
-        ),
+        typer.Argument(metavar="RUN", help="B: the run to compare with A."),
     ],
     into: IntoOption = RUNS,
     as_json: JsonOption = False,
@@ -214,9 +196,7 @@ def compare(
         bool, typer.Option("--page/--no-page", help="Write comparison.html into B's folder.")
     ] = True,
 ) -> None:
-    """Compare two runs: what was declared differently, what came out differently, and whether that
-    can be chance.
-    """
+    """Compare two runs: differing declarations, differing results, and whether that is chance."""
     a, b = runs.find(first, into), runs.find(second, into)
     histories = a.history(), b.history()
     differing = comparison.differences(histories[0].declaration, histories[1].declaration)
@@ -226,12 +206,8 @@ def compare(
         typer.echo(json.dumps(_side_by_side(a, b, differing, compared, page), default=str))
         return
     for letter, run in (("A", a), ("B", b)):
-        out.print(
-            escape(
-                f"{letter} {short(run.directory)}"
-                + ("" if run.state == "finished" else f", {run.state}: {run.reason}")
-            )
-        )
+        state = "" if run.state == "finished" else f", {run.state}: {run.reason}"
+        out.print(escape(f"{letter} {short(run.directory)}{state}"))
         if not (fidelity := run.fidelity()).believable:
             out.print(f"  [yellow]DOUBTFUL[/] {escape(fidelity.says)}")
     for key, was, now in differing:
@@ -253,9 +229,7 @@ def _comparison_page(a: Run, b: Run, compared: list[Compared]) -> Path:
 
 
 def _print_aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> None:
-    """A table whose first columns are texts and the rest numbers; never broken into narrow columns,
-    for it may go into a file.
-    """
+    """Print a table: the first `texts` columns are text, the rest numbers. Lines never wrap."""
     lines = [headings, *rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
     for line in lines:

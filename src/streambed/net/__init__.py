@@ -1,3 +1,1 @@
-"""The only code that touches the kernel's network: hosts, wires, shaping, and what this machine can
-do.
-"""
+"""The only code that changes the kernel's network: hosts, wires, shaping, machine probes."""

@@ -1,5 +1,4 @@
-"""Entering the box: new user, network, mount, process, name and message namespaces, as root or as
-an ordinary user.
+"""Enter the box: new user, network, mount, PID, UTS and IPC namespaces, as root or as a user.
 
     box process ── enter_namespaces() ── fork ──▶ process 1 ── settle_as_first()
 
@@ -32,12 +31,16 @@ _REMEDIES = {
         "1",
     ): "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
 }
-_CONTAINER = "inside a container, start it with --privileged, or with --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
+_CONTAINER = (
+    "inside a container, start it with --privileged, "
+    "or with --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
+)
 
 
 def enter_namespaces(*, network: bool = True) -> None:
-    """Give this process namespaces of its own, all but the process namespace, which its next child
-    begins; the network's on demand.
+    """Move this process into new namespaces; its next child starts the new PID namespace.
+
+    The network namespace is new only if `network` is set.
     """
     uid, gid = os.geteuid(), os.getegid()
     if (threads := len(os.listdir("/proc/self/task"))) > 1:
@@ -62,9 +65,7 @@ def enter_namespaces(*, network: bool = True) -> None:
 
 
 def settle_as_first() -> None:
-    """Make process 1 of the box at home: it dies with its parent, its mounts stay inside, /proc
-    shows the box alone.
-    """
+    """Set up process 1 of the box: it dies with its parent, mounts stay private, /proc is new."""
     syscalls.die_with_parent()
     try:
         syscalls.mount("none", Path("/"), flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
@@ -81,9 +82,7 @@ def settle_as_first() -> None:
 
 
 def remedy(settings: dict[str, str]) -> str:
-    """What to do where namespaces are forbidden, given the kernel's settings that may forbid
-    them.
-    """
+    """What to do where namespaces are forbidden, given the kernel settings that may forbid them."""
     commands = [
         command for (name, value), command in _REMEDIES.items() if settings.get(name) == value
     ]
@@ -91,7 +90,7 @@ def remedy(settings: dict[str, str]) -> str:
 
 
 def identity_map(ranges: str) -> str:
-    """Every id that /proc/self/uid_map says there is, mapped to itself."""
+    """A map of every id in /proc/self/uid_map to itself."""
     firsts_and_counts = [(line.split()[0], line.split()[2]) for line in ranges.splitlines()]
     return "\n".join(f"{first} {first} {count}" for first, count in firsts_and_counts)
 

@@ -1,5 +1,4 @@
-"""Where TCP must send single packets. Elsewhere a host hands the kernel bundles of up to forty,
-which travel as one: that is fast.
+"""Where TCP must send single packets instead of bundles (segmentation offload), which are faster.
 
 A bundle that meets a link is treated as one packet: lost, doubled or delayed whole, and it may be
 larger than a short queue. The delay line has the kernel take bundles apart where it treats packets

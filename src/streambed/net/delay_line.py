@@ -1,6 +1,4 @@
-"""The delay line as its owner sees it: a process that is started, told what links do now, asked how
-late it was, and ended.
-"""
+"""Control of the delay line's process: start it, change its queues, read its gauges, end it."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class DelayLine:
             )
 
     def tell(self, queue: dict[str, Any]) -> None:
-        """Treat the packets of one queue so from now on; returns when it does."""
+        """Change what a queue does to packets; returns when the change holds."""
         assert self.process.stdin and self.process.stdout
         try:
             self.process.stdin.write(json.dumps(queue).encode() + b"\n")
@@ -70,7 +68,7 @@ class DelayLine:
         return found
 
     def end(self) -> None:
-        """Close its input, which ends it; kill it if it will not."""
+        """End it by closing its input; kill it if that does not help."""
         assert self.process.stdin and self.process.stdout
         with suppress(
             BrokenPipeError

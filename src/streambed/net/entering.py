@@ -1,12 +1,11 @@
-"""Entering a host from outside: `python -m streambed.net.entering TASK FOLDER VACANT COMMAND...`
-joins the namespaces of a task, then runs.
+"""Enter a host from outside: join the namespaces of a task, then run a command.
 
-A node in which nothing has run yet is vacant: no task lives there, but the conductor holds its
-network. Its visitor joins the conductor and makes itself at home from there, as the host's own
-thread will.
+    python -m streambed.net.entering TASK FOLDER VACANT COMMAND...
 
-A fresh process does it, because the kernel lets no process with threads into another user
-namespace.
+A node in which nothing has run yet is vacant: it has no task, but the conductor holds its network.
+The command then joins the conductor and sets up the node from there, as the host's thread would.
+
+A new process does it, because the kernel lets no process with threads into another user namespace.
 """
 
 from __future__ import annotations
@@ -46,9 +45,7 @@ KILLED = 128
 
 
 class Vacant(NamedTuple):
-    """A node in which no task lives: its name, how the conductor holds its network, and its
-    furniture if it is a host.
-    """
+    """A node without tasks: its name, the conductor's descriptor, and a host's furniture."""
 
     name: str
     descriptor: int

@@ -1,8 +1,7 @@
-"""A host: a network namespace, and for what runs there a thread that lives inside, with files and a
-name of its own.
+"""A host: a network namespace, and a thread inside it with separate mount and UTS namespaces.
 
-The network is made at once, by any thread. The host's own thread moves in when something is first
-called inside: of a thousand hosts most may run nothing.
+The network is made at once, by any thread. The host's thread starts when something is first called
+inside: of a thousand hosts most may run nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _OPTIONAL_SETTINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Furniture:
-    """What the hosts of a network find in their file system."""
+    """The files that all hosts of a network see."""
 
     names: Path
     """Seen as /etc/hosts."""
@@ -124,7 +123,7 @@ class Host:
         return text
 
     def close(self) -> None:
-        """Leave: the kernel removes the host's network once no process lives in it."""
+        """End the thread; the kernel removes the network once no process uses it."""
         if self._closed:
             return
         self._closed = True
@@ -159,8 +158,9 @@ def move_in(namespace: int, name: str, furniture: Furniture | None) -> None:
 
 
 def make_room(*, nodes: int, links: int) -> None:
-    """Let this process keep as many files open as such a network takes; MachineError if it may not.
-    Programs that it starts may too.
+    """Raise the limit of open files for a network of this size; MachineError if not allowed.
+
+    Child processes inherit the limit.
     """
     needed = nodes * DESCRIPTORS_PER_NODE + links * DESCRIPTORS_PER_LINK + DESCRIPTORS_SPARE
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -32,7 +32,7 @@ _LIMITS = "delay, jitter, loss and cuts"
 
 @dataclass
 class Findings:
-    """What the probe saw inside; `refusals` are the kernel's own words."""
+    """The results of the probe; `refusals` are the kernel's messages."""
 
     namespaces: bool = False
     tbf: bool = False
@@ -74,10 +74,13 @@ def means_of(findings: Findings) -> Means:
 
 
 def notes_of(findings: Findings) -> tuple[str, ...]:
-    """What a user should know, one sentence each."""
+    """What a user should know of this machine, one sentence each."""
     if not findings.namespaces:
         return tuple(findings.refusals)
-    on_arrival = "this kernel cannot redirect what arrives: a host that fills its own link fills that link's queue too; try: sudo modprobe"
+    on_arrival = (
+        "this kernel cannot redirect what arrives: "
+        "a host that fills its own link fills that link's queue too; try: sudo modprobe"
+    )
     by = {
         "netem": ()
         if findings.arrivals
@@ -109,7 +112,8 @@ def _recall(file: Path) -> Findings:
     """What an earlier call found in this boot for this user; a machine that lacks something is
     tried again, it may have been mended.
     """
-    place = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.getuid()} {sorted(vars(Findings()))}"
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    place = f"{boot_id} {os.getuid()} {sorted(vars(Findings()))}"
     kept = record.read_json(file)
     if kept.get("place") == place:
         return Findings(**kept["findings"])
@@ -149,7 +153,7 @@ def _ask_probe() -> Findings:
 
 
 def _probe() -> Findings:
-    """Runs in process 1 of a box of its own."""
+    """Called in process 1 of a new box."""
     findings = Findings()
     try:
         box_entry.settle_as_first()

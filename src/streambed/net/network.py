@@ -29,12 +29,12 @@ from streambed.plan import DOMAIN, Plan, PlannedNode, Port, Shape
 from streambed.world import Heal
 
 AT_A_TIME = 50
-"""So many hosts are made through one view of /proc (see hosts.look_afresh)."""
+"""How many hosts are made through one mount of /proc (see hosts.look_afresh)."""
 _UNDER_TMP = re.compile(rf"{TMP}/([^/\s'\":;,]+)")
 
 
 class Network:
-    """What was built, while it lasts."""
+    """A network that has been built: hosts, wires and the delay line."""
 
     def __init__(
         self, plan: Plan, hosts: dict[str, Host], wires: dict[str, Wire], line: DelayLine | None

@@ -1,6 +1,4 @@
-"""The open network: what this machine has already, for runs outside any box. Every host is the
-machine itself.
-"""
+"""The machine's own network, for runs outside any box: every host is the machine itself."""
 
 from __future__ import annotations
 
@@ -17,20 +15,19 @@ Answer = TypeVar("Answer")
 
 
 class OpenHost(Host):
-    """A name for this machine: what is called inside is simply called."""
+    """This machine under the name of a host."""
 
-    def __init__(
-        self, name: str
-    ) -> None:  # Nothing is made, so that what makes other hosts is not called.
+    # Makes no namespace, so Host.__init__ is not called.
+    def __init__(self, name: str) -> None:
         self.name = name
         self.namespace = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
     def call(self, function: Callable[[], Answer]) -> Answer:
-        """Call it."""
+        """Call `function` in the calling thread."""
         return function()
 
     def close(self) -> None:
-        """Let go of what was held; the machine stays."""
+        """Close the descriptor of the machine's network."""
         os.close(self.namespace)
 
 

@@ -1,5 +1,4 @@
-"""What every port of a network has carried since it was made, read as cheaply as can be: it is read
-every second.
+"""Counters of all ports of a network. They are read every second, so reading must be cheap.
 
 Both ends of a link count the same packets, what one sent the other received: the kernel keeps one
 count for both. So only one end of each is read, the switch's if there is one, because a switch has

@@ -1,12 +1,13 @@
 """Real time: the right to run as soon as there is something to do, which only the delay line
 needs.
 
-    box ── claim() ── enters namespaces ── fork ──▶ process 1 ── fork ──▶ conductor ── keep() ──▶ a thread ── call() ──▶ delay line
-     └── give_up()                            └── give_up()            └── gives up
+    box ── claim() ── enters namespaces ── fork ──▶ process 1 ── fork ──▶ conductor
+     └── give_up()                                   └── give_up()          │
+                       delay line ◀── call() ── a thread ◀── keep() ────────┘
 
-Inside a user namespace it is refused, even to root; but whoever has it before keeps it, and so do
-its children. It belongs to a thread, not to a process, and cannot be had again once given up: so
-the conductor keeps it in one thread, which does nothing but start things.
+Inside a user namespace the kernel refuses it, even to root; but a process that has it before keeps
+it, and so do its children. It belongs to a thread, not to a process, and once given up it cannot
+be claimed again: so the conductor keeps it in one thread, which only starts processes.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 PRIORITY = 10
-ALLOW = "run as root, or allow it for this user: `USER - rtprio 10` in /etc/security/limits.conf, then log in again"
+ALLOW = (
+    "run as root, or allow it for this user: "
+    "`USER - rtprio 10` in /etc/security/limits.conf, then log in again"
+)
 _keepers: list[ThreadPoolExecutor] = []
 
 
 def claim() -> bool:
-    """Run in real time from now on, if this user may."""
+    """Switch to real-time scheduling; False if this user may not."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except PermissionError:
@@ -33,21 +37,22 @@ def claim() -> bool:
 
 
 def give_up() -> None:
-    """Run as any other process from now on."""
+    """Switch back to normal scheduling."""
     if os.sched_getscheduler(0) == os.SCHED_FIFO:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def can_be_had() -> bool:
-    """Whether this user may; tried and given up at once."""
-    had = claim()
+def is_allowed() -> bool:
+    """Whether this user may run in real time; tries it and gives it up at once."""
+    allowed = claim()
     give_up()
-    return had
+    return allowed
 
 
 def keep() -> None:
-    """Give it up, if this thread has it, but for one new thread. To be called before there is any
-    other.
+    """Move real-time scheduling from this thread to a new one, used by `call`.
+
+    Call it before any other thread is started.
     """
     if os.sched_getscheduler(0) == os.SCHED_FIFO:
         keeper = ThreadPoolExecutor(1, "real time")

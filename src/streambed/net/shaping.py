@@ -3,8 +3,9 @@
         sender                                        receiver
     rate:  tbf ──────────────── veth ───────────────▶
     delay, jitter, loss, cuts, by the machine's means:
-      from a switch  in the sender: netem with the tbf beneath it, or the delay line (postrouting, by outgoing interface)
-      from a host    in the receiver: netem on an ifb to which all is redirected that arrives at the interface,
+      from a switch  in the sender: netem with the tbf beneath it,
+                     or the delay line (postrouting, by outgoing interface)
+      from a host    in the receiver: netem on an ifb to which arriving packets are redirected,
                      or the delay line (prerouting, by incoming interface)
 
 A host that fills its own link is held back by the kernel before the queue of its tbf grows, as it
@@ -92,9 +93,7 @@ class Direction:
 
 
 def directions(plan: Plan) -> tuple[Direction, ...]:
-    """Both ways through every link, numbered from 1; MachineError if this machine cannot do what
-    they ask.
-    """
+    """Both directions of every link, numbered from 1; MachineError if the machine cannot do it."""
     switches = {node.name for node in plan.nodes if node.switch}
     arrivals = plan.machine.means != "netem" or plan.machine.arrivals
     found: list[Direction] = []
@@ -152,9 +151,7 @@ def bucket(rate_bps: int, queue_bytes: int = 0) -> Bucket:
 
 
 def disciplines(direction: Direction, seed: int) -> Asked:
-    """The queueing disciplines of a direction, and what they need, in the order in which they must
-    be made.
-    """
+    """The requests that make the queueing disciplines of a direction, in order."""
     made: Asked = []
     if direction.means == "netem":
         port = direction.netem_port
@@ -172,9 +169,7 @@ def disciplines(direction: Direction, seed: int) -> Asked:
 
 
 def netem_seed(direction: Direction, seed: int) -> int:
-    """The seed of one direction, all bits stirred: from small seeds netem draws alike, and loses
-    the same first packets everywhere.
-    """
+    """The seed of one direction, well mixed: small seeds make netem lose the same first packets."""
     return int.from_bytes(
         hashlib.blake2b(f"{seed} {direction.number}".encode(), digest_size=8).digest(), "big"
     )

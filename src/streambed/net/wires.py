@@ -1,6 +1,4 @@
-"""A wire: a link made real, that can be cut in either direction and mended, or made worse for a
-while.
-"""
+"""A wire: a link in the kernel that can be cut in either direction, mended or degraded."""
 
 from __future__ import annotations
 

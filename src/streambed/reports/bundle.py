@@ -1,4 +1,4 @@
-"""The script that draws charts in a page: Vega, and all that it needs, in one piece."""
+"""The script that draws charts in a page: Vega and its dependencies in one file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ from streambed.artifacts.locked_jars import cache
 
 @functools.cache
 def bundle() -> str:
-    """The script. To make it takes seconds, so that it is kept in the cache of this user, one for
-    each version.
-    """
-    kept = cache() / "scripts" / f"vega-{version('vl-convert-python')}.js"
-    if kept.exists():
-        return kept.read_text()
-    made: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    with contextlib.suppress(OSError):  # A page needs the script, and not that it is kept.
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        part = kept.with_suffix(f".{os.getpid()}")  # Others may be keeping it at this moment too.
+    """The script. Building it takes seconds, so it is cached per version of vl-convert."""
+    cached = cache() / "scripts" / f"vega-{version('vl-convert-python')}.js"
+    if cached.exists():
+        return cached.read_text()
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    with contextlib.suppress(OSError):  # A page works without a cached script.
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        part = cached.with_suffix(f".{os.getpid()}")  # Other processes may be writing it too.
         try:
-            part.write_text(made)
-            part.replace(kept)
+            part.write_text(script)
+            part.replace(cached)
         finally:
             part.unlink(missing_ok=True)
-    return made
+    return script

@@ -1,6 +1,4 @@
-"""The page of a comparison: what was declared differently, every measure of both runs, and their
-latencies overlaid.
-"""
+"""The page that compares two runs: differing declarations, all measures, latencies overlaid."""
 
 from __future__ import annotations
 
@@ -11,8 +9,15 @@ import polars as pl
 
 from streambed.record.history import History
 from streambed.reports import sheet
-from streambed.reports.figure import Absent, Figure, rows
-from streambed.reports.figures.latency import SHARES, end_to_end, percentiles
+from streambed.reports.figure import Absent, Chart, Figure, rows
+from streambed.reports.figures.latency import (
+    SHARE_TOOLTIP,
+    cumulative_shares,
+    end_to_end,
+    latency_axis,
+    percentiles,
+    share_axis,
+)
 from streambed.results.comparison import CAUTION, Compared, differences
 from streambed.results.runs import Run
 
@@ -22,101 +27,84 @@ HEADINGS = ("A", "B", "B − A", "95 % interval", "chance")
 
 def write(a: Run, b: Run, compared: list[Compared]) -> Path:
     """Write comparison.html and its figures into B's folder."""
-    histories = {"A": a.history(), "B": b.history()}
-    named = {letter: f"{run.name}/{run.directory.name}" for letter, run in (("A", a), ("B", b))}
-    declared = differences(histories["A"].declaration, histories["B"].declaration)
-    rows_of = [
+    runs = {"A": a, "B": b}
+    histories = {letter: run.history() for letter, run in runs.items()}
+    run_names = {letter: f"{run.name}/{run.directory.name}" for letter, run in runs.items()}
+    unfinished = [
+        f"{letter} is {run.state}: {run.reason}"
+        for letter, run in runs.items()
+        if run.state != "finished"
+    ]
+    measures = [
         dict(zip(("measure", *HEADINGS), (one.measure, *one.cells), strict=True))
         for one in compared
     ]
-    shown = sheet.Sheet(
+    page = sheet.Sheet(
         kind="comparison",
         title="A and B",
-        subtitle=f"A {named['A']} · B {named['B']}",
-        facts=named,
-        banners=[
-            f"{letter} is {run.state}: {run.reason}"
-            for letter, run in (("A", a), ("B", b))
-            if run.state != "finished"
-        ],
+        subtitle=f"A {run_names['A']} · B {run_names['B']}",
+        facts=run_names,
+        banners=unfinished,
         sections=[
-            sheet.Section(
-                title="Declared differently",
-                lines=[] if declared else ["Nothing: both declare the same."],
-                table=pl.DataFrame(declared, schema=["key", "A", "B"], orient="row")
-                if declared
-                else None,
-            ),
+            _declared_differently(histories),
             sheet.Section(title="What differs", lines=[one.says for one in compared]),
-            sheet.Section(title="All measures", lines=[CAUTION], table=pl.DataFrame(rows_of)),
+            sheet.Section(title="All measures", lines=[CAUTION], table=pl.DataFrame(measures)),
             sheet.Section(
                 title="Latency", figures=[distributions(histories)], table=_percentiles(histories)
             ),
         ],
     )
-    return sheet.write(shown, b.directory / PAGE)
+    return sheet.write(page, b.directory / PAGE)
+
+
+def _declared_differently(histories: dict[str, History]) -> sheet.Section:
+    title = "Declared differently"
+    declared = differences(histories["A"].declaration, histories["B"].declaration)
+    if not declared:
+        return sheet.Section(title=title, lines=["Nothing: both declare the same."])
+    table = pl.DataFrame(declared, schema=["key", "A", "B"], orient="row")
+    return sheet.Section(title=title, table=table)
 
 
 def _latencies(histories: dict[str, History]) -> pl.DataFrame:
-    return pl.concat(
-        [
-            end_to_end(history).with_columns(run=pl.lit(letter))
-            for letter, history in histories.items()
-        ]
-    )
+    tables = [
+        end_to_end(history).with_columns(run=pl.lit(letter))
+        for letter, history in histories.items()
+    ]
+    return pl.concat(tables)
 
 
 def _percentiles(histories: dict[str, History]) -> pl.DataFrame | None:
-    found = _latencies(histories)
-    named = found.with_columns(to=pl.format("{} of {}", "to", "run"))
-    return None if found.is_empty() else percentiles(named).rename({"to": "latency"})
+    latencies = _latencies(histories)
+    if latencies.is_empty():
+        return None
+    labelled = latencies.with_columns(to=pl.format("{} of {}", "to", "run"))
+    return percentiles(labelled).rename({"to": "latency"})
 
 
 def distributions(histories: dict[str, History]) -> Figure | Absent:
-    """Which share of the records had at most which latency, in both runs."""
+    """The cumulative distribution of latency in both runs."""
     name, title = "comparison_latency", "Distribution of end-to-end latency, A and B"
-    found = _latencies(histories)
-    if found.is_empty():
+    latencies = _latencies(histories)
+    if latencies.is_empty():
         return Absent(name=name, title=title, reason="No consumer of either run saw a record.")
-    quantiles = [
-        pl.col("latency_s").quantile(share, "higher").alias(str(share)) for share in SHARES
-    ]
-    table = (
-        found.group_by("to", "run")
-        .agg(*quantiles)
-        .unpivot(index=["to", "run"], variable_name="share", value_name="latency_s")
-        .with_columns(pl.col("share").cast(pl.Float64))
-        .sort("to", "run", "share")
+    table = cumulative_shares(latencies, by=["to", "run"])
+    caption = (
+        "The share of records that were seen within a latency; one colour for each run. "
+        "Records never seen are not in it."
     )
-    scale = alt.Scale(
-        type="log" if found["latency_s"].cast(pl.Float64).le(0).sum() == 0 else "linear", nice=False
-    )
-    chart = (
-        alt.Chart(rows(table.with_columns(pl.col("latency_s").round_sig_figs(5))))
-        .mark_line(interpolate="step-before")
-        .encode(
-            alt.X(
-                "latency_s:Q",
-                title="latency in s",
-                scale=scale,
-                axis=alt.Axis(format="~r", labelOverlap=True),
-            ),
-            alt.Y(
-                "share:Q",
-                title="share of records",
-                axis=alt.Axis(format="%", minExtent=44),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
-            alt.Color("run:N", legend=alt.Legend(symbolType="stroke")),
-            alt.StrokeDash("to:N"),
-            tooltip=[
-                alt.Tooltip("run:N"),
-                alt.Tooltip("to:N"),
-                alt.Tooltip("share:Q", format=".1%"),
-                alt.Tooltip("latency_s:Q", format=".4~r"),
-            ],
-        )
-        .properties(height=300)
-    )
-    caption = "The share of records that were seen within a latency; one colour for each run. Records never seen are not in it."
+    chart = _distribution_chart(table, latencies["latency_s"])
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
+
+
+def _distribution_chart(shares: pl.DataFrame, latencies_s: pl.Series) -> Chart:
+    drawn = shares.with_columns(pl.col("latency_s").round_sig_figs(5))
+    line = alt.Chart(rows(drawn)).mark_line(interpolate="step-before")
+    chart: Chart = line.encode(
+        latency_axis(latencies_s),
+        share_axis(),
+        alt.Color("run:N", legend=alt.Legend(symbolType="stroke")),
+        alt.StrokeDash("to:N"),
+        tooltip=[alt.Tooltip("run:N"), *SHARE_TOOLTIP],
+    )
+    return chart.properties(height=300)

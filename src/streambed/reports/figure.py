@@ -1,4 +1,4 @@
-"""A Figure: a chart, its caption and the table behind it; or the reason why there is none."""
+"""A Figure is a chart with a caption and its table; Absent says why there is none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streambed.reports import series, style
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 WIDTH_PX = 960
-"""The width of a figure that is a file; in the page it is as wide as the page."""
+"""The width of an SVG file; in the page a figure fills the width."""
 
 FAULTS = {
     "fault": pl.String,
@@ -31,9 +31,7 @@ DOUBTS = {"doubt": pl.String, "from_s": pl.Float64, "to_s": pl.Float64, "why": p
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Something to see. `table` is all that was measured, even where the chart shows less of it and
-    the caption says so.
-    """
+    """A chart and its data. `table` has all that was measured, even if the chart shows less."""
 
     name: str
     title: str
@@ -41,18 +39,16 @@ class Figure:
     chart: Chart
     table: pl.DataFrame
     summary: pl.DataFrame | None = None
-    """A small table to be read beneath the chart."""
+    """A small table shown beneath the chart."""
 
     def spec(self, subtitle: str, width: int | str = "container") -> dict[str, Any]:
-        """The Vega-Lite description, its title and the run it belongs to included."""
+        """The Vega-Lite specification, with the title and the run as its subtitle."""
         frame = {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
         return self._drawn | frame | {"title": {"text": self.title, "subtitle": subtitle}}
 
     @functools.cached_property
     def _drawn(self) -> dict[str, Any]:
-        """The chart's own description. Comparing each row of it with the schema would take most of
-        a report's time: tests do that.
-        """
+        """The chart without title. Only tests validate it: that takes most of a report's time."""
         spec: dict[str, Any] = json.loads(self.chart.to_json(validate=False))
         spec.pop("config")
         return spec
@@ -68,29 +64,24 @@ class Absent:
 
 
 def rows(table: pl.DataFrame) -> alt.Data:
-    """A table as the inline values of a chart; text stays text, whatever is in it."""
+    """A table as the inline values of a chart. Text is never parsed as dates or numbers."""
     return alt.Data(values=table.to_dicts())  # type: ignore[no-untyped-call]
 
 
 def end_s(history: History) -> float:
-    """The last moment that anything was recorded, in seconds since the run began."""
-    return history.seconds(
-        max(
-            [
-                history.start_ns,
-                *(event.time for event in history.events[-1:]),
-                *history.samples["time"].top_k(1),
-            ]
-        )
-    )
+    """The time of the last event or sample, in seconds since the run began."""
+    last_event = [event.time for event in history.events[-1:]]
+    last_sample = history.samples["time"].top_k(1)
+    return history.seconds(max([history.start_ns, *last_event, *last_sample]))
 
 
 def faults(history: History) -> pl.DataFrame:
-    """When each fault was there: number, what it was, from_s, to_s. One that was never healed lasts
-    to the end.
+    """One row per injected fault: fault, what, from_s, to_s, healed.
+
+    A fault that was never healed lasts to the end of the run.
     """
     healed = {event.fault: history.seconds(event.time) for event in history.of(Heal)}
-    found = [
+    injected = [
         {
             "fault": f"F{event.fault + 1}",
             "what": f"{event.kind} {event.target}".strip(),
@@ -100,12 +91,12 @@ def faults(history: History) -> pl.DataFrame:
         }
         for event in history.of(Inject)
     ]
-    return pl.DataFrame(found, schema=FAULTS)
+    return pl.DataFrame(injected, schema=FAULTS)
 
 
 def doubts(history: History) -> pl.DataFrame:
-    """When the run is not to be believed, and why: number, from_s, to_s, why."""
-    found = [
+    """The spans in which the run's fidelity is doubtful: doubt, from_s, to_s, why."""
+    spans = [
         {
             "doubt": f"D{number}",
             "from_s": history.seconds(span.start),
@@ -114,7 +105,7 @@ def doubts(history: History) -> pl.DataFrame:
         }
         for number, span in enumerate(fidelity(history).spans, 1)
     ]
-    return pl.DataFrame(found, schema=DOUBTS)
+    return pl.DataFrame(spans, schema=DOUBTS)
 
 
 def time_axis(history: History, column: str = "time_s") -> alt.X:
@@ -125,7 +116,7 @@ def time_axis(history: History, column: str = "time_s") -> alt.X:
 
 
 def shaded(history: History, *layers: alt.Chart) -> Chart:
-    """Layers over the shaded faults, and over the times that are not to be believed."""
+    """Draw layers over shaded faults and doubtful spans."""
     under, over = [], []
     for table, name, about, y_px in (
         (faults(history), "fault", "what", 9),
@@ -147,16 +138,16 @@ def shaded(history: History, *layers: alt.Chart) -> Chart:
 
 
 def edges(history: History) -> list[alt.Chart]:
-    """When faults and doubtful times came and went, to be drawn over cells that hide their
-    shade.
-    """
+    """Lines where faults and doubtful spans begin and end, for charts whose cells hide shades."""
     drawn = []
-    for found, style_name in ((faults(history), "fault_name"), (doubts(history), "doubt_name")):
+    for spans, style_name in ((faults(history), "fault_name"), (doubts(history), "doubt_name")):
+        if spans.is_empty():
+            continue
         times = pl.DataFrame(
-            {"from_s": [*found["from_s"], *found["to_s"]]}, schema={"from_s": pl.Float64}
+            {"from_s": [*spans["from_s"], *spans["to_s"]]}, schema={"from_s": pl.Float64}
         )
         rule = alt.Chart(rows(times)).mark_rule(style=style_name, strokeDash=[3, 3], clip=True)
-        drawn += [rule.encode(time_axis(history, "from_s"))] if times.height else []
+        drawn.append(rule.encode(time_axis(history, "from_s")))
     return drawn
 
 
@@ -170,9 +161,7 @@ def lines(
     keep: series.Keep = "mean",
     number: str = "~r",
 ) -> tuple[Chart, str]:
-    """One line for each `by`, over what is shaded; and a sentence that owns up to whatever is not
-    drawn.
-    """
+    """One line for each `by` over shaded faults, and a sentence on what is not drawn."""
     chosen, left_out = series.largest(table, by=by, value=value)
     thinned, thinning = series.thin(chosen, by=by, value=value, keep=keep)
     names = chosen[by].unique(maintain_order=True).sort().to_list()
@@ -197,8 +186,7 @@ def lines(
         alt.Tooltip("time_s:Q", format=".1f"),
         alt.Tooltip(f"{value}:Q", title=unit, format=f".4{number}"),
     ]
-    # Points are there to be pointed at; they are seen only where there is no second one to draw a
-    # line to.
+    # Points carry the tooltips. They are visible only if there are too few to draw lines.
     points = base.mark_point(clip=True, opacity=0, size=60, filled=True).encode(tooltip=tooltip)
     if thinned.height < 2 * len(names):
         points = points.mark_point(clip=True, opacity=1, size=60, filled=True).encode(

@@ -1,6 +1,4 @@
-"""The report: one page that needs nothing but a browser, with every figure as SVG and as a table
-beside it.
-"""
+"""The report of a run: one self-contained page, and each figure as SVG and Parquet beside it."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ import vl_convert
 
 from streambed import plan as plans
 from streambed import record
-from streambed.plan import Plan
+from streambed.plan import Machine, Plan
 from streambed.record import fidelity as fidelities
 from streambed.record.codec import fields_of
 from streambed.record.events import Clock, Timers
@@ -43,14 +41,12 @@ from streambed.results.runs import history_at
 Shown = Figure | Absent
 TEMPLATES = Path(__file__).parent
 LISTED = 60
-"""So many items of a list in evidence are written out; then how many more there are."""
+"""Most items of a list written out in evidence; then the number of the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """All that a run directory has to tell. A run that broke early may lack anything but its
-    name.
-    """
+    """The content of a run directory. A run that failed early may lack all but its name."""
 
     directory: Path
     history: History
@@ -66,16 +62,15 @@ class Recorded:
 
     @property
     def subtitle(self) -> str:
-        """What every plot says of the run that it belongs to."""
+        """Identifies the run in every plot: name, run, seed, and the state unless finished."""
         seed = self.plan.seed if self.plan else "unknown"
         state = self.status.get("state", "unknown")
-        return f"{self.name} · run {self.directory.name} · seed {seed}" + (
-            "" if state == "finished" else f" · {state}"
-        )
+        subtitle = f"{self.name} · run {self.directory.name} · seed {seed}"
+        return subtitle if state == "finished" else f"{subtitle} · {state}"
 
 
 def read(directory: Path) -> Recorded:
-    """Read whatever is there."""
+    """Read a run directory; files that do not exist are read as empty."""
     plan, verdicts = directory / "plan.json", directory / "verdicts.json"
     return Recorded(
         directory=directory.resolve(),
@@ -91,17 +86,17 @@ def write(directory: Path) -> Path:
     """Write report.html and figures/ into a run directory; returns the page's path."""
     run = read(directory)
     shown = sections(run.history, run.plan)
-    for figure in (
-        figure for figures in shown.values() for figure in figures if isinstance(figure, Figure)
-    ):
-        keep(figure, directory / "figures", run.subtitle)
+    for figures in shown.values():
+        for figure in figures:
+            if isinstance(figure, Figure):
+                write_figure(figure, directory / "figures", run.subtitle)
     path = directory / "report.html"
     record.write_whole(path, page(run, shown))
     return path
 
 
 def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
-    """Every figure of a report, in the order of reading."""
+    """Every figure of a report by section, in page order."""
     return {
         "Network": [topology.topology(plan)],
         "Fidelity": [
@@ -132,8 +127,8 @@ def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
     }
 
 
-def keep(figure: Figure, folder: Path, subtitle: str) -> None:
-    """A figure as two files: what is seen, and the numbers behind it."""
+def write_figure(figure: Figure, folder: Path, subtitle: str) -> None:
+    """Write a figure as two files: the drawing (SVG) and its table (Parquet)."""
     folder.mkdir(exist_ok=True)
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     svg = vl_convert.vegalite_to_svg(
@@ -144,12 +139,12 @@ def keep(figure: Figure, folder: Path, subtitle: str) -> None:
 
 
 def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
-    """The text of the page."""
+    """The report as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {"plain": plain, "script": as_script}
-    figures = [figure for found in shown.values() for figure in found if isinstance(figure, Figure)]
+    figures = [figure for part in shown.values() for figure in part if isinstance(figure, Figure)]
     return environment.get_template("report.html").render(
         run=run,
         facts=facts(run),
@@ -169,74 +164,71 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
 
 
 def facts(run: Recorded) -> dict[str, str]:
-    """What stands beneath the title."""
+    """The names and values beneath the title."""
+    date = seed = machine = means = "not recorded"
+    spark_state = ""
     clock = next(iter(run.history.of(Clock)), None)
-    date = (
-        datetime.fromtimestamp(clock.wall_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        if clock
-        else "not recorded"
-    )
-    machine = run.plan.machine if run.plan else None
-    return {
+    if clock:
+        began = datetime.fromtimestamp(clock.wall_ns / 1e9, UTC)
+        date = began.strftime("%Y-%m-%d %H:%M:%S UTC")
+    if run.plan:
+        seed = str(run.plan.seed)
+        machine = _machine_words(run.plan.machine)
+        means = run.plan.machine.means.replace("_", " ")
+        spark_state = spark.state_places(run.plan)
+    names = {
         "run": run.directory.name,
-        "seed": str(run.plan.seed) if run.plan else "not recorded",
+        "seed": seed,
         "began": date,
         "lasted": f"{end_s(run.history):.1f} s",
-        "machine": f"{machine.cores} cores, {machine.memory_mib} MiB, Linux {machine.kernel or 'of unknown version'}"
-        if machine
-        else "not recorded",
-        "links by": machine.means.replace("_", " ") if machine else "not recorded",
+        "machine": machine,
+        "links by": means,
         "state": str(run.status.get("state", "unknown")),
-        **({"Spark keeps": kept} if run.plan and (kept := spark.kept(run.plan)) else {}),
     }
+    return names | {"Spark keeps": spark_state} if spark_state else names
+
+
+def _machine_words(machine: Machine) -> str:
+    kernel = machine.kernel or "of unknown version"
+    return f"{machine.cores} cores, {machine.memory_mib} MiB, Linux {kernel}"
 
 
 def timers(history: History) -> pl.DataFrame:
-    """The timers that decide how a fault ends, as the run recorded them at its start: none if it
-    did not.
-    """
+    """The timers that decide how a fault ends, as recorded when the run started."""
     timers = [timer for event in history.of(Timers) for timer in event.timers]
-    found = [{**fields_of(timer), "value": plain(timer.value)} for timer in timers]
+    values = [{**fields_of(timer), "value": plain(timer.value)} for timer in timers]
     return pl.DataFrame(
-        found,
+        values,
         schema={"of": pl.String, "name": pl.String, "value": pl.String, "declared": pl.Boolean},
     )
 
 
 def files(directory: Path) -> pl.DataFrame:
-    """The files of a run with their sizes; what servers and jobs keep in data/ is left to them."""
-    found = [
-        path
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.relative_to(directory).parts[0] != "data"
-    ]
-    return pl.DataFrame(
-        [
-            {"file": str(path.relative_to(directory)), "bytes": path.stat().st_size}
-            for path in found
-        ],
-        schema={"file": pl.String, "bytes": pl.Int64},
-    )
+    """The files of a run with their sizes, without the data of servers and jobs in data/."""
+    listed = []
+    for path in sorted(directory.rglob("*")):
+        name = path.relative_to(directory)
+        if path.is_file() and name.parts[0] != "data":
+            listed.append({"file": str(name), "bytes": path.stat().st_size})
+    return pl.DataFrame(listed, schema={"file": pl.String, "bytes": pl.Int64})
 
 
 def plain(value: object) -> str:
-    """A value of evidence or of a table as people write it; a long list ends with how many more
-    there are.
-    """
+    """Render a value for people; a long list ends with the number of items left out."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {plain(found)}" for key, found in value.items())
+        return "; ".join(f"{key}: {plain(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         more = f" and {len(value) - LISTED} more" if len(value) > LISTED else ""
-        return ", ".join(plain(found) for found in value[:LISTED]) + more
+        return ", ".join(plain(item) for item in value[:LISTED]) + more
     return "" if value is None else str(value)
 
 
 def as_script(value: object) -> str:
-    """JSON that may stand inside a script element: no name or log line can close it."""
+    """JSON that is safe inside a script element: no name or log line can close it."""
     return (
         json.dumps(value, separators=(",", ":"))
         .replace("<", "\\u003c")

@@ -1,6 +1,4 @@
-"""A sheet: the page of something other than one run, made of sections with figures and a table
-each.
-"""
+"""Pages about more than one run, made of sections with text, figures and a table."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ from streambed import record
 from streambed.reports import style
 from streambed.reports.bundle import bundle
 from streambed.reports.figure import Absent, Figure
-from streambed.reports.page import TEMPLATES, as_script, keep, plain
+from streambed.reports.page import TEMPLATES, as_script, plain, write_figure
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Sentences, then figures, then a table."""
+    """One part of a page: sentences, then figures, then a table."""
 
     title: str
     lines: Sequence[str] = ()
@@ -30,19 +28,19 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """What a page shows."""
+    """The content of a page."""
 
     kind: str
     title: str
     subtitle: str
-    """What every figure says of where it comes from."""
+    """Names the source in every figure."""
     sections: Sequence[Section]
     facts: dict[str, str] = field(default_factory=dict)
     banners: Sequence[str] = ()
 
 
 def write(sheet: Sheet, path: Path) -> Path:
-    """Write a page, and its figures into the folder figures beside it."""
+    """Write the page to `path`, and its figures into figures/ beside it."""
     figures = [
         figure
         for section in sheet.sections
@@ -50,7 +48,7 @@ def write(sheet: Sheet, path: Path) -> Path:
         if isinstance(figure, Figure)
     ]
     for figure in figures:
-        keep(figure, path.parent / "figures", sheet.subtitle)
+        write_figure(figure, path.parent / "figures", sheet.subtitle)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )

@@ -1,6 +1,4 @@
-"""The page of a study: every measure over what was varied, with each trial and the interval of each
-point.
-"""
+"""The page of a study: every measure over what was varied, with trials and intervals."""
 
 from __future__ import annotations
 
@@ -22,18 +20,14 @@ QUANTITIES: tuple[type[Quantity], ...] = (Duration, Bandwidth, Share, Frequency,
 
 
 class Axis(NamedTuple):
-    """Texts of one key as numbers of one unit; no numbers if they are not all quantities of one
-    kind.
-    """
+    """Values of one key as numbers of one unit; no numbers if their quantities differ."""
 
     numbers: dict[str, float]
     unit: str
 
 
 def axis_of(texts: list[str]) -> Axis:
-    """Numbers to draw for the values of a key, in the largest unit in which the smallest is one at
-    least.
-    """
+    """Numbers to draw for the values of a key, in the largest unit that keeps them at 1 or more."""
     try:
         return Axis({text: float(text) for text in texts}, "")
     except ValueError:
@@ -44,10 +38,9 @@ def axis_of(texts: list[str]) -> Axis:
         except UsageError:
             continue
         least = min((value for value in values.values() if value), default=0.0)
-        fitting = [(size, unit) for unit, size in kind.units.items() if size <= least]
-        size, unit = (
-            max(fitting) if fitting else min((size, unit) for unit, size in kind.units.items())
-        )
+        units = [(size, unit) for unit, size in kind.units.items()]
+        fitting = [(size, unit) for size, unit in units if size <= least]
+        size, unit = max(fitting) if fitting else min(units)
         return Axis({text: value / float(size) for text, value in values.items()}, unit)
     return Axis({}, "")
 
@@ -57,13 +50,20 @@ def write(result: StudyResult) -> Path:
     study, trials, summary = result.declared.study, result.trials(), result.summary()
     banners = [f"{name} did not finish: {reason}" for name, reason in result.failures.items()]
     banners += [f"{name} is doubtful: {says}" for name, says in result.doubts().items()]
-    left_out = f"Records due, and seconds passed, before {study.warm_up} of the load are left out of latency, throughput and cpu."
-    lines = [left_out] if study.warm_up.ns else ["Nothing is left out as warm-up."]
-    lines.append(
-        "Bars are 95 % intervals of the mean by Student's t over repetitions; faint points are "
-        "single trials."
+    warm_up = "Nothing is left out as warm-up."
+    if study.warm_up.ns:
+        warm_up = (
+            f"Records due, and seconds passed, before {study.warm_up} of the load "
+            "are left out of latency, throughput and cpu."
+        )
+    intervals = (
+        "Bars are 95 % intervals of the mean by Student's t over repetitions; "
+        "faint points are single trials."
     )
-    shown = sheet.Sheet(
+    measures = sheet.Section(
+        title="Measures", lines=[warm_up, intervals], figures=figures(study, trials, summary)
+    )
+    page = sheet.Sheet(
         kind="study",
         title=study.name,
         subtitle=f"{study.name} · {len(result.finished)} trials · seed {study.seed}",
@@ -77,25 +77,20 @@ def write(result: StudyResult) -> Path:
         },
         banners=banners,
         sections=[
-            sheet.Section(title="Measures", lines=lines, figures=figures(study, trials, summary)),
+            measures,
             sheet.Section(title="Points", table=summary.drop("study")),
             sheet.Section(title="Trials", table=trials.drop("study", "trial")),
         ],
     )
-    return sheet.write(shown, result.folder / PAGE)
+    return sheet.write(page, result.folder / PAGE)
 
 
 def figures(study: Study, trials: pl.DataFrame, summary: pl.DataFrame) -> list[Figure | Absent]:
-    """Those that the study asks for; otherwise each measure over the first varied key."""
+    """The plots that the study declares; by default each measure over the first varied key."""
     keys = study.keys()
     if not keys:
-        return [
-            Absent(
-                name="none",
-                title="Plots",
-                reason="Nothing is varied: the table below has all there is.",
-            )
-        ]
+        reason = "Nothing is varied: the table below has all there is."
+        return [Absent(name="none", title="Plots", reason=reason)]
     plots = study.plots or tuple(Plot(x=keys[0], y=measure) for measure in study.measures)
     return [figure(plot, at, keys, trials, summary) for at, plot in enumerate(plots)]
 
@@ -105,29 +100,26 @@ def figure(
 ) -> Figure | Absent:
     """One measure over one key: the mean of each point with its interval, and every trial."""
     name, title = f"plot_{at}_{re.sub('[^A-Za-z0-9]+', '_', plot.y)}", f"{plot.y} over {plot.x}"
-    points = summary.filter(
-        (pl.col("measure") == plot.y) & pl.col("n").gt(0) & pl.col(plot.x).is_not_null()
-    )
+    on_plot = (pl.col("measure") == plot.y) & pl.col(plot.x).is_not_null()
+    points = summary.filter(on_plot & pl.col("n").gt(0))
     if points.is_empty():
         return Absent(name=name, title=title, reason="No trial gave a value.")
     axis = axis_of(points[plot.x].unique(maintain_order=True).to_list())
-    single = trials.filter(
-        (pl.col("measure") == plot.y) & pl.col("value").is_not_null() & pl.col(plot.x).is_not_null()
-    )
+    single = trials.filter(on_plot & pl.col("value").is_not_null())
     others = [key for key in keys if key != plot.x]
-    means, values = (_drawable(table, plot, others, axis) for table in (points, single))
-    caption = f"Mean of each point with its 95 % interval by Student's t; every trial as a faint point. {plot.y} in {points['unit'][0]}."
-    return Figure(
-        name=name,
-        title=title,
-        caption=caption,
-        chart=_chart(means, values, plot, axis, points["unit"][0]),
-        table=points,
+    means = _drawable(points, plot, others, axis)
+    values = _drawable(single, plot, others, axis)
+    unit = points["unit"][0]
+    caption = (
+        "Mean of each point with its 95 % interval by Student's t; every trial as a faint point. "
+        f"{plot.y} in {unit}."
     )
+    chart = _chart(means, values, plot, axis, unit)
+    return Figure(name=name, title=title, caption=caption, chart=chart, table=points)
 
 
 def _drawable(table: pl.DataFrame, plot: Plot, others: list[str], axis: Axis) -> pl.DataFrame:
-    """Columns with plain names: keys have dots, which a chart would take for nesting."""
+    """Rename columns: keys contain dots, which Vega-Lite reads as nested fields."""
     x = pl.col(plot.x)
     line = [pl.format("{}={}", pl.lit(key), pl.col(key).fill_null("")) for key in others]
     together = pl.concat_str(line, separator=", ") if line else pl.lit("")
@@ -137,22 +129,23 @@ def _drawable(table: pl.DataFrame, plot: Plot, others: list[str], axis: Axis) ->
         for name in ("mean", "low", "high", "value")
         if name in table.columns
     ]
-    place = x.replace_strict(axis.numbers, return_dtype=pl.Float64) if axis.numbers else x
-    return table.select(*numbers, x=place, line=together, colour=colour)
+    if axis.numbers:
+        x = x.replace_strict(axis.numbers, return_dtype=pl.Float64)
+    return table.select(*numbers, x=x, line=together, colour=colour)
+
+
+def _x_axis(points: pl.DataFrame, plot: Plot, axis: Axis) -> alt.X:
+    """Numbers on a continuous axis; anything else in the order of the study."""
+    if axis.numbers:
+        title = f"{plot.x} in {axis.unit}" if axis.unit else plot.x
+        return alt.X("x:Q", title=title, sort=None, scale=alt.Scale(zero=False, padding=16))
+    order = points["x"].unique(maintain_order=True).to_list()
+    return alt.X("x:O", title=plot.x, sort=order)
 
 
 def _chart(points: pl.DataFrame, single: pl.DataFrame, plot: Plot, axis: Axis, unit: str) -> Chart:
     legend = alt.Legend(title=plot.colour or None) if points["colour"].n_unique() > 1 else None
-    kind, order = (
-        ("Q", None) if axis.numbers else ("O", points["x"].unique(maintain_order=True).to_list())
-    )
-    title = f"{plot.x} in {axis.unit}" if axis.unit else plot.x
-    x = alt.X(
-        f"x:{kind}",
-        title=title,
-        sort=order,
-        scale=alt.Scale(zero=False, padding=16) if axis.numbers else alt.Undefined,
-    )
+    x = _x_axis(points, plot, axis)
     colour = alt.Color("colour:N", legend=legend)
     y = alt.Y(
         "mean:Q",

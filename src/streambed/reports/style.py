@@ -1,6 +1,4 @@
-"""How figures look: colours that colour-blind readers can tell apart, on paper-white and on
-night-black.
-"""
+"""How figures look, in a light and a dark theme; the colours suit colour-blind readers."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ FATES: dict[Theme, tuple[str, ...]] = {
     "light": ("#b2182b", "#e69f00", "#8b8f98", "#5b4fa3", "#a6cee3"),
     "dark": ("#ff5a4f", "#f0c24b", "#8b93a1", "#b3a6ff", "#2d5f86"),
 }
-"""Of records in the delivery heat map: lost, undecided, unacked, duplicated, delivered. What went
-well stands back.
-"""
+"""Records in the delivery heat map: lost, undecided, unacked, duplicated, delivered (muted)."""
 
 RAMP: dict[Theme, tuple[str, ...]] = {
     "light": ("#eef2f7", "#56a5d8", "#08306b"),
@@ -47,7 +43,7 @@ RAMP: dict[Theme, tuple[str, ...]] = {
 """From little to much."""
 
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
-"""When the colours are used up they come again with the next dash."""
+"""When the colours are used up, they repeat with the next dash."""
 
 INK: dict[Theme, dict[str, str]] = {
     "light": {
@@ -95,39 +91,31 @@ def config(theme: Theme) -> dict[str, Any]:
         "axisQuantitative": {"tickCount": 5},
         "legend": _legend(ink),
         "line": {"strokeWidth": 1.6},
-        "style": {
-            "fault": {"color": ink["fault"], "opacity": 0.14},
-            "fault_name": {
-                "color": ink["fault"],
-                "fontSize": 10,
-                "fontWeight": "bold",
-                "align": "left",
-            },
-            "doubt": {"color": ink["doubt"], "opacity": 0.16},
-            "doubt_name": {
-                "color": ink["doubt"],
-                "fontSize": 10,
-                "fontWeight": "bold",
-                "align": "left",
-            },
-            "wire": {"color": ink["soft"], "strokeWidth": 1.5},
-            "node": {
-                "color": COLOURS[theme][0],
-                "stroke": ink["back"],
-                "strokeWidth": 2,
-                "opacity": 1,
-            },
-            "switch": {"color": ink["soft"], "stroke": ink["back"], "strokeWidth": 2, "opacity": 1},
-            "label": {"color": ink["text"], "fontSize": 12},
-            "moment": {"color": ink["text"], "stroke": ink["back"], "strokeWidth": 1, "opacity": 1},
-            "soft": {"color": ink["soft"], "fontSize": 11},
-            "halo": {
-                "color": ink["back"],
-                "stroke": ink["back"],
-                "strokeWidth": 9,
-                "strokeJoin": "round",
-                "fontSize": 11,
-            },
+        "style": _styles(theme),
+    }
+
+
+def _styles(theme: Theme) -> dict[str, Any]:
+    ink = INK[theme]
+    name = {"fontSize": 10, "fontWeight": "bold", "align": "left"}
+    outline = {"stroke": ink["back"], "opacity": 1}
+    return {
+        "fault": {"color": ink["fault"], "opacity": 0.14},
+        "fault_name": {"color": ink["fault"], **name},
+        "doubt": {"color": ink["doubt"], "opacity": 0.16},
+        "doubt_name": {"color": ink["doubt"], **name},
+        "wire": {"color": ink["soft"], "strokeWidth": 1.5},
+        "node": {"color": COLOURS[theme][0], "strokeWidth": 2, **outline},
+        "switch": {"color": ink["soft"], "strokeWidth": 2, **outline},
+        "label": {"color": ink["text"], "fontSize": 12},
+        "moment": {"color": ink["text"], "strokeWidth": 1, **outline},
+        "soft": {"color": ink["soft"], "fontSize": 11},
+        "halo": {
+            "color": ink["back"],
+            "stroke": ink["back"],
+            "strokeWidth": 9,
+            "strokeJoin": "round",
+            "fontSize": 11,
         },
     }
 

@@ -1,9 +1,9 @@
-"""The box: a fresh small process that enters new namespaces, and the process 1 that lives and
-dies with the conductor.
+"""The box: a small process that enters new namespaces, and process 1 inside them.
 
-launcher ──pipe──▶ box (enters namespaces) ──▶ process 1 (reaps) ──▶ conductor ──▶ hosts, delay line, programs
+    launcher ──pipe──▶ box (enters namespaces) ──▶ process 1 (reaps) ──▶ conductor
+    conductor ──▶ hosts, delay line, programs
 
-Whoever of them dies, the others follow at once: the box when the pipe closes, process 1 with the
+When one of them dies, the others follow at once: the box when the pipe closes, process 1 with the
 box, everything in the PID namespace with process 1, process 1 with the conductor.
 """
 
@@ -24,11 +24,10 @@ from streambed.runner.cgroups import caps
 
 
 def main(plan_path: Path, where: str, groups: list[str]) -> int:
-    """Run the plan in a box of its own; the exit status of the conductor. The control groups of
-    caps go when all has ended.
+    """Run the plan in new namespaces; returns the exit status of the conductor.
 
-    "outside" leaves it the machine's own network; everything else is as inside, so that nothing
-    outlives the run.
+    `where` is "inside", or "outside" to keep the machine's own network. Other namespaces are new
+    in both cases, so that nothing outlives the run. `groups` are removed at the end.
     """
     directory = plan_path.parent
 
@@ -36,8 +35,9 @@ def main(plan_path: Path, where: str, groups: list[str]) -> int:
         conclude(directory, *BY_USER)
         os._exit(3)
 
-    signal.signal(signal.SIGTERM, interrupted)  # Whoever has nothing to end yet keeps this one.
-    # For the delay line, which could not have it any more once inside; everybody else gives it up.
+    # A process that has started nothing yet keeps this handler.
+    signal.signal(signal.SIGTERM, interrupted)
+    # Real-time priority cannot be claimed once inside. It is for the delay line; others give it up.
     realtime.claim()
     try:
         enter_namespaces(network=where == "inside")
@@ -56,7 +56,7 @@ def main(plan_path: Path, where: str, groups: list[str]) -> int:
 
 
 def _watch(first: int) -> str:
-    """Wait for the end of process 1; end it if the launcher goes. Why it had to be ended, if so."""
+    """Wait for process 1 to end; kill it if the launcher dies. Returns why it was killed, or ""."""
     signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGTERM))
     ended = os.pidfd_open(first)
     poller = select.poll()
@@ -72,9 +72,7 @@ def _watch(first: int) -> str:
 
 
 def _as_first(plan_path: Path) -> None:
-    """Process 1: reaps orphans and ends with the conductor; when it ends, the kernel ends
-    everything in the box.
-    """
+    """Process 1 reaps orphans and ends with the conductor; then the kernel kills all in the box."""
     settle_as_first()
     conductor = os.fork()
     if conductor == 0:
@@ -92,7 +90,7 @@ def _as_first(plan_path: Path) -> None:
 
 
 def _as_conductor(plan_path: Path) -> None:
-    """Import what conducting needs only now: the box itself stays small."""
+    """Imports the conductor only here, so that the box itself stays small."""
     os.setsid()
     realtime.keep()
     status = 3

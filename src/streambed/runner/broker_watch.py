@@ -1,6 +1,4 @@
-"""Watching brokers: each is asked once a second, in a thread of its own, because one that is paused
-takes its time to answer.
-"""
+"""Ask each broker for its state once a second, in a separate thread: a paused one is slow."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ EVERY_S = 1.0
 
 
 class Watcher:
-    """Looks at every broker until told to stop."""
+    """Samples every broker until `finish` is called."""
 
     def __init__(self, world: LiveWorld, brokers: list[Broker], table: Table) -> None:
         self._world = world
@@ -32,9 +30,7 @@ class Watcher:
                 for broker in self._brokers:
                     self._look(broker)
                 self._table.flush()
-        except (
-            Exception
-        ) as error:  # Whatever it is, a run that is no longer watched must not go on as if it were.
+        except Exception as error:  # A run must not continue unwatched.
             self._world.troubles.append(error)
 
     def _look(self, broker: Broker) -> None:
@@ -46,18 +42,18 @@ class Watcher:
             self._table.append(time_ns, sample.metric, sample.of, sample.value)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def finish(self) -> None:
-        """End after the present look."""
+        """End the thread after the present round."""
         self._stop.set()
         self._thread.join()
 
 
 @contextlib.contextmanager
-def watching(world: LiveWorld) -> Iterator[None]:
-    """Watch the brokers while the block lasts: they are ready when it begins."""
+def watch_brokers(world: LiveWorld) -> Iterator[None]:
+    """Watch the brokers during the block; they must be ready when it begins."""
     brokers = [broker for broker in brokers_among(world.components).values() if broker.partitions]
     with Table(world.directory / "history" / "samples-brokers.arrow", SAMPLES) as table:
         watcher = Watcher(world, brokers, table)

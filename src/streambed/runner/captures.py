@@ -1,34 +1,39 @@
-"""Captures of a run: that they have begun, and what they missed."""
+"""Packet captures of a run: their readiness, and packets that they missed."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from streambed.kinds.components.component import when_gauge_is_ready
 from streambed.plan import CAPTURE
 from streambed.record.events import Note
-from streambed.record.gauges import CaptureGauge
+from streambed.record.gauges import CapturedLink, CaptureGauge
 from streambed.runner.live_world import LiveWorld
 from streambed.world import Missing
 
 
 def readiness(world: LiveWorld) -> dict[str, Missing]:
-    """What is still missing until every link that is captured is watched."""
+    """For each capture, what is missing until it sees the packets of its links."""
     return {name: when_gauge_is_ready(world, name) for name in _names(world)}
 
 
 def note_gaps(world: LiveWorld) -> None:
-    """Tell the user which files do not have every packet."""
+    """Record a note for each capture file that lacks packets."""
     for name in _names(world):
         gauge = world.gauge(name)
-        for link, captured in gauge.links.items() if isinstance(gauge, CaptureGauge) else ():
-            if captured.full:
-                world.record(
-                    Note(
-                        says=f"the capture of {link} reached its limit: it ends after {captured.packets} packets"
-                    )
-                )
-            if captured.lost:
-                says = f"the capture of {link} lacks {captured.lost} packets: they came faster than they could be written"
-                world.record(Note(says=says))
+        if isinstance(gauge, CaptureGauge):
+            for link, captured in gauge.links.items():
+                for note in _gaps(link, captured):
+                    world.record(note)
+
+
+def _gaps(link: str, captured: CapturedLink) -> Iterator[Note]:
+    if captured.full:
+        end = f"it ends after {captured.packets} packets"
+        yield Note(says=f"the capture of {link} reached its limit: {end}")
+    if captured.lost:
+        reason = "they came faster than they could be written"
+        yield Note(says=f"the capture of {link} lacks {captured.lost} packets: {reason}")
 
 
 def _names(world: LiveWorld) -> list[str]:

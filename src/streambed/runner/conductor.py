@@ -1,12 +1,12 @@
-"""The conductor: carries out one plan inside the box, phase by phase, and records what happens.
-Judging comes later.
+"""The conductor carries out one plan inside the box, phase by phase, and records what happens.
+
+Checks judge the record later.
 """
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -26,22 +26,22 @@ from streambed.record.events import (
 )
 from streambed.record.gates import LoadBegins, ServersReady, open_gate
 from streambed.runner import captures
-from streambed.runner.broker_watch import watching
+from streambed.runner.broker_watch import watch_brokers
 from streambed.runner.calibration.calibration import calibrate
 from streambed.runner.drain import Drain, final_states
 from streambed.runner.live_world import Interrupted, LiveWorld, live_world
-from streambed.runner.sampler import sampling
+from streambed.runner.sampler import run_sampler
 from streambed.runner.timeline import Timeline, timeline
-from streambed.runner.visits.exposure import exposed
+from streambed.runner.visits.exposure import forward_exposed_ports
 from streambed.world import Missing
 
 LEAD_NS = 50_000_000
-"""Between opening the gate and the first record due, so that every producer has seen the gate."""
+"""Time from opening the gate to the first record due, so that every producer sees the gate."""
 WITNESS_S_MAX = 120.0
 
 
 def conduct(plan: Plan) -> None:
-    """Carry out one run and keep what happened."""
+    """Carry out one run and record its events."""
     troubles: list[BaseException] = []
     # An interruption is raised where the run waits, so that nothing is left half done.
     signal.signal(signal.SIGTERM, lambda number, frame: troubles.append(Interrupted()))
@@ -53,11 +53,11 @@ def conduct(plan: Plan) -> None:
         events.record(Note(says=note))
     try:
         with live_world(plan, cast, events, troubles) as world:
-            calibrate(world)  # Before anything else needs a processor.
+            calibrate(world)  # Before anything else uses the CPU.
             with (
-                exposed(world),
-                sampling(world),
-                _converging(world),
+                forward_exposed_ports(world),
+                run_sampler(world),
+                _rerouting(world),
                 timeline(cast.faults, world) as faults,
             ):
                 conduct_in(world, faults)
@@ -68,45 +68,43 @@ def conduct(plan: Plan) -> None:
 
 
 def conduct_in(world: LiveWorld, faults: Timeline) -> None:
-    """All that happens in a world that is there."""
+    """Run all phases from start to stop in a world that has been built."""
     try:
         start(world, "start")
         ready(world)
-        with watching(world):
+        with watch_brokers(world):
             load(world, faults, world.plan.duration_ns)
             drain(world)
     except (Interrupted, ProcessError):
-        stop(world)  # The network is sound: agents can end in order and keep all that they have.
+        stop(world)  # The network still works, so agents can flush their records.
         raise
     stop(world)
 
 
-def _converging(world: LiveWorld) -> AbstractContextManager[None]:
-    """Packets take other ways when links fail, if that is declared. What finds these ways takes a
-    while to load, so only then.
-    """
+def _rerouting(world: LiveWorld) -> AbstractContextManager[None]:
+    """Reroute around failed links if that is declared; only then the slow import is needed."""
     if world.plan.outside or not world.plan.declaration["topology"].get("reroute"):
         return nullcontext()
-    from streambed.runner.rerouting import converging
+    from streambed.runner.rerouting import reroute_on_failure
 
-    return converging(world)
+    return reroute_on_failure(world)
 
 
 def start(world: LiveWorld, phase: Starts) -> None:
-    """Start the processes of a phase, all at once: each waits for what it needs by itself."""
+    """Record a phase and start its processes; each waits by itself for what it needs."""
     world.record(Phase(phase=phase))
     start_processes(world, phase)
 
 
 def start_processes(world: LiveWorld, phase: Starts) -> None:
-    """Start those whose time has come."""
+    """Start the processes of a phase."""
     for process in world.processes.values():
         if process.spec.starts == phase:
             process.start()
 
 
 def ready(world: LiveWorld) -> None:
-    """Servers first; then everybody who was waiting for them."""
+    """Wait until servers are ready, then until all other components are."""
     end_ns = now_ns() + world.plan.ready_limit_ns
     await_all(world, captures.readiness(world), end_ns)
     components = world.components.values()
@@ -136,16 +134,19 @@ def await_all(world: LiveWorld, waits: dict[str, Missing], end_ns: int) -> None:
 
 
 def _late(world: LiveWorld, name: str, missing: str) -> str:
-    processes = [process for process in world.processes.values() if process.spec.component == name]
-    last: Iterator[str] = (
-        f"\n  | {line}" for process in processes for line in process.last_lines()
-    )
+    last = ""
+    for process in world.processes.values():
+        if process.spec.component == name:
+            last += "".join(f"\n  | {line}" for line in process.last_lines())
     limit_s = world.plan.ready_limit_ns / 1e9
-    return f"{name} was not ready within {limit_s:g} s: {missing}. Raise `ready:` if it needs longer. Last lines:{''.join(last)}"
+    return (
+        f"{name} was not ready within {limit_s:g} s: {missing}. "
+        f"Raise `ready:` if it needs longer. Last lines:{last}"
+    )
 
 
 def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
-    """Records flow; faults come and go."""
+    """Open the gate for producers, and inject and heal faults at their times."""
     start_ns = now_ns() + LEAD_NS
     world.record(Phase(phase="load"))
     open_gate(world.directory, LoadBegins(start_ns=start_ns))
@@ -156,9 +157,7 @@ def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
 
 
 def drain(world: LiveWorld) -> None:
-    """Wait until every reader has caught up; then let the witness read the checked topics back, and
-    commands judge what there is.
-    """
+    """Wait until every reader has caught up; then run the witness and the commands of the drain."""
     began_ns = now_ns()
     world.record(Phase(phase="drain"))
     asked = Drain(world, tuple(world.components.values()))
@@ -175,7 +174,7 @@ def drain(world: LiveWorld) -> None:
 
 
 def stop(world: LiveWorld) -> None:
-    """Agents and programs are asked to end and keep what they have; servers end with the world."""
+    """Stop agents and programs so that they save their records; servers end with the world."""
     world.record(Phase(phase="stop"))
     servers = {component.name for component in world.components.values() if component.server}
     world.stop(

@@ -1,4 +1,4 @@
-"""The examination of a machine: what is there, what is missing, and how to mend it."""
+"""Examine a machine: what a run needs, what is missing, and how to mend it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MEMORY_MIB_MIN = 2048
 
 
 ALWAYS = ("kafka", "spark_job")
-"""What most experiments need; the jars of stores are for those who want one."""
+"""What most experiments need; the jars of stores are optional."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check; `mend` says what to do if it is not good."""
 
     what: str
     good: bool
@@ -35,9 +35,9 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything that a run needs."""
-    found = machine.examine()
-    network = [*_network(found), *_delay_line(found), _size(found)]
+    """Check everything that a run needs."""
+    this_machine = machine.examine()
+    network = [*_network(this_machine), *_delay_line(this_machine), _size(this_machine)]
     return [*network, _disk(), _java(), *_artifacts(), *_caps(), _browser()]
 
 
@@ -52,7 +52,7 @@ def _network(found: Machine) -> list[Finding]:
     ways = {
         "netem": "by the kernel's netem",
         "delay_line": "by the delay line (NFQUEUE): this kernel has no netem",
-        "none": "cannot be had",
+        "none": "not available",
     }
     return [
         Finding(what="namespaces", good=True, says=f"kernel {found.kernel}, no root needed"),
@@ -65,17 +65,17 @@ def _network(found: Machine) -> list[Finding]:
         Finding(
             what="rate",
             good=found.shaping,
-            says="by tbf" if found.shaping else "cannot be had",
+            says="by tbf" if found.shaping else "not available",
             mend="" if found.shaping else why,
         ),
     ]
 
 
 def _delay_line(found: Machine) -> list[Finding]:
-    """How punctual delays are where the delay line makes them."""
+    """Whether the delay line can run in real time, where it is used."""
     if found.means != "delay_line":
         return []
-    good = realtime.can_be_had()
+    good = realtime.is_allowed()
     says = (
         "runs in real time"
         if good
@@ -124,14 +124,14 @@ def _java() -> Finding:
 
 
 def _artifacts() -> list[Finding]:
-    """What kinds of components need: jars, and artifacts of kinds from outside this package."""
-    found = []
+    """Jars, and artifacts of kinds from other packages."""
+    findings = []
     for need in needs_of(COMPONENTS):
         if not isinstance(need, str):
-            found.append(_artifact(need))
+            findings.append(_artifact(need))
         elif need in artifacts.LOCKS:
-            found.append(_jars(need))
-    return found
+            findings.append(_jars(need))
+    return findings
 
 
 def _jars(name: str) -> Finding:

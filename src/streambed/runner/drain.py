@@ -1,6 +1,4 @@
-"""Drain: the load is over; wait until every producer has its answers and every reader has caught
-up.
-"""
+"""Drain: after the load, wait until producers have their acks and readers have caught up."""
 
 from __future__ import annotations
 
@@ -17,15 +15,11 @@ from streambed.world import World
 SETTLE_NS = 1_000_000_000
 """How long readers must have caught up where jobs or programs may still write more."""
 QUIET_NS = 2_000_000_000
-"""How long nothing must arrive from a broker without positions before its readers count as caught
-up.
-"""
+"""How long no record must arrive before a reader of a broker without offsets has caught up."""
 
 
-def merged(positions: Iterable[Position]) -> list[Position]:
-    """One position for each reader: the farthest of its processes in each partition, and all that
-    they have read.
-    """
+def merge_positions(positions: Iterable[Position]) -> list[Position]:
+    """One position per reader: the farthest offset of its processes and the sum of their counts."""
     by_reader: dict[str, Position] = {}
     for position in positions:
         known = by_reader.get(position.reader)
@@ -44,7 +38,7 @@ def _merge(one: Position, other: Position) -> Position:
 
 
 def unreadable(broker: Broker, ends: Ends) -> Iterator[Wait]:
-    """A wait for each topic of a broker, or each partition, whose end nobody could tell."""
+    """A wait for each topic or partition of a broker whose end offset is unknown."""
     for topic in broker.partitions:
         if not ends.get(topic):
             yield Wait(reason="unreadable", topics=(topic,))
@@ -71,7 +65,7 @@ def behind(position: Position, ends: Ends) -> Iterator[Wait]:
 
 
 class Drain:
-    """Asks every component, and remembers for how long there has been nothing to wait for."""
+    """Asks every component for its progress, and tracks how long nothing has been pending."""
 
     def __init__(self, world: World, components: Sequence[Component]) -> None:
         self._world = world
@@ -96,7 +90,7 @@ class Drain:
     def _ask(self) -> Iterator[Wait]:
         # Positions before ends: what is written in between then counts as not read.
         progress = [component.progress(self._world) for component in self._components]
-        positions = merged(position for each in progress for position in each.positions)
+        positions = merge_positions(position for each in progress for position in each.positions)
         ends: dict[str, Ends] = {}
         for broker in self._brokers:
             known = broker.end_positions(self._world)
@@ -124,9 +118,7 @@ class Drain:
             yield Wait(reason="arriving", reader=position.reader, topics=tuple(without))
 
     def _still_arrives(self, position: Position) -> bool:
-        """Whether a reader has read anything since a while ago; without positions, that is all that
-        can be known.
-        """
+        """Whether a reader has read anything within QUIET_NS."""
         seen, since_ns = self._arrivals.get(position.reader, (-1, 0))
         if position.seen != seen:
             since_ns = now_ns()
@@ -135,9 +127,7 @@ class Drain:
 
 
 def final_states(world: World, components: Iterable[Component]) -> None:
-    """Raise ProcessError if a component is not in the state that was declared for the end of the
-    load.
-    """
+    """Raise ProcessError if a component is not in the state declared for the end of the load."""
     for component in components:
         if problem := component.final_problem(world):
             raise ProcessError(problem)

@@ -1,5 +1,6 @@
-"""The launcher: prepares a run's folder, starts the box, and sees it through. It stays outside all
-namespaces.
+"""The launcher: prepares a run's folder, starts the box and waits for its end.
+
+It stays outside all namespaces.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from streambed.record.event_log import append_event
 from streambed.record.status import BY_USER, begin, conclude, full_disk
 from streambed.results.runs import RUNS, Run
 from streambed.runner.cgroups import caps, hierarchies
-from streambed.runner.visits.exposure import listening
+from streambed.runner.visits.exposure import listen_on_ports
 
 FREE_BYTES_MIN = 64 << 20
 LOOK_S = 0.1
@@ -40,29 +41,24 @@ VERSIONS = ("streambed", "pyspark", "confluent-kafka", "pyarrow", "polars")
 
 def examine() -> Machine:
     """This machine, what it can emulate, and the Java that runs will use."""
-    found, java, groups = (
-        machine.examine(artifacts.cache() / "machine.json"),
-        artifacts.find_java(),
-        hierarchies.find(),
-    )
+    this_machine = machine.examine(artifacts.cache() / "machine.json")
+    java, groups = artifacts.find_java(), hierarchies.find()
     return replace(
-        found,
+        this_machine,
         java=str(java.path),
         java_version=java.version,
         java_build=java.build,
         python=sys.executable,
         cpu_groups=groups["cpu"],
         memory_groups=groups["memory"],
-        notes=(*found.notes, *java.notes),
+        notes=(*this_machine.notes, *java.notes),
     )
 
 
 def prepare(
     experiment: Experiment, *, base: Path, into: Path = RUNS, notes: tuple[str, ...] = ()
 ) -> Plan:
-    """Decide everything; makes nothing. Notes about how the declaration was understood are kept
-    with the plan.
-    """
+    """Plan a run without making anything. `notes` on the declaration are added to the plan."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     directory = into.absolute() / experiment.name / stamp
     number = 2
@@ -76,32 +72,31 @@ def prepare(
 def launch(
     decided: Plan, *, text: str = "", on_look: Callable[[Run], None] = lambda run: None
 ) -> Run:
-    """Carry out a plan and wait for its end; `on_look` is called ten times a second meanwhile.
-    Ctrl-C stops the run in order.
+    """Carry out a plan and wait for its end; `on_look` is called ten times a second.
+
+    Ctrl-C stops the run in an orderly way.
     """
     kinds = {component["kind"] for component in decided.declaration["components"].values()}
     for need in needs_of(sorted(kinds)):
         artifacts.demand(need)
     directory = Path(decided.directory)
     with (
-        caps.applied(decided) as capped,
-        listening(capped) as listened,
-        _active(decided.name) as others,
+        caps.apply_caps(decided) as capped,
+        listen_on_ports(capped) as listened,
+        _register_active_run(decided.name) as others,
     ):
         _make_folder(directory)
-        notes = (
-            *decided.notes,
-            *(
-                f"another run is active ({other}): they share the CPU, so neither can be compared "
-                "with a run alone"
-                for other in others
-            ),
-        )
-        _fill(directory, replace(listened, notes=notes), text)
+        concurrent = [
+            f"another run is active ({other}): they share the CPU, so neither can be compared "
+            "with a run alone"
+            for other in others
+        ]
+        notes = (*decided.notes, *concurrent)
+        _write_files(directory, replace(listened, notes=notes), text)
         box = _start_box(directory, listened)
         run = Run(directory)
         try:
-            _see_through(box, lambda: on_look(run))
+            _await_end(box, lambda: on_look(run))
         finally:
             _end(box, directory)
             on_look(run)
@@ -112,9 +107,7 @@ def launch(
 
 def _keep_tables(directory: Path) -> None:
     recorded = history.keep_as_parquet(directory)
-    with contextlib.suppress(
-        OSError
-    ):  # A full disk, on which nothing can be recorded: the state of the run tells it.
+    with contextlib.suppress(OSError):  # The disk is full: the state of the run says so.
         for event in recorded:
             append_event(directory, event)
 
@@ -138,7 +131,7 @@ def _make_folder(directory: Path) -> None:
         )
 
 
-def _fill(directory: Path, decided: Plan, text: str) -> None:
+def _write_files(directory: Path, decided: Plan, text: str) -> None:
     plan.write(decided, directory / "plan.json")
     (directory / "experiment.yaml").write_text(text or json.dumps(decided.declaration, indent=1))
     versions = {name: importlib.metadata.version(name) for name in VERSIONS}
@@ -155,9 +148,7 @@ def _fill(directory: Path, decided: Plan, text: str) -> None:
 
 
 def _start_box(directory: Path, decided: Plan) -> subprocess.Popen[bytes]:
-    """The pipe to its input tells the box that we live; a session of its own keeps Ctrl-C for
-    us.
-    """
+    """The box ends when the pipe to its stdin closes; in a new session it gets no Ctrl-C."""
     with (directory / "logs" / "box.log").open("wb") as log:
         box = subprocess.Popen(
             [
@@ -178,10 +169,8 @@ def _start_box(directory: Path, decided: Plan) -> subprocess.Popen[bytes]:
     return box
 
 
-def _see_through(box: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
-    """Wait for the end of the box. A first Ctrl-C asks for an orderly stop, a second is not waited
-    for.
-    """
+def _await_end(box: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
+    """Wait for the end of the box. A first Ctrl-C asks for an orderly stop, a second kills it."""
 
     def ended() -> bool:
         look()
@@ -203,25 +192,18 @@ def _end(box: subprocess.Popen[bytes], directory: Path) -> None:
     except subprocess.TimeoutExpired:
         box.kill()
         status = box.wait()
-    interrupted = status == -signal.SIGTERM  # It had not even begun to listen.
-    with contextlib.suppress(
-        OSError
-    ):  # On a full disk nobody can write it down; a reader then finds the process gone.
-        conclude(
-            directory,
-            *(
-                BY_USER
-                if interrupted
-                else ("broken", full_disk(directory) or f"the box was killed (status {status})")
-            ),
-        )
+    # On a full disk the status cannot be written; readers then see that the process is gone.
+    with contextlib.suppress(OSError):
+        if status == -signal.SIGTERM:  # It had no signal handler yet.
+            conclude(directory, *BY_USER)
+        else:
+            reason = full_disk(directory) or f"the box was killed (status {status})"
+            conclude(directory, "broken", reason)
 
 
 @contextlib.contextmanager
-def _active(name: str) -> Iterator[list[str]]:
-    """Hold a lock for as long as this run lasts; the names of other runs of this user that hold
-    theirs.
-    """
+def _register_active_run(name: str) -> Iterator[list[str]]:
+    """Hold a lock during the block; yields the names of this user's other active runs."""
     folder = artifacts.cache() / "active"
     folder.mkdir(parents=True, exist_ok=True)
     mine = folder / f"{os.getpid()}-{time.monotonic_ns()}"
@@ -236,7 +218,7 @@ def _active(name: str) -> Iterator[list[str]]:
 
 
 def _holder(path: Path) -> str:
-    """Who holds a lock; a file that nobody holds was left by a killed launcher and goes."""
+    """The run that holds a lock; a file left by a killed launcher is removed."""
     try:
         with path.open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -26,19 +26,19 @@ from streambed.world import Heal, Wire
 Answer = TypeVar("Answer")
 STOP_S = 3.0
 TROUBLES_S_MAX = 0.5
-"""So late may be noticed that something went wrong in another thread."""
-MOMENT_NS = 200_000_000
-"""So long an answer to who holds a role is believed."""
+"""Longest time a failure in another thread goes unnoticed."""
+ROLE_CACHE_NS = 200_000_000
+"""How long a role lookup is cached."""
 KERNEL_TIMERS = ("tcp_retries2", "tcp_syn_retries", "tcp_rto_min_us", "tcp_rto_max_ms")
-"""How often and how late TCP sends again what was lost; older kernels lack the last two."""
+"""Settings of TCP's retransmissions; older kernels lack the last two."""
 
 
 class Interrupted(BaseException):
-    """The user wants the run to end now."""
+    """The user interrupts the run."""
 
 
 class LiveWorld:
-    """A plan made real; what components, faults and probes ask of it is in world.World."""
+    """A plan carried out with real processes and links; implements world.World."""
 
     def __init__(
         self,
@@ -54,17 +54,14 @@ class LiveWorld:
         self.record = events.record
         self.processes = {spec.name: self._process(spec) for spec in plan.processes}
         self.troubles = troubles
-        """What went wrong in other threads, or that the user wants no more; whoever watches raises
-        it.
-        """
+        """Errors of other threads, and interrupts; `watch_network` raises them."""
         self.links_changed: Callable[[], None] = lambda: None
-        """Called after faults come or go, by whoever wants to know."""
+        """Called after a fault was injected or healed."""
         self.components = cast.components
-        for (
-            name
-        ) in self.components:  # Also of those that start no process: a store may be a file there.
+        # A component without processes has a data folder too: a store may be a file there.
+        for name in self.components:
             (self.directory / "data" / name).mkdir(parents=True, exist_ok=True)
-        self._kept: dict[str, Any] = {}
+        self._cached: dict[str, Any] = {}
         self._holders: dict[str, tuple[int, str]] = {}
 
     def _process(self, spec: ProcessSpec) -> LiveProcess:
@@ -74,22 +71,19 @@ class LiveWorld:
         )
 
     def find(self, target: str) -> LiveProcess:
-        """The process called so, or the only process of the component called so, on a host if that
-        is named.
-        """
+        """The process named `target`, or the only process of COMPONENT or COMPONENT/NODE."""
         component, _, node = target.partition("/")
-        found = [
-            process
-            for process in self.processes.values()
-            if process.name == target
-            or (
-                process.spec.component == component
-                and (not node or node in (process.spec.node, *process.spec.networks))
-            )
-        ]
-        if len(found) != 1:
-            raise WorldError(f"'{target}' names {len(found)} processes, one was wanted")
-        return found[0]
+
+        def matches(process: LiveProcess) -> bool:
+            if process.name == target:
+                return True
+            nodes = (process.spec.node, *process.spec.networks)
+            return process.spec.component == component and (not node or node in nodes)
+
+        matching = [process for process in self.processes.values() if matches(process)]
+        if len(matching) != 1:
+            raise WorldError(f"'{target}' names {len(matching)} processes, one was wanted")
+        return matching[0]
 
     def holder(self, role: str) -> str:
         """The process that holds a role at this moment."""
@@ -97,7 +91,7 @@ class LiveWorld:
         if wanted is None:
             raise WorldError(f"'{role}' is not a role")
         asked_ns, holder = self._holders.get(role, (0, ""))
-        if now_ns() - asked_ns > MOMENT_NS:
+        if now_ns() - asked_ns > ROLE_CACHE_NS:
             holder = roles.broker_for(wanted, self.components).role_holder(wanted, self)
             self._holders[role] = (now_ns(), holder)
         return holder
@@ -111,7 +105,7 @@ class LiveWorld:
         return [wire for wire in self.network.wires.values() if node in wire.ends]
 
     def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
-        """Let no packet pass between hosts of different sides until healed."""
+        """Drop all packets between hosts of different sides until healed."""
         return self.network.separate(sides)
 
     def call(self, node: str, function: Callable[[], Answer]) -> Answer:
@@ -123,16 +117,14 @@ class LiveWorld:
         return read_gauge(self.directory / "gauges" / f"{file_name(process)}.json")
 
     def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
-        """What `make` made when first asked for `key`."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        kept: Answer = self._kept[key]
-        return kept
+        """The object cached under `key`; `make` is called only the first time."""
+        if key not in self._cached:
+            self._cached[key] = make()
+        cached: Answer = self._cached[key]
+        return cached
 
     def watch(self) -> None:
-        """Notice what died since the last look; a death that the declaration does not allow ends
-        the run.
-        """
+        """Restart processes that died, or raise ProcessError, as the declaration says."""
         self.watch_network()
         for process in self.processes.values():
             status = process.ended()
@@ -144,8 +136,9 @@ class LiveWorld:
                 raise ProcessError(death(process, status, self.plan))
 
     def watch_network(self) -> None:
-        """A run whose delay line or sampler died, or that is no longer wanted, is over, whatever
-        its phase. Raises each trouble once.
+        """Raise what ends a run in any phase: interrupts, errors of threads, a dead delay line.
+
+        Each error is raised once.
         """
         if self.troubles:
             raise self.troubles.pop(0)
@@ -156,7 +149,7 @@ class LiveWorld:
             )
 
     def wait(self, done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02) -> bool:
-        """Wait for a condition while watching that everybody lives."""
+        """Wait for a condition while watching for dead processes."""
 
         def done_or_dead() -> bool:
             self.watch()
@@ -165,21 +158,21 @@ class LiveWorld:
         return wait_until(done_or_dead, limit_s=limit_s, step_s=step_s)
 
     def rest_until(self, time_ns: int) -> None:
-        """Wait for a time while watching that everybody lives: a death is noticed at once, other
-        troubles soon.
+        """Wait for a time while watching for dead processes.
+
+        A death is noticed at once, other failures within TROUBLES_S_MAX.
         """
         while (left_ns := time_ns - now_ns()) > 0:
             self.watch()
-            line = self.network.delay_line
             pids = [process.pid for process in self.processes.values() if process.pid]
-            wait_for_an_end(
-                [*pids, line.pid] if line else pids, limit_s=min(left_ns / 1e9, TROUBLES_S_MAX)
-            )
+            if line := self.network.delay_line:
+                pids.append(line.pid)
+            wait_for_an_end(pids, limit_s=min(left_ns / 1e9, TROUBLES_S_MAX))
 
     def stop(self, processes: list[LiveProcess]) -> None:
-        """Ask politely, then insist."""
+        """Stop processes with SIGTERM, and after STOP_S with SIGKILL."""
         for process in processes:
-            process.terminate()
+            process.stop()
 
         def all_ended() -> bool:
             self.watch_network()
@@ -190,20 +183,19 @@ class LiveWorld:
             process.kill()
 
     def end(self) -> None:
-        """End whatever still runs, all at once: a server with a large heap takes a while to be
-        gone, and many would take turns.
-        """
+        """Kill what still runs. All are signalled first: a large heap takes a while to be freed."""
         for process in self.processes.values():
-            process.strike_down()
+            process.kill_now()
         for process in self.processes.values():
             process.kill()
 
 
 def death(process: LiveProcess, status: int, plan: Plan) -> str:
-    """The evidence: exit status, last output, where the whole log is."""
+    """The message for a dead process: exit status, last output, path of the log."""
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     if process.memory_kills:
-        how = f"was killed for memory: {_memory_cap(process.spec, plan)}. Raise that, or let it need less"
+        cap = _memory_cap(process.spec, plan)
+        how = f"was killed for memory: {cap}. Raise that, or let it need less"
     last = "".join(f"\n  | {line}" for line in process.last_lines())
     return (
         f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
@@ -212,14 +204,14 @@ def death(process: LiveProcess, status: int, plan: Plan) -> str:
 
 def _memory_cap(spec: ProcessSpec, plan: Plan) -> str:
     if spec.allowance.memory_bytes:
-        return f"components.{spec.component}.limits.memory allows it {Size(spec.allowance.memory_bytes)}"
-    return f"topology.memory allows the processes of {spec.node} {Size(plan.node(spec.node).allowance.memory_bytes)} all together"
+        size = Size(spec.allowance.memory_bytes)
+        return f"components.{spec.component}.limits.memory allows it {size}"
+    size = Size(plan.node(spec.node).allowance.memory_bytes)
+    return f"topology.memory allows the processes of {spec.node} {size} all together"
 
 
 def timers(world: LiveWorld) -> tuple[Timer, ...]:
-    """The settings that decide how a fault ends: of TCP as a host sees it, and of servers, declared
-    or by their own default.
-    """
+    """The timers that decide how a fault ends: of the kernel's TCP and of servers."""
     files = [Path("/proc/sys/net/ipv4", name) for name in KERNEL_TIMERS]
 
     def of_kernel() -> list[Timer]:
@@ -229,18 +221,18 @@ def timers(world: LiveWorld) -> tuple[Timer, ...]:
             if file.exists()
         ]
 
-    found = world.call(world.plan.nodes[0].name, of_kernel)
+    all_timers = world.call(world.plan.nodes[0].name, of_kernel)
     for name, component in world.components.items():
         for setting, (value, declared) in component.timers().items():
-            found.append(Timer(of=name, name=setting, value=value, declared=declared))
-    return tuple(found)
+            all_timers.append(Timer(of=name, name=setting, value=value, declared=declared))
+    return tuple(all_timers)
 
 
 @contextlib.contextmanager
 def live_world(
     plan: Plan, cast: DeclaredParts, events: EventLog, troubles: list[BaseException]
 ) -> Iterator[LiveWorld]:
-    """Build the network of a plan; on every way out its processes end and the network goes."""
+    """Build the network of a plan; after the block processes are killed and the network removed."""
     with open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made:
         world = LiveWorld(plan, cast, made, events, troubles)
         note_namespaces(world.directory, made.hosts)

@@ -1,4 +1,4 @@
-"""How hard the whole machine is pressed, from the kernel's own counters; all of them grow."""
+"""The load of the whole machine, from cumulative counters of the kernel."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from pathlib import Path
 STAT, PRESSURE, QUEUES = Path("/proc/stat"), Path("/proc/pressure/cpu"), Path("/proc/schedstat")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 IDLE, STOLEN = (3, 4), 7
-"""Which columns of /proc/stat: idle and waiting for a disk; taken away by the hypervisor. Time of
-guests is in others already.
-"""
+"""Columns of /proc/stat: idle and iowait; stolen. Guest time is included in other columns."""
 COLUMNS = 8
 
 
 def machine_load() -> Iterator[tuple[str, float]]:
-    """Processor seconds busy, idle and stolen, all cores together; and for how long programs waited
-    for a core, if the kernel says.
+    """CPU seconds busy, idle and stolen of all cores; and how long programs waited for a core.
+
+    The wait is missing if the kernel does not count it.
     """
     yield from parse_stat(STAT.read_text())
     if PRESSURE.exists():
@@ -45,9 +44,10 @@ def parse_queues(text: str) -> float:
     return sum(int(line.split()[8]) for line in text.splitlines() if line.startswith("cpu")) / 1e9
 
 
-def waiting(pid: int) -> Iterator[tuple[str, float]]:
-    """How long the first thread of a process has waited for a core, and how often it got one;
-    nothing if the kernel does not count.
+def waiting_times(pid: int) -> Iterator[tuple[str, float]]:
+    """How long a process's first thread waited for a core, and how often it got one.
+
+    Empty if the kernel does not count.
     """
     try:
         _, waited_ns, turns = Path(f"/proc/{pid}/schedstat").read_text().split()

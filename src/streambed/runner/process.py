@@ -1,6 +1,4 @@
-"""A process of a run: started on its host, in a session of its own, its output in a log of its
-own.
-"""
+"""A process of a run: started on its host in a new session, with its output in a log file."""
 
 from __future__ import annotations
 
@@ -23,11 +21,11 @@ from streambed.world import Heal
 
 LAST_LINES = 12
 RESTARTS_MAX = 10
-STAND_BACK_S = 5.0
+PRIORITY_LIMIT_S = 5.0
 
 
 class LiveProcess:
-    """The live twin of a ProcessSpec. A killed one can be started again and keeps its files."""
+    """A ProcessSpec that runs. After it was killed it can be started again with its files."""
 
     def __init__(
         self,
@@ -45,14 +43,12 @@ class LiveProcess:
         self._directory = directory
         self._record = record
         self._networks = networks or {}
-        self._argv = caps.joined(spec.groups, spec.argv)
+        self._argv = caps.join_groups(spec.groups, spec.argv)
         self.memory_kills = 0
-        """How many of its processes the kernel killed for want of memory in the life that ended
-        last.
-        """
+        """How many of its processes the kernel killed for memory before it ended last."""
         self._killed_before = 0
         self._popen: subprocess.Popen[bytes] | None = None
-        self._told_to_end = False
+        self._end_expected = False
         self._strikes = 0
         self._pauses = 0
 
@@ -73,26 +69,24 @@ class LiveProcess:
 
     @property
     def pid(self) -> int:
-        """Its number inside the box, which is its session's number too; 0 before the first
-        start.
-        """
+        """Its process and session id inside the box; 0 if it does not run."""
         return self._popen.pid if self._popen else 0
 
     def start(self) -> None:
-        """Start it, or start it again."""
+        """Start or restart it. Its planned files are written only the first time."""
         home = self._directory / "data" / self.spec.component
         home.mkdir(parents=True, exist_ok=True)
         if not self.incarnation:
             for file in self.spec.files:
-                _lay_down(file)
+                _write_file(file)
         self.incarnation += 1
         self._pauses = 0
         self._popen = self._host.call(
-            lambda: _begun_on(self.spec.allowance.cores, lambda: self._begin(home))
+            lambda: _start_on_cores(self.spec.allowance.cores, lambda: self._begin(home))
         )
         if self.spec.allowance.priority and not self.spec.groups:
-            _stand_back(self.pid, self.spec.allowance.priority)
-        self._told_to_end = False
+            _lower_session_priority(self.pid, self.spec.allowance.priority)
+        self._end_expected = False
         self._record(
             ProcessStarted(
                 process=self.name,
@@ -104,7 +98,7 @@ class LiveProcess:
         )
 
     def _begin(self, home: Path) -> subprocess.Popen[bytes]:
-        """Runs in the host's thread."""
+        """Called in the host's thread."""
         environment = {
             **os.environ,
             "TMPDIR": "/tmp",
@@ -129,7 +123,7 @@ class LiveProcess:
             )
 
     def strike(self) -> Heal:
-        """Kill it; healing starts it again, but if it was struck twice, only the second time."""
+        """Kill it; healing restarts it. If two faults overlap, the last heal does."""
         self._strikes += 1
         self.kill()
 
@@ -141,8 +135,9 @@ class LiveProcess:
         return heal
 
     def pause(self) -> Heal:
-        """Stop all of its session; healing lets it go on, the last one if there are several.
-        Another life of it is not stopped.
+        """Pause all of its session; healing continues it. If faults overlap, the last heal does.
+
+        If it was restarted meanwhile, healing has no effect.
         """
         if not self.alive:
             raise WorldError(f"{self.name} is not running, so it cannot be paused")
@@ -159,19 +154,19 @@ class LiveProcess:
         return heal
 
     def kill(self) -> None:
-        """End it and its children without a word."""
-        self.strike_down()
+        """Kill it and its children, and wait for its end."""
+        self.kill_now()
         self.reap()
 
-    def strike_down(self) -> None:
-        """Kill it and its children, without waiting until they are gone."""
-        self._told_to_end = True
+    def kill_now(self) -> None:
+        """Kill it and its children without waiting for their end."""
+        self._end_expected = True
         if self.alive:
             self._signal_session(signal.SIGKILL)
 
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self._told_to_end = True
+    def stop(self) -> None:
+        """Send SIGTERM to its process group."""
+        self._end_expected = True
         if self.alive:
             self._signal_group(signal.SIGTERM)
 
@@ -180,9 +175,7 @@ class LiveProcess:
             os.killpg(self.pid, number)
 
     def _signal_session(self, number: int) -> None:
-        """The group at once, then all of the session: some make groups of their own, as Spark's
-        workers do.
-        """
+        """Signal the process group at once, then the session: Spark's workers make new groups."""
         self._signal_group(number)
         for member in session_members(self.pid):
             with contextlib.suppress(ProcessLookupError):
@@ -195,19 +188,20 @@ class LiveProcess:
             self.ended()
 
     def ended(self) -> int | None:
-        """Its exit status, the first time that it is found to have ended; None otherwise. Records
-        the end.
+        """Its exit status if it ended unexpectedly since the last call, else None.
+
+        Records the end.
         """
         if self._popen is None or self._popen.poll() is None:
             return None
         status = self._popen.returncode
-        expected = self._told_to_end or status == 0
+        expected = self._end_expected or status == 0
         self._popen = None
         killed = caps.memory_kills(self.spec.groups)
         self.memory_kills, self._killed_before = killed - self._killed_before, killed
-        lines = (
-            [] if expected and self.spec.starts != "drain" else self.last_lines()
-        )  # What is said after the drain may be a judgement.
+        # A command that runs after the drain may print a verdict.
+        keep_output = not expected or self.spec.starts == "drain"
+        lines = self.last_lines() if keep_output else []
         self._record(
             ProcessEnded(
                 process=self.name,
@@ -227,10 +221,10 @@ class LiveProcess:
             return [line.rstrip() for line in deque(log, LAST_LINES)]
 
 
-def _begun_on(
+def _start_on_cores(
     cores: tuple[int, ...], begin: Callable[[], subprocess.Popen[bytes]]
 ) -> subprocess.Popen[bytes]:
-    """A process begins on the cores of the thread that begins it."""
+    """Start a process on these cores: it inherits them from the thread that starts it."""
     if not cores:
         return begin()
     before = os.sched_getaffinity(0)
@@ -241,35 +235,33 @@ def _begun_on(
         os.sched_setaffinity(0, before)
 
 
-def _stand_back(session: int, priority: int) -> None:
-    """Where the kernel shares time between sessions first, the priority of a process counts within
-    its own session alone.
-    """
+def _lower_session_priority(session: int, priority: int) -> None:
+    """Set the priority of a session: with autogroups, `nice` only counts within a session."""
     file = Path(f"/proc/{session}/autogroup")
 
-    def told() -> bool:
+    def write_priority() -> bool:
         try:
             file.write_text(str(priority))
         except BlockingIOError:
-            return False  # The kernel lets it be changed ten times a second.
+            return False  # The kernel allows ten changes a second.
         except OSError:
-            pass  # It has ended already, or the kernel shares time between all processes alike.
+            pass  # It has ended already, or the kernel has no autogroups.
         return True
 
-    wait_until(told, limit_s=STAND_BACK_S)
+    wait_until(write_priority, limit_s=PRIORITY_LIMIT_S)
 
 
 def session_members(session: int) -> list[int]:
-    """The processes of a session, which is named by the number of its first."""
-    found = []
+    """The pids of all processes of a session."""
+    members = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(ProcessLookupError):
             if os.getsid(int(entry)) == session:
-                found.append(int(entry))
-    return found
+                members.append(int(entry))
+    return members
 
 
-def _lay_down(file: PlannedFile) -> None:
+def _write_file(file: PlannedFile) -> None:
     path = Path(file.path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if Path(file.source or "/dev/null").is_dir():

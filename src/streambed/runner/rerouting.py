@@ -1,6 +1,4 @@
-"""Convergence: some time after a link failed, or came back, packets take the ways that are best
-now.
-"""
+"""Rerouting: some time after a link fails or comes back, routes change to the best paths."""
 
 from __future__ import annotations
 
@@ -24,10 +22,8 @@ Failed = frozenset[str]
 """The names of the links that carry nothing either way."""
 
 
-class Convergence:
-    """Looks which links failed, and changes routes in a thread of its own when the time has
-    come.
-    """
+class Rerouter:
+    """Notices failed links, and changes routes in a separate thread when the delay has passed."""
 
     def __init__(
         self,
@@ -53,16 +49,14 @@ class Convergence:
         self._thread.start()
 
     def look(self) -> None:
-        """Notice what changed since the last look; call it after whatever may cut or mend a
-        wire.
-        """
+        """Schedule new routes if links failed or came back; call it after each fault and heal."""
         failed = self._network.cut_wires()
         if failed != self._seen:
             self._seen = failed
             self._changes.put((now_ns() + self._after_ns, failed))
 
     def close(self) -> None:
-        """No route changes any more."""
+        """Change no more routes."""
         self._stop.set()
         self._changes.put(None)
         self._thread.join()
@@ -71,11 +65,11 @@ class Convergence:
         try:
             while change := self._changes.get():
                 self._change(*change)
-        except Exception as error:  # Whoever watches the run raises it there.
+        except Exception as error:  # LiveWorld.watch raises it in the main thread.
             self._troubles.append(error)
 
     def _change(self, due_ns: int, failed: Failed) -> None:
-        """Routes are found before their time, so that they can hold when it comes."""
+        """Compute routes ahead of time, so that they can be set on time."""
         if failed not in self._known:
             self._known[failed] = self._tables.tables(
                 frozenset(self._places[name] for name in failed)
@@ -88,12 +82,12 @@ class Convergence:
 
 
 @contextlib.contextmanager
-def converging(world: LiveWorld) -> Iterator[None]:
-    """Let packets take other ways when links fail."""
-    convergence = Convergence(world.plan, world.network, world.record, world.troubles)
-    world.links_changed = convergence.look
+def reroute_on_failure(world: LiveWorld) -> Iterator[None]:
+    """Change routes when links fail, during the block."""
+    rerouter = Rerouter(world.plan, world.network, world.record, world.troubles)
+    world.links_changed = rerouter.look
     try:
         yield
     finally:
         world.links_changed = lambda: None
-        convergence.close()
+        rerouter.close()

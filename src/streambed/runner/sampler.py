@@ -1,6 +1,4 @@
-"""The sampler: once a second it measures ports, processes, agents, the delay line, the machine and
-the batches of jobs.
-"""
+"""The sampler measures ports, processes, agents, the delay line and the machine once a second."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from streambed.net.ports import METRICS
 from streambed.record import now_ns
 from streambed.record.tables import SAMPLES, Table, column
 from streambed.runner.live_world import LiveWorld
-from streambed.runner.machine_load import machine_load, waiting
+from streambed.runner.machine_load import machine_load, waiting_times
 
 EVERY_S = 1.0
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -24,10 +22,11 @@ Measured = tuple[str, str, float]
 
 
 def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
-    """CPU seconds, ended children included, and resident bytes of every session in the box; one
-    process may be counted apart.
+    """CPU seconds (with ended children) and resident bytes of every session in the box.
+
+    The process `apart` counts as a session by itself.
     """
-    found: dict[int, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
+    usage: dict[int, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
@@ -37,19 +36,18 @@ def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # It ended between the listing and the reading.
         session = apart if int(entry) == apart else int(fields[3])
-        counted = (
-            fields[11:13] if int(entry) == os.getpid() else fields[11:15]
-        )  # The conductor's children are the run's processes.
-        cpu_s, rss = found[session]
-        found[session] = (
-            cpu_s + sum(map(int, counted)) / TICKS_PER_S,
+        # Not the conductor's children: they are the run's processes.
+        ticks = fields[11:13] if int(entry) == os.getpid() else fields[11:15]
+        cpu_s, rss = usage[session]
+        usage[session] = (
+            cpu_s + sum(map(int, ticks)) / TICKS_PER_S,
             rss + int(fields[21]) * PAGE_BYTES,
         )
-    return found
+    return usage
 
 
 class Sampler:
-    """Runs in a thread of its own, so that waiting and faults are not held up by measuring."""
+    """Runs in a separate thread, so that measuring does not delay faults."""
 
     def __init__(self, world: LiveWorld, table: Table) -> None:
         self._world = world
@@ -73,9 +71,7 @@ class Sampler:
                 )
                 self.sample()
                 due_ns = now_ns() + round(EVERY_S * 1e9)
-        except (
-            Exception
-        ) as error:  # Whatever it is, a run without samples must not go on as if it had them.
+        except Exception as error:  # A run must not continue without samples.
             self._world.troubles.append(error)
 
     def sample(self) -> None:
@@ -89,9 +85,7 @@ class Sampler:
         self._batches()
 
     def _sample_ports(self, time_ns: int) -> None:
-        """All at once: there are four values for each of many ports, and only the values are new
-        each time.
-        """
+        """Append all ports at once: there may be thousands of values, and only they change."""
         values = self._world.network.ports.read()
         self._table.append_columns([time_ns] * len(values), *self._port_columns, values)
 
@@ -100,9 +94,8 @@ class Sampler:
             process.pid: process.name for process in self._world.processes.values() if process.pid
         }
         line = self._world.network.delay_line
-        apart = (
-            line.pid if line else 0
-        )  # The delay line shares the conductor's session, so that it dies with it.
+        # The delay line shares the conductor's session, so that it dies with it.
+        apart = line.pid if line else 0
         names |= {os.getsid(0): "conductor", apart: "delay line"}
         for session, (cpu_s, rss) in processes_by_session(apart).items():
             if session and session in names:
@@ -116,16 +109,14 @@ class Sampler:
                 yield metric, name, getattr(gauge, key)
 
     def _machine(self) -> Iterator[Measured]:
-        line = self._world.network.delay_line
-        yield from (
-            (metric, "delay line", value) for metric, value in (waiting(line.pid) if line else ())
-        )
-        yield from ((metric, "machine", value) for metric, value in machine_load())
+        if line := self._world.network.delay_line:
+            for metric, value in waiting_times(line.pid):
+                yield metric, "delay line", value
+        for metric, value in machine_load():
+            yield metric, "machine", value
 
     def _delay_line(self) -> None:
-        """Each of its gauges once, at the time at which it was written: one that is old says
-        nothing about now.
-        """
+        """Append each gauge of the delay line once, with the time at which it was written."""
         for gauge in self._world.network.delay_line_gauges():
             written_ns = gauge.pop("written_ns")
             if written_ns > self._gauge_ns:
@@ -139,19 +130,19 @@ class Sampler:
                 self._world.record(batch)
 
     def start(self) -> None:
-        """Begin to sample."""
+        """Start the thread."""
         self._thread.start()
 
     def finish(self) -> None:
-        """Sample once more and end."""
+        """End the thread and sample once more."""
         self._stop.set()
         self._thread.join()
         self.sample()
 
 
 @contextlib.contextmanager
-def sampling(world: LiveWorld) -> Iterator[Sampler]:
-    """Sample for as long as the world lives."""
+def run_sampler(world: LiveWorld) -> Iterator[Sampler]:
+    """Sample during the block."""
     with Table(world.directory / "history" / "samples.arrow", SAMPLES) as table:
         sampler = Sampler(world, table)
         sampler.start()

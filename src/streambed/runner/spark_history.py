@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from streambed import artifacts
-from streambed.artifacts.one_shot import tied
+from streambed.artifacts.one_shot import die_with_parent
 from streambed.errors import ProcessError, UsageError
 from streambed.record import wait_until
 
@@ -40,9 +40,7 @@ def event_logs(directory: Path) -> list[Path]:
 
 @contextmanager
 def history_server(directory: Path, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Its address and its process, once it answers; it ends with the block. Port 0 means any that
-    is free.
-    """
+    """Start the server and yield its URL and process; port 0 means any free port."""
     logs = event_logs(directory)
     artifacts.demand("spark_job")
     port = port or _free_port()
@@ -72,13 +70,11 @@ def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
     command = artifacts.spark_command(
         artifacts.find_java(), pyspark_home=artifacts.find_pyspark(), flags=flags, main=(MAIN,)
     )
-    environment = {
-        **os.environ,
-        "SPARK_LOCAL_IP": LOOPBACK,
-    }  # Else it would be open to the whole network.
+    # Without SPARK_LOCAL_IP it would listen on all interfaces.
+    environment = {**os.environ, "SPARK_LOCAL_IP": LOOPBACK}
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
-            [*tied(), *command],
+            [*die_with_parent(), *command],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -88,15 +84,12 @@ def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    if (
-        not wait_until(
-            lambda: process.poll() is not None or _answers(port), limit_s=START_LIMIT_S, step_s=0.1
-        )
-        or process.poll() is not None
-    ):
-        last = "".join(
-            f"\n  | {line}" for line in log.read_text(errors="replace").splitlines()[-8:]
-        )
+    answers = wait_until(
+        lambda: process.poll() is not None or _answers(port), limit_s=START_LIMIT_S, step_s=0.1
+    )
+    if not answers or process.poll() is not None:
+        last_lines = log.read_text(errors="replace").splitlines()[-8:]
+        last = "".join(f"\n  | {line}" for line in last_lines)
         raise ProcessError(
             f"Spark's history server did not answer on port {port}. Its last lines:{last}"
         )

@@ -1,6 +1,4 @@
-"""A study carried out: trial after trial, never two at once. What is done is written down at once,
-so that it can be resumed.
-"""
+"""Run a study: trial after trial, never two at once, with each result saved for resumption."""
 
 from __future__ import annotations
 
@@ -21,36 +19,36 @@ from streambed.results.studies import Kept, StudyResult, files_of
 from streambed.runner import launcher
 
 OVERHEAD_S = 15.0
-"""What a trial is thought to take beside its load, until one has shown it."""
+"""Estimated time of a trial besides its load, until one has finished."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a study is: the trial that runs or has just ended, and the time left."""
+    """Progress of a study: the trial that runs or has just ended, and the time left."""
 
     trial: Trial
     done: int
     total: int
     trial_s: float
-    """What the trial is thought to take."""
+    """Estimated time of this trial."""
     after_s: float
-    """What all after it are thought to take."""
+    """Estimated time of all trials after it."""
     elapsed_s: float = 0.0
     run: Run | None = None
     ended: Kept | None = None
 
     @property
     def left_s(self) -> float:
-        """What is thought to be left until the study ends."""
+        """Estimated time until the study ends."""
         return max(self.trial_s - self.elapsed_s, 0.0) + self.after_s
 
     @property
     def share(self) -> float:
-        """How much of the trial is thought to be over; never quite all."""
+        """Estimated share of the trial that is over, below 1."""
         return min(self.elapsed_s / self.trial_s, 0.99) if self.trial_s else 0.0
 
     def later(self, elapsed_s: float, run: Run) -> Progress:
-        """The same trial, somewhat later."""
+        """The progress of the same trial at a later time."""
         return replace(self, elapsed_s=elapsed_s, run=run)
 
 
@@ -64,13 +62,13 @@ def carry_out(
     again: bool = False,
     on_progress: OnProgress = lambda progress: None,
 ) -> StudyResult:
-    """Run what is pending of a study and write its tables; Ctrl-C ends the running trial in order
-    and then the study.
+    """Run the pending trials of a study and write its tables.
 
-    Trials that finished are kept, all others run again; `again` forgets them all first.
+    Finished trials are kept, all others run again; `again` discards all results first.
+    Ctrl-C stops the running trial in an orderly way, and then the study.
     """
     folder = into.absolute() / declared.study.name
-    with _alone(folder):
+    with _lock_folder(folder):
         result = StudyResult(declared, folder)
         if again:
             result.forget()
@@ -86,11 +84,9 @@ def carry_out(
 
 
 def _attempt(result: StudyResult, trial: Trial, on_progress: OnProgress) -> Kept:
-    """Run one trial and judge it. Whatever it fails of is written down, and is no reason to stop
-    the others.
-    """
+    """Run one trial and judge it. A failure is recorded and does not stop the study."""
     began_s = time.monotonic()
-    _clear_away(result, trial)
+    _remove_earlier_attempt(result, trial)
     before = _progress(result, trial)
     on_progress(before)
     declared = result.declared.experiment(trial)
@@ -119,17 +115,15 @@ def _attempt(result: StudyResult, trial: Trial, on_progress: OnProgress) -> Kept
     return kept
 
 
-def _clear_away(result: StudyResult, trial: Trial) -> None:
-    """Remove what an earlier attempt left."""
+def _remove_earlier_attempt(result: StudyResult, trial: Trial) -> None:
+    """Remove the run folder of an earlier attempt."""
     left = result.kept_of(trial).run
     if left:
         shutil.rmtree(result.folder / left, ignore_errors=True)
 
 
 def _progress(result: StudyResult, trial: Trial, ended: Kept | None = None) -> Progress:
-    """How far it is. What is to come takes its load, and beside it as much as finished trials
-    did.
-    """
+    """Estimate the rest by the load of each trial and the mean overhead of finished ones."""
 
     def load_s(of: Trial) -> float:
         return result.declared.points[of.point].experiment.duration.s
@@ -149,10 +143,8 @@ def _progress(result: StudyResult, trial: Trial, ended: Kept | None = None) -> P
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the study's folder for as long as it runs: two at once would disturb each other's
-    trials.
-    """
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Lock the study's folder during the block, so that no two studies write into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("w")

@@ -1,4 +1,4 @@
-"""The timeline: faults are injected and healed at their times, and healed on every way out."""
+"""The timeline injects and heals faults at their times, and heals the rest at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streambed.runner.live_world import LiveWorld
 from streambed.world import Injury
 
 AHEAD_NS = 100_000_000
-"""So long before a fault it is asked who holds the role that it is aimed at."""
+"""How long before a fault the holder of its target role is looked up."""
 
 
 @dataclass(frozen=True, order=True)
@@ -61,9 +61,7 @@ class Timeline:
         self._world.rest_until(end_ns)
 
     def _ask_ahead(self, roles: Sequence[str], due_ns: int) -> None:
-        """The world remembers the answer for a moment: brokers take some milliseconds to answer,
-        and the fault should not.
-        """
+        """Look up roles ahead of time: the world caches them, so that the fault is not delayed."""
         if roles:
             self._world.rest_until(due_ns - AHEAD_NS)
         for role in roles:
@@ -71,9 +69,7 @@ class Timeline:
                 self._world.holder(role)
 
     def _inject(self, number: int) -> None:
-        """Do it, and record when it held. One that cannot be done now is recorded too, and the run
-        goes on without it.
-        """
+        """Inject a fault and record when it took effect. A failure is recorded too."""
         fault = self._faults[number]
         try:
             injury = self._injuries[number] = fault.inject(self._world)
@@ -95,9 +91,7 @@ class Timeline:
         )
 
     def heal(self, number: int) -> None:
-        """Heal one fault if it is active; a failure to heal is recorded, and the others are healed
-        all the same.
-        """
+        """Heal one fault if it is active. A failure is recorded and does not stop the run."""
         injury = self._injuries.pop(number, None)
         if injury is None:
             return
@@ -116,16 +110,16 @@ class Timeline:
         )
 
     def heal_all(self) -> None:
-        """Heal whatever is still broken; what is healed before its time has a negative lateness."""
+        """Heal all active faults; one that is healed early has a negative lateness."""
         for number in list(self._injuries):
             self.heal(number)
 
 
 @contextlib.contextmanager
 def timeline(faults: Sequence[Fault], world: LiveWorld) -> Iterator[Timeline]:
-    """A timeline whose faults are healed on every way out."""
-    made = Timeline(faults, world)
+    """A timeline whose faults are healed after the block, also after an error."""
+    faults_of_run = Timeline(faults, world)
     try:
-        yield made
+        yield faults_of_run
     finally:
-        made.heal_all()
+        faults_of_run.heal_all()

@@ -1,3 +1,1 @@
-"""Stores seen from a client: one module for each engine, which alone knows its driver. See `store`
-for what they share.
-"""
+"""Clients of stores: one module per engine, which alone imports its driver. See `store`."""

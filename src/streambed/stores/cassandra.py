@@ -52,16 +52,14 @@ class Cassandra:
 
     def ask(self, text: str) -> Answer:
         """Carry out one statement."""
-        with _said():
-            found = self._session.execute(text)
-            if not found.column_names:
+        with _translate_errors():
+            result = self._session.execute(text)
+            if not result.column_names:
                 return Answer()
-            return Answer(columns=tuple(found.column_names), rows=[tuple(row) for row in found])
+            return Answer(columns=tuple(result.column_names), rows=[tuple(row) for row in result])
 
     def make_table(self, table: SinkTable) -> None:
-        """Make a table unless it is there: a topic's partition is a partition here, its records in
-        the order of offsets.
-        """
+        """Make a table if it does not exist, partitioned like the topic and sorted by offset."""
         columns = ", ".join(f'"{name}" {TYPES[kind]}' for name, kind in table.columns.items())
         self.ask(
             f'create table if not exists "{table.name}" ({columns}, primary key (("topic", '
@@ -69,12 +67,12 @@ class Cassandra:
         )
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Each row by itself, many at once; an insert takes the place of what is there."""
+        """Write rows concurrently, each by itself; an insert replaces a row with the same key."""
         names = ", ".join(f'"{name}"' for name in table.columns)
         text = (
             f'insert into "{table.name}" ({names}) values ({", ".join("?" * len(table.columns))})'
         )
-        with _said():
+        with _translate_errors():
             if text not in self._prepared:
                 self._prepared[text] = self._session.prepare(text)
             execute_concurrent_with_args(
@@ -102,7 +100,7 @@ def connect(address: Address, read_only: bool) -> Cassandra:
         token_metadata_enabled=False,
     )
     try:
-        with _said():
+        with _translate_errors():
             return Cassandra(cluster, cluster.connect(address.database or None))
     except BaseException:
         cluster.shutdown()
@@ -110,8 +108,8 @@ def connect(address: Address, read_only: bool) -> Cassandra:
 
 
 @contextlib.contextmanager
-def _said() -> Iterator[None]:
-    """The driver's errors in our words."""
+def _translate_errors() -> Iterator[None]:
+    """Turn the driver's errors into StoreError or QueryError."""
     try:
         yield
     except LOST as error:

@@ -1,6 +1,4 @@
-"""DuckDB: a file, which one program at a time may open for writing, and only while it does none may
-read it.
-"""
+"""DuckDB: a file that one program may open for writing, or several for reading."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ DIALECT = Dialect(errors=(duckdb.Error,), lost=lambda error: False)
 
 
 class DuckDB:
-    """Opens the file for each thing that is asked and lets go of it again, so that others have
-    their turn.
-    """
+    """Opens the file for each request and closes it again, so that other programs can open it."""
 
     def __init__(self, address: Address, read_only: bool) -> None:
         self._path = address.path
@@ -42,11 +38,11 @@ class DuckDB:
             store.close()
 
     def make_table(self, table: SinkTable) -> None:
-        """Make a table unless it is there."""
+        """Make a table if it does not exist."""
         self.ask(DIALECT.creation(table))
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """All rows or none."""
+        """Write all rows in one transaction."""
         store = self._open()
         try:
             store.write(table, rows)
@@ -54,9 +50,9 @@ class DuckDB:
             store.close()
 
     def close(self) -> None:
-        """It is closed already."""
+        """Does nothing: the file is closed after each request."""
 
 
 def connect(address: Address, read_only: bool) -> DuckDB:
-    """The file is opened when something is asked."""
+    """Does not open the file yet: each request does."""
     return DuckDB(address, read_only)

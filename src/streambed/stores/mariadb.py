@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pymysql
 
-from streambed.stores.sql import Dialect, SqlStore, said
+from streambed.stores.sql import Dialect, SqlStore, translate_errors
 from streambed.stores.store import CONNECT_S, Address
 
 USER = "streambed"
 CLIENT_ERRORS = range(2000, 3000)
-"""Numbers of errors that the client finds by itself: no server, a lost connection."""
+"""Error numbers of the client: no server, a lost connection."""
 
 
 def lost(error: Exception) -> bool:
-    """PyMySQL's classes do not tell a lost connection from an unknown column; the numbers do."""
+    """Whether the server does not answer: PyMySQL's classes do not tell, error numbers do."""
     number = error.args[0] if error.args else 0
     return isinstance(error, OSError | pymysql.err.InterfaceError) or number in CLIENT_ERRORS
 
@@ -30,7 +30,7 @@ DIALECT = Dialect(
 
 def connect(address: Address, read_only: bool) -> SqlStore:
     """Open a connection."""
-    with said(DIALECT):
+    with translate_errors(DIALECT):
         connection = pymysql.connect(
             host=address.hosts[0],
             port=address.port,

@@ -1,6 +1,4 @@
-"""MongoDB: asked with its own commands, written as JSON such as `{"find": "lines", "filter":
-{"offset": {"$lt": 9}}}`.
-"""
+"""MongoDB. Queries are database commands in JSON, such as `{"find": "lines", "limit": 9}`."""
 
 from __future__ import annotations
 
@@ -19,12 +17,11 @@ from streambed.stores.store import CONNECT_S, KEY, Address, Answer, SinkTable
 
 REQUEST_S = 10
 CURSORS = ("aggregate", "find", "listCollections", "listIndexes")
-"""The commands that answer with documents; what they have beyond the first batch is asked for too.
-"""
+"""The commands that return a cursor, which is read to its end."""
 ENDING = (91, 189, 11600, 11602)
-"""Codes of a server that is being shut down: it will not answer, which is no refusal."""
-AS_KEPT = WriteConcern(w=1, j=True)
-"""What was acknowledged is in the journal: whoever kills the server loses nothing of it."""
+"""Error codes of a server that is shutting down: a StoreError, not a refused query."""
+JOURNALED = WriteConcern(w=1, j=True)
+"""Acknowledged writes are in the journal, so that they survive a kill of the server."""
 Document = dict[str, Any]
 
 
@@ -33,30 +30,31 @@ class MongoDB:
 
     def __init__(self, client: MongoClient[Document], database: str) -> None:
         self._client = client
-        self._database: Database[Document] = client.get_database(database, write_concern=AS_KEPT)
+        self._database: Database[Document] = client.get_database(database, write_concern=JOURNALED)
 
     def ask(self, text: str) -> Answer:
         """Carry out one command."""
         command = command_of(text)
-        with _said():
+        with _translate_errors():
             if next(iter(command)) in CURSORS:
                 return table_of(list(self._database.cursor_command(command)))
-            said = self._database.command(command)
-            if "writeErrors" in said:  # To the driver it is well if some documents were refused.
-                raise OperationFailure("not all was written", details=said)
-            return table_of([{name: value for name, value in said.items() if name != "ok"}])
+            reply = self._database.command(command)
+            if "writeErrors" in reply:  # The driver does not raise if only some were refused.
+                raise OperationFailure("not all was written", details=reply)
+            return table_of([{name: value for name, value in reply.items() if name != "ok"}])
 
     def make_table(self, table: SinkTable) -> None:
-        """A collection is there from its first document on."""
+        """Does nothing: the first document creates a collection."""
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Each row by itself; it takes the place of the document with its _id."""
-        records = [dict(zip(table.columns, row, strict=True)) for row in rows]
-        named = [{"_id": "/".join(str(record[key]) for key in KEY), **record} for record in records]
-        with _said():
-            upserts = [
-                ReplaceOne({"_id": document["_id"]}, document, upsert=True) for document in named
-            ]
+        """Write each row by itself; it replaces the document with its _id."""
+        upserts = []
+        for row in rows:
+            record = dict(zip(table.columns, row, strict=True))
+            identity = "/".join(str(record[key]) for key in KEY)
+            document = {"_id": identity, **record}
+            upserts.append(ReplaceOne({"_id": identity}, document, upsert=True))
+        with _translate_errors():
             self._database[table.name].bulk_write(upserts, ordered=False)
 
     def close(self) -> None:
@@ -65,7 +63,7 @@ class MongoDB:
 
 
 def connect(address: Address, read_only: bool) -> MongoDB:
-    """Connect to that server and no other, and hear that it answers."""
+    """Connect to this one server, not to its replica set, and check that it answers."""
     client: MongoClient[Document] = MongoClient(
         address.hosts[0],
         address.port,
@@ -75,7 +73,7 @@ def connect(address: Address, read_only: bool) -> MongoDB:
         socketTimeoutMS=REQUEST_S * 1000,
     )
     try:
-        with _said():
+        with _translate_errors():
             client.admin.command("ping")
     except BaseException:
         client.close()
@@ -84,7 +82,7 @@ def connect(address: Address, read_only: bool) -> MongoDB:
 
 
 def command_of(text: str) -> Document:
-    """The command that a text is."""
+    """Parse a command; QueryError if it is not a JSON object."""
     try:
         command = json_util.loads(text)
     except (ValueError, TypeError, BSONError) as error:
@@ -95,7 +93,7 @@ def command_of(text: str) -> Document:
 
 
 def table_of(documents: list[Mapping[str, Any]]) -> Answer:
-    """A column for each name that any of the documents has; empty where one has none."""
+    """Documents as a table, with a column for each field; missing fields are None."""
     columns = tuple(dict.fromkeys(name for document in documents for name in document))
     return Answer(
         columns=columns,
@@ -104,16 +102,14 @@ def table_of(documents: list[Mapping[str, Any]]) -> Answer:
 
 
 def _plain(value: Any) -> Any:
-    return (
-        json_util.dumps(value, json_options=json_util.RELAXED_JSON_OPTIONS)
-        if isinstance(value, dict | list)
-        else value
-    )
+    if isinstance(value, dict | list):
+        return json_util.dumps(value, json_options=json_util.RELAXED_JSON_OPTIONS)
+    return value
 
 
 @contextlib.contextmanager
-def _said() -> Iterator[None]:
-    """The driver's errors in our words."""
+def _translate_errors() -> Iterator[None]:
+    """Turn the driver's errors into StoreError or QueryError."""
     try:
         yield
     except ConnectionFailure as error:
@@ -125,7 +121,7 @@ def _said() -> Iterator[None]:
 
 
 def _reason(error: OperationFailure) -> str:
-    """What the server said, without all that stood beside it."""
+    """The server's message, without the rest of its reply."""
     details: Mapping[str, Any] = error.details or {}
     refused = [*details.get("writeErrors", ()), *details.get("writeConcernErrors", ())]
     return str((refused or [details])[0].get("errmsg") or error)

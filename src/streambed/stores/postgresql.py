@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from streambed.stores.sql import Dialect, SqlStore, said
+from streambed.stores.sql import Dialect, SqlStore, translate_errors
 from streambed.stores.store import CONNECT_S, Address
 
 USER = "postgres"
@@ -20,7 +20,7 @@ DIALECT = Dialect(
 
 def connect(address: Address, read_only: bool) -> SqlStore:
     """Open a connection."""
-    with said(DIALECT):
+    with translate_errors(DIALECT):
         connection = psycopg.connect(
             host=address.hosts[0],
             port=address.port,

@@ -1,4 +1,4 @@
-"""Redis: asked with commands such as `HGETALL lines/lines/0/5`."""
+"""Redis. Queries are commands such as `HGETALL lines/lines/0/5`."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Redis:
             raise QueryError(str(error) or "an empty command") from error
 
     def make_table(self, table: SinkTable) -> None:
-        """There are no tables."""
+        """Does nothing: Redis has no tables."""
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """All rows or none."""
+        """Write all rows in one transaction."""
         pipeline = self._client.pipeline(transaction=True)
         for row in rows:
             record = dict(zip(table.columns, row, strict=True))
@@ -55,7 +55,7 @@ class Redis:
 
 
 def connect(address: Address, read_only: bool) -> Redis:
-    """Connect, and hear that it has its data: a server that still reads its file refuses."""
+    """Connect and ping: a server that is still loading its data refuses."""
     client = redis.Redis(
         host=address.hosts[0],
         port=address.port,
@@ -74,18 +74,16 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def _answer(found: Any) -> Answer:
-    if isinstance(found, dict):
-        return Answer(
-            columns=("key", "value"),
-            rows=[(_text(key), _text(value)) for key, value in found.items()],
-        )
-    if isinstance(found, list | tuple | set):
-        return Answer(columns=("value",), rows=[(_text(value),) for value in found])
-    return Answer(columns=("value",), rows=[(_text(found),)])
+def _answer(reply: Any) -> Answer:
+    if isinstance(reply, dict):
+        rows = [(_text(key), _text(value)) for key, value in reply.items()]
+        return Answer(columns=("key", "value"), rows=rows)
+    if isinstance(reply, list | tuple | set):
+        return Answer(columns=("value",), rows=[(_text(value),) for value in reply])
+    return Answer(columns=("value",), rows=[(_text(reply),)])
 
 
-def _text(found: Any) -> Any:
-    if isinstance(found, bytes):
-        return found.decode(errors="backslashreplace")
-    return found if isinstance(found, int | float | str | None) else str(found)
+def _text(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    return value if isinstance(value, int | float | str | None) else str(value)

@@ -1,6 +1,6 @@
-"""RocksDB, through rocksdict: keys and values in a folder, which one program at a time may write.
+"""RocksDB, through rocksdict: keys and values in a folder that one program at a time may write.
 
-Asked with `get KEY`, `scan [PREFIX]` or `count [PREFIX]`.
+Queries are `get KEY`, `scan [PREFIX]` or `count [PREFIX]`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,15 @@ class RocksDB:
         self._database = database
 
     def ask(self, text: str) -> Answer:
-        """One of three commands."""
+        """Carry out get, scan or count."""
         command, _, key = text.strip().partition(" ")
         if command == "get" and key:
-            found = self._database.get(key.strip().encode())
-            return Answer(
-                columns=("key", "value"),
-                rows=[] if found is None else [(key.strip(), _text(found))],
-            )
+            value = self._database.get(key.strip().encode())
+            entries = [] if value is None else [(key.strip(), _text(value))]
+            return Answer(columns=("key", "value"), rows=entries)
         if command == "scan":
-            return Answer(
-                columns=("key", "value"),
-                rows=[(_text(name), _text(value)) for name, value in self._entries(key)],
-            )
+            entries = [(_text(name), _text(value)) for name, value in self._entries(key)]
+            return Answer(columns=("key", "value"), rows=entries)
         if command == "count":
             return Answer(columns=("count",), rows=[(sum(1 for _ in self._entries(key)),)])
         raise QueryError(
@@ -51,10 +47,10 @@ class RocksDB:
             yield key, value
 
     def make_table(self, table: SinkTable) -> None:
-        """There are no tables."""
+        """Does nothing: RocksDB has no tables."""
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """All rows or none. Offsets are padded, so that keys have the order of records."""
+        """Write all rows in one batch. Offsets are padded, so that keys sort like records."""
         batch = WriteBatch(raw_mode=True)
         for row in rows:
             record = {
@@ -66,20 +62,18 @@ class RocksDB:
         self._database.write(batch)
 
     def close(self) -> None:
-        """Let another program open it."""
+        """Close the folder, so that another program can open it."""
         self._database.close()
 
 
 def connect(address: Address, read_only: bool) -> RocksDB:
-    """Open the folder; keys and values are plain bytes, as every other client of RocksDB has
-    them.
-    """
+    """Open the folder. Keys and values are plain bytes, as with other clients of RocksDB."""
     try:
         access = AccessType.read_only() if read_only else AccessType.read_write()
         return RocksDB(Rdict(address.path, Options(raw_mode=True), access_type=access))
-    except Exception as error:  # rocksdict raises nothing more particular.
+    except Exception as error:  # rocksdict raises nothing more specific.
         raise StoreError(f"{address.path} cannot be opened: {error}") from error
 
 
-def _text(found: bytes) -> str:
-    return found.decode(errors="backslashreplace")
+def _text(value: bytes) -> str:
+    return value.decode(errors="backslashreplace")

@@ -1,6 +1,4 @@
-"""What all SQL stores share: they are asked and written through Python's database interface, each
-in its own dialect.
-"""
+"""What SQL stores share: Python's database interface (DB-API), with a dialect for each engine."""
 
 from __future__ import annotations
 
@@ -25,8 +23,9 @@ TYPES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """How a database differs from others; `lost` tells those of its driver's errors that mean that
-    it does not answer.
+    """How a database differs from others.
+
+    `lost` recognises errors of its driver which mean that the server does not answer.
     """
 
     errors: tuple[type[Exception], ...]
@@ -36,10 +35,10 @@ class Dialect:
     types: dict[str, str] = field(default_factory=dict)
     insert: str = "insert or replace into"
     conflict: bool = False
-    """Whether taking another row's place is said at the end, as `on conflict … do update`."""
+    """Whether an upsert ends with `on conflict … do update`."""
 
     def quoted(self, name: str) -> str:
-        """A name that may be a word of the language too, as `offset` is."""
+        """A quoted name: some, such as `offset`, are keywords too."""
         return f"{self.quote}{name}{self.quote}"
 
     def creation(self, table: SinkTable) -> str:
@@ -47,20 +46,20 @@ class Dialect:
         types = {**TYPES, **self.types}
         columns = [f"{self.quoted(name)} {types[kind]}" for name, kind in table.columns.items()]
         key = ", ".join(map(self.quoted, KEY))
-        return f"create table if not exists {self.quoted(table.name)} ({', '.join(columns)}, primary key ({key}))"
+        name, fields = self.quoted(table.name), ", ".join(columns)
+        return f"create table if not exists {name} ({fields}, primary key ({key}))"
 
     def upsert(self, table: SinkTable) -> str:
         """The statement that writes one row, whether or not it is there already."""
         names = ", ".join(map(self.quoted, table.columns))
         marks = ", ".join([self.placeholder] * len(table.columns))
         others = [self.quoted(name) for name in table.columns if name not in KEY]
+        statement = f"{self.insert} {self.quoted(table.name)} ({names}) values ({marks})"
+        if not self.conflict:
+            return statement
+        key = ", ".join(map(self.quoted, KEY))
         changed = ", ".join(f"{name} = excluded.{name}" for name in others)
-        end = (
-            f" on conflict ({', '.join(map(self.quoted, KEY))}) do update set {changed}"
-            if self.conflict
-            else ""
-        )
-        return f"{self.insert} {self.quoted(table.name)} ({names}) values ({marks}){end}"
+        return f"{statement} on conflict ({key}) do update set {changed}"
 
 
 class SqlStore:
@@ -72,7 +71,7 @@ class SqlStore:
 
     def ask(self, text: str) -> Answer:
         """Carry out one statement."""
-        with said(self._dialect):
+        with translate_errors(self._dialect):
             cursor = self._connection.cursor()
             cursor.execute(text)
             if not cursor.description:
@@ -83,12 +82,12 @@ class SqlStore:
             )
 
     def make_table(self, table: SinkTable) -> None:
-        """Make a table unless it is there."""
+        """Make a table if it does not exist."""
         self.ask(self._dialect.creation(table))
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """All rows or none."""
-        with said(self._dialect):
+        """Write all rows in one transaction."""
+        with translate_errors(self._dialect):
             cursor = self._connection.cursor()
             cursor.execute("begin")
             cursor.executemany(self._dialect.upsert(table), list(rows))
@@ -101,8 +100,8 @@ class SqlStore:
 
 
 @contextlib.contextmanager
-def said(dialect: Dialect) -> Iterator[None]:
-    """A driver's errors in our words."""
+def translate_errors(dialect: Dialect) -> Iterator[None]:
+    """Turn a driver's errors into StoreError or QueryError."""
     try:
         yield
     except dialect.errors as error:

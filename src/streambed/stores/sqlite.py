@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from streambed.stores.sql import Dialect, SqlStore, said
+from streambed.stores.sql import Dialect, SqlStore, translate_errors
 from streambed.stores.store import Address
 
 BUSY_S = 10
@@ -13,7 +13,7 @@ DIALECT = Dialect(errors=(sqlite3.Error,), lost=lambda error: "locked" in str(er
 
 def connect(address: Address, read_only: bool) -> SqlStore:
     """Open the file."""
-    with said(DIALECT):
+    with translate_errors(DIALECT):
         connection = sqlite3.connect(
             f"file:{address.path}?mode={'ro' if read_only else 'rwc'}",
             uri=True,
@@ -21,10 +21,8 @@ def connect(address: Address, read_only: bool) -> SqlStore:
             isolation_level=None,
         )
         if not read_only:
-            connection.execute(
-                "pragma journal_mode = wal"
-            )  # So that those who read do not wait for the one who writes.
-            connection.execute(
-                "pragma synchronous = off"
-            )  # A kernel that fails takes the whole run with it anyway.
+            # Readers do not wait for a writer.
+            connection.execute("pragma journal_mode = wal")
+            # If the kernel fails, the run is lost anyway.
+            connection.execute("pragma synchronous = off")
     return SqlStore(connection, DIALECT)

@@ -1,4 +1,4 @@
-"""A store, seen from a client: ask it, or write a sink's rows into a table of it."""
+"""The client side of a store: run a query, or write a sink's rows into a table."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any, Protocol
 from streambed.errors import MissingError
 
 CONNECT_S = 2
-"""So long a connection may take; whoever can wait longer asks again."""
+"""Longest time to connect; callers that can wait longer retry."""
 KEY = ("topic", "partition", "offset")
-"""What tells two records apart, and so the primary key of a sink's table: a record that is written
-twice is there once.
-"""
+"""The primary key of a sink's table: a record that is written twice is stored once."""
 COLUMNS = {
     "topic": "name",
     "partition": "integer",
@@ -23,8 +21,7 @@ COLUMNS = {
     "key": "text",
     "value": "text",
 }
-"""The columns of every sink's table, with their types: name (short text), text, bytes, integer,
-real, boolean.
+"""The columns of every sink's table. Types: name (short text), text, bytes, integer, real, boolean.
 """
 
 
@@ -41,7 +38,7 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a store said: named columns and their rows. Without columns it had nothing to show."""
+    """The result of a query: named columns and rows. A statement without result has no columns."""
 
     columns: tuple[str, ...] = ()
     rows: Sequence[tuple[Any, ...]] = ()
@@ -56,21 +53,19 @@ class SinkTable:
 
 
 class Store(Protocol):
-    """An open store. What it cannot do raises StoreError if it does not answer, QueryError if it
-    refuses.
-    """
+    """An open store. Methods raise StoreError if it does not answer, QueryError if it refuses."""
 
     def ask(self, text: str) -> Answer:
         """Carry out one statement or command in the store's own language."""
 
     def make_table(self, table: SinkTable) -> None:
-        """Make a table unless it is there."""
+        """Make a table if it does not exist."""
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write rows; one whose key is there already takes its place."""
+        """Write rows; a row replaces one with the same key."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection or the file."""
 
 
 ENGINES = ("cassandra", "duckdb", "mariadb", "mongodb", "postgresql", "redis", "rocksdb", "sqlite")
@@ -78,15 +73,12 @@ ENGINES = ("cassandra", "duckdb", "mariadb", "mongodb", "postgresql", "redis", "
 
 
 def connect(address: Address, *, read_only: bool = False) -> Store:
-    """Open a store. `read_only` keeps a store that is a file from being changed, and from being
-    locked for others.
-    """
+    """Open a store. With `read_only`, a store that is a file is neither changed nor locked."""
     try:
-        module = importlib.import_module(
-            f"streambed.stores.{address.engine}"
-        )  # Only the driver that is needed, which may be absent.
+        # Only the driver that is needed is imported: others may not be installed.
+        module = importlib.import_module(f"streambed.stores.{address.engine}")
     except ModuleNotFoundError as error:
         what = f"the client of {address.engine} is not installed ({error.name})"
         raise MissingError(what, command="pip install 'streambed[stores]'") from None
-    opened: Store = module.connect(address, read_only)
-    return opened
+    store: Store = module.connect(address, read_only)
+    return store

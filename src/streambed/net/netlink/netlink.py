@@ -1,6 +1,4 @@
-"""Netlink: how the kernel is asked to change a network. Requests are plain data; a channel puts
-many into one system call.
-"""
+"""Netlink: requests that change a network are plain data; a channel sends many in one call."""
 
 from __future__ import annotations
 
@@ -77,9 +75,7 @@ def u32(number: int) -> bytes:
 
 
 class Channel:
-    """A way to the network that the calling thread is in; it stays with that network, and any
-    thread may use it.
-    """
+    """A socket to the calling thread's network namespace; any thread may use it afterwards."""
 
     def __init__(self, protocol: int = ROUTE) -> None:
         try:

@@ -1,6 +1,4 @@
-"""Rules that hand packets to the delay line or drop them, by nfnetlink: no iptables or nft program
-is needed.
-"""
+"""Rules that queue packets for the delay line or drop them, without an iptables or nft program."""
 
 from __future__ import annotations
 

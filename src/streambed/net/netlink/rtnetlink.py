@@ -1,6 +1,4 @@
-"""Requests for interfaces, addresses, routes and queueing disciplines. Nothing here touches the
-machine.
-"""
+"""Requests for interfaces, addresses, routes and queueing disciplines, as plain data."""
 
 from __future__ import annotations
 
@@ -82,7 +80,7 @@ class End(NamedTuple):
 
 
 def veth(near: End, far: End) -> Request:
-    """A pair of interfaces, still down, each in its namespace; whoever asks need not be in either.
+    """A pair of interfaces, still down, each in its namespace; the caller may be in another one.
 
     One queue each: by default there are as many as processors, each with its folders in sysfs, and
     without XDP they serve nobody.
@@ -91,7 +89,9 @@ def veth(near: End, far: End) -> Request:
         attribute(_IFLA_INFO_KIND, text("veth")),
         nested(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, _end(far))),
     )
-    asks = f"make the link {near.port.node}/{near.port.interface} to {far.port.node}/{far.port.interface}"
+    source = f"{near.port.node}/{near.port.interface}"
+    target = f"{far.port.node}/{far.port.interface}"
+    asks = f"make the link {source} to {target}"
     return Request(
         asks=asks, kind=NEWLINK, flags=NEW, body=_end(near) + nested(_IFLA_LINKINFO, *kind)
     )
@@ -266,8 +266,8 @@ def netem(
 ) -> Request:
     """Treat what leaves an interface as a shape says; `change` alters the discipline that is there.
 
-    On a change netem keeps whatever it is not told, so all is told but the table: `even` makes it
-    forget one, which it cannot otherwise.
+    On a change netem keeps the options that are not sent, so all are sent but the table: `even`
+    replaces an earlier table, which cannot be removed.
     """
     drawn = delays(shape)
     held_packets = (

@@ -1,6 +1,4 @@
-"""The delivery heat map: what became of every record for every reader, over the time at which
-records were due.
-"""
+"""The delivery heat map: the fate of every record for every reader, over the time it was due."""
 
 from __future__ import annotations
 
@@ -17,17 +15,19 @@ STATES = ("delivered", "duplicated", "unacked", "undecided", "lost")
 """From good to bad: a column takes the worst state of its records."""
 WORST_FIRST = [*reversed(STATES)]
 COLUMNS = 300
-"""So many columns a row has at most."""
+"""Most columns in a row."""
 PRODUCERS = 5
-"""So many producers are drawn at most, and so many readers of each."""
+"""Most producers drawn."""
 READERS = 12
+"""Most readers drawn."""
 ROW_PX = 13
 ROW = ["topic", "producer", "reader"]
 
 
 def fates(history: History, topic: str, reader: Reader) -> pl.DataFrame:
-    """What became of each record of a topic for one reader: producer, sequence, due, state; as the
-    check no_loss sees it.
+    """The state of each record of a topic for one reader: producer, sequence, due, state.
+
+    States agree with the check no_loss.
     """
     sent = history.ledger.sent.filter(pl.col("topic") == topic).select(
         *IDENTITY, "due", unacked=pl.col("acked").is_null()
@@ -49,31 +49,24 @@ def fates(history: History, topic: str, reader: Reader) -> pl.DataFrame:
 
 
 def binned(history: History) -> tuple[pl.DataFrame, float]:
-    """How many records of each step of due time came to which state, for each topic, producer and
-    reader; and the step in seconds.
-    """
+    """Records by state per step of due time, topic, producer and reader; and the step in s."""
     sent = history.ledger.sent
     step = _step_s(sent)
     column = (
         ((pl.col("due") - history.start_ns) / 1e9 / step).floor().cast(pl.Int64).alias("column")
     )
     counts = [(pl.col("state") == state).sum().cast(pl.Int64).alias(state) for state in STATES]
-    parts = [
-        fates(history, topic, reader)
-        .group_by("producer", column)
-        .agg(pl.col("state").max(), *counts)
-        .sort("producer", "column")
-        .select(
-            pl.lit(topic).alias("topic"),
-            "producer",
-            pl.lit(reader.name).alias("reader"),
-            "column",
-            "state",
-            *STATES,
-        )
-        for topic in sent["topic"].unique().sort()
-        for reader in readers_of(history, topic)
-    ]
+    parts = []
+    for topic in sent["topic"].unique().sort():
+        for reader in readers_of(history, topic):
+            columns = (
+                fates(history, topic, reader)
+                .group_by("producer", column)
+                .agg(pl.col("state").max(), *counts)
+                .sort("producer", "column")
+            )
+            names = {"topic": pl.lit(topic), "reader": pl.lit(reader.name)}
+            parts.append(columns.with_columns(**names).select(*ROW, "column", "state", *STATES))
     table = pl.concat(parts) if parts else pl.DataFrame()
     return table, step
 
@@ -86,54 +79,55 @@ def _step_s(sent: pl.DataFrame) -> float:
 
 
 def spans(table: pl.DataFrame, step: float) -> pl.DataFrame:
-    """Neighbouring columns of one state as one rectangle: few are drawn, and all counts are
-    kept.
-    """
+    """Merge neighbouring columns of one state into one rectangle, adding up their counts."""
     begins = (pl.col("state") != pl.col("state").shift()) | (
         pl.col("column") != pl.col("column").shift() + 1
     )
     numbered = table.with_columns(span=begins.fill_null(True).cum_sum().over(ROW))
-    found = numbered.group_by(*ROW, "span", maintain_order=True).agg(
-        pl.col("state").first(), (pl.col("column").first() * step).alias("from_s"), ((pl.col("column").last() + 1) * step).alias("to_s"),
+    merged = numbered.group_by(*ROW, "span", maintain_order=True).agg(
+        pl.col("state").first(),
+        (pl.col("column").first() * step).alias("from_s"),
+        ((pl.col("column").last() + 1) * step).alias("to_s"),
         *(pl.col(state).sum() for state in STATES),
-    )  # fmt: skip
-    return found.drop("span").with_columns(pl.col("from_s", "to_s").round(3))
+    )
+    return merged.drop("span").with_columns(pl.col("from_s", "to_s").round(3))
 
 
 def chosen(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """The producers with the most lost records, then with the most in any other trouble; as many
-    readers; and a sentence on the rest.
-    """
+    """The rows to draw, those with the worst states first, and a sentence on what is left out."""
     producers, readers = _by_trouble(table, "topic", "producer"), _by_trouble(table, "reader")
-    said = [
-        f"{most} of {found.height} {noun}"
-        for found, most, noun in (
-            (producers, PRODUCERS, "producers"),
-            (readers, READERS, "readers"),
-        )
-        if found.height > most
-    ]
-    left_out = (
-        f"Drawn are {' and '.join(said)}, those with the most lost or otherwise troubled records; "
-        "the table has all."
-        if said
-        else ""
+    drawn_readers = readers["reader"].head(READERS).to_list()
+    drawn = producers.head(PRODUCERS).join(
+        table.filter(pl.col("reader").is_in(drawn_readers)),
+        on=["topic", "producer"],
+        maintain_order="left_right",
     )
-    drawn = table.filter(pl.col("reader").is_in(readers["reader"].head(READERS).to_list()))
-    return producers.head(PRODUCERS).join(
-        drawn, on=["topic", "producer"], maintain_order="left_right"
-    ), left_out
+    return drawn, _left_out(producers=producers.height, readers=readers.height)
+
+
+def _left_out(*, producers: int, readers: int) -> str:
+    limited = []
+    if producers > PRODUCERS:
+        limited.append(f"{PRODUCERS} of {producers} producers")
+    if readers > READERS:
+        limited.append(f"{READERS} of {readers} readers")
+    if not limited:
+        return ""
+    return (
+        f"Drawn are {' and '.join(limited)}, those with the most lost or otherwise troubled "
+        "records; the table has all."
+    )
 
 
 def _by_trouble(table: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Whoever has most of the worst comes first; among equals the order stays."""
+    """Those with the most lost records first, then by the next worst state; the sort is stable."""
     worst = WORST_FIRST[:-1]
     totals = table.group_by(*names, maintain_order=True).agg(pl.col(worst).sum())
     return totals.sort(worst, descending=True, maintain_order=True).select(names)
 
 
 def heat_map(history: History) -> Figure | Absent:
-    """Every record for every reader: delivered, lost, duplicated or unacked."""
+    """Whether each record was delivered, lost, duplicated or unacked, for every reader."""
     name, title = "delivery", "Delivery"
     if history.ledger.sent.is_empty():
         return Absent(
@@ -141,54 +135,59 @@ def heat_map(history: History) -> Figure | Absent:
             title=title,
             reason="No producer sent a record, so there is nothing to deliver.",
         )
-    found, step = binned(history)
-    if found.is_empty():
+    counts, step = binned(history)
+    if counts.is_empty():
         return Absent(
             name=name,
             title=title,
             reason="Nobody reads the topics that producers wrote, so nothing was to be delivered.",
         )
-    shown, left_out = chosen(found)
+    shown, left_out = chosen(counts)
     caption = (
-        f"Each row is a reader. Records stand where they were due, in steps of {step:g} s; a step "
-        "has the colour of its worst record. "
-        "Lost: acknowledged, but this reader never saw it. Undecided: older than what the reader "
-        "began with, or the run ended too early to "
-        f"tell. Unacked: its producer got no acknowledgement, whoever saw it. {left_out}"
+        f"Each row is a reader. Records stand where they were due, in steps of {step:g} s; "
+        "a step has the colour of its worst record. "
+        "Lost: acknowledged, but this reader never saw it. "
+        "Undecided: older than what the reader began with, or the run ended too early to tell. "
+        f"Unacked: its producer got no acknowledgement, whether or not it was seen. {left_out}"
     )
-    chart, totals = (
-        _chart(history, spans(shown, step)),
-        found.group_by("topic", "reader", maintain_order=True).agg(pl.col(STATES).sum()),
-    )
+    totals = counts.group_by("topic", "reader", maintain_order=True).agg(pl.col(STATES).sum())
     return Figure(
         name=name,
         title=title,
         caption=caption,
-        chart=chart,
-        table=_timed(found, step),
+        chart=_chart(history, spans(shown, step)),
+        table=_with_times(counts, step),
         summary=totals,
     )
 
 
-def _timed(table: pl.DataFrame, step: float) -> pl.DataFrame:
+def _with_times(table: pl.DataFrame, step: float) -> pl.DataFrame:
     from_s, to_s = (((pl.col("column") + more) * step).round(3) for more in (0, 1))
     return table.select(*ROW, from_s.alias("from_s"), to_s.alias("to_s"), "state", *STATES)
 
 
 def _chart(history: History, table: pl.DataFrame) -> Chart:
-    """Rows of one producer stand together beneath a line that names it. The topmost row is left
-    free for the names of the faults.
-    """
+    """Rows of one producer are grouped beneath its name; the topmost row is for fault names."""
     keyed = table.with_columns(
         head=pl.format("{}\t{}\t", "topic", "producer"), row=pl.format("{}\t{}\t{}", *ROW)
     )
     heads = keyed.group_by("topic", "producer", "head", maintain_order=True).agg(
         pl.col("row").unique(maintain_order=True), pl.col("from_s").min()
     )
-    order = [
-        "",
-        *(row for head, below in heads.select("head", "row").iter_rows() for row in (head, *below)),
-    ]
+    order = [""]
+    for head, readers in heads.select("head", "row").iter_rows():
+        order += [head, *readers]
+    at = time_axis(history, "from_s"), _row_axis(order)
+    cells = _cells(keyed.drop("head"), at).properties(height=ROW_PX * len(order))
+    producers = heads.select("from_s", row="head", says=pl.format("{} → {}", "producer", "topic"))
+    names = alt.Chart(rows(producers)).mark_text(
+        style="soft", align="left", baseline="middle", fontWeight="bold"
+    )
+    return shaded(history, cells, names.encode(*at, alt.Text("says:N")), *edges(history))
+
+
+def _row_axis(order: list[str]) -> alt.Y:
+    """Rows are keyed by topic, producer and reader, separated by tabs; only readers are named."""
     axis = alt.Axis(
         labelExpr="split(datum.value, '\\t')[2] || ''",
         ticks=False,
@@ -197,7 +196,10 @@ def _chart(history: History, table: pl.DataFrame) -> Chart:
         labelLimit=170,
     )
     scale = alt.Scale(domain=order, paddingInner=0.12, paddingOuter=0)
-    at = time_axis(history, "from_s"), alt.Y("row:N", sort=None, title=None, scale=scale, axis=axis)
+    return alt.Y("row:N", sort=None, title=None, scale=scale, axis=axis)
+
+
+def _cells(table: pl.DataFrame, at: tuple[alt.X, alt.Y]) -> alt.Chart:
     colour = alt.Color(
         "state:N",
         scale=alt.Scale(domain=WORST_FIRST, range="heatmap"),
@@ -207,19 +209,8 @@ def _chart(history: History, table: pl.DataFrame) -> Chart:
         *(alt.Tooltip(f"{name}:N") for name in ROW),
         alt.Tooltip("from_s:Q", format=".1f"),
         alt.Tooltip("to_s:Q", format=".1f"),
+        *(alt.Tooltip(f"{state}:Q") for state in WORST_FIRST),
     ]
-    counts = [alt.Tooltip(f"{state}:Q") for state in WORST_FIRST]
-    cell = alt.Chart(rows(keyed.drop("head"))).mark_rect(clip=True)
-    name = alt.Chart(
-        rows(heads.select("from_s", row="head", says=pl.format("{} → {}", "producer", "topic")))
-    )
-    return shaded(
-        history,
-        cell.encode(*at, colour, alt.X2("to_s:Q"), tooltip=[*tooltip, *counts]).properties(
-            height=ROW_PX * len(order)
-        ),
-        name.mark_text(style="soft", align="left", baseline="middle", fontWeight="bold").encode(
-            *at, alt.Text("says:N")
-        ),
-        *edges(history),
-    )
+    cell = alt.Chart(rows(table)).mark_rect(clip=True)
+    cells: alt.Chart = cell.encode(*at, colour, alt.X2("to_s:Q"), tooltip=tooltip)
+    return cells

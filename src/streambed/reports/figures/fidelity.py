@@ -1,6 +1,4 @@
-"""Figures of fidelity: what each link did beside what was declared, how late the delay line was,
-how hard the machine was pressed.
-"""
+"""Figures of fidelity: errors of links, lateness of the delay line, load of the machine."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from streambed.reports import series
 from streambed.reports.figure import Absent, Chart, Figure, lines, rows
 
 WAYS = 40
-"""So many ways of links are drawn at most, the worst."""
+"""Most directions of links drawn: the worst."""
 SHARES = {
     "machine_busy_s": "busy",
     "machine_stolen_s": "taken away by the hypervisor",
@@ -22,14 +20,12 @@ SHARES = {
     "delay_line_waited_s": "the delay line waits for a core",
 }
 SHORT_S = 0.5
-"""The last sample of a run may follow at once upon the one before: nothing can be said of so short
-a time.
-"""
+"""Shorter intervals are left out: the last sample may follow right after the one before."""
 OF_ALL_CORES = ("machine_busy_s", "machine_stolen_s")
 
 
 def calibration(history: History) -> Figure | Absent:
-    """How far each way of each link was from its declared delay before anything ran."""
+    """The error of each link's delay in each direction, measured before anything ran."""
     name, title = "calibration", "Calibration of links"
     ways = calibrations(history)
     if not ways:
@@ -43,16 +39,14 @@ def calibration(history: History) -> Figure | Absent:
         pl.col("error_ms").abs(), descending=True, nulls_last=False, maintain_order=True
     )
     shown = table.head(WAYS)
-    left_out = (
-        f"Drawn are the worst {WAYS} of {table.height}; the table has all. "
-        if table.height > WAYS
-        else ""
-    )
+    left_out = ""
+    if table.height > WAYS:
+        left_out = f"Drawn are the worst {WAYS} of {table.height}; the table has all. "
     caption = (
-        "How long packets took beyond the declared delay, each way, before anything ran; what "
-        "sending and receiving cost everywhere is "
-        "taken off. Whiskers: how far the declared jitter alone may put the mean off. Ticks: how "
-        f"far it may be to be believed. {left_out}"
+        "How long packets took beyond the declared delay, each way, before anything ran; "
+        "what sending and receiving cost everywhere is taken off. "
+        "Whiskers: how far the declared jitter alone may put the mean off. "
+        f"Ticks: how far it may be to be believed. {left_out}"
     )
     return Figure(
         name=name,
@@ -65,7 +59,7 @@ def calibration(history: History) -> Figure | Absent:
 
 
 def _summary(shown: pl.DataFrame) -> pl.DataFrame:
-    """The worst, without columns that say nothing."""
+    """The worst directions, without columns that are empty or zero throughout."""
     worst = shown.head(series.SERIES).drop("bound_ms")
     return worst.select(
         column.name
@@ -120,10 +114,10 @@ def _errors(shown: pl.DataFrame) -> Chart:
 
 
 def lateness(history: History) -> Figure | Absent:
-    """How much later than it should the delay line let packets go."""
+    """How late the delay line released packets."""
     name, title = "lateness", "Lateness of the delay line"
-    found = series.samples(history, "delay_line_late_mean_ns", "delay_line_late_max_ns")
-    if found.is_empty():
+    late_ns = series.samples(history, "delay_line_late_mean_ns", "delay_line_late_max_ns")
+    if late_ns.is_empty():
         return Absent(
             name=name,
             title=title,
@@ -134,21 +128,19 @@ def lateness(history: History) -> Figure | Absent:
         .then(pl.lit("largest"))
         .otherwise(pl.lit("mean"))
     )
-    table = found.select("time_s", statistic=statistic, late_ms=pl.col("value") / 1e6)
+    table = late_ns.select("time_s", statistic=statistic, late_ms=pl.col("value") / 1e6)
     chart, says = lines(history, table, by="statistic", value="late_ms", unit="ms late", keep="max")
     bound_ms = bound_ns(least_delay_ns(calibrations(history))) / 1e6
     caption = (
-        "How long packets waited beyond the delay that was declared, in each second. What is seen "
-        "here is the test bed's own error. "
+        "How long packets waited beyond the delay that was declared, in each second. "
+        "What is seen here is the test bed's own error. "
         f"A second whose mean is above {bound_ms:.3g} ms is not to be believed. {says}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
 
 def pressure(history: History) -> Figure | Absent:
-    """What share of the machine was busy or taken away, and of the time in which somebody waited
-    for it.
-    """
+    """Shares of CPU time busy or stolen, and of time in which some program waited for a core."""
     name, title = "pressure", "Pressure on the machine"
     grown = series.rates(history, *SHARES)
     if grown.is_empty():
@@ -170,9 +162,10 @@ def pressure(history: History) -> Figure | Absent:
     table = table.filter(pl.col("time_s").diff().over("what").fill_null(1) > SHORT_S)
     chart, says = lines(history, table, by="what", value="percent", unit="%")
     caption = (
-        "Of all cores: how much was busy, with whatever ran on this machine, and how much the "
-        "hypervisor took away. Of the time: in how "
-        "much of it some program, or the delay line, was ready and had to wait. Busy programs "
-        f"alone are no reason for doubt. {says}"
+        "Of all cores: how much was busy, with any program of this machine, "
+        "and how much the hypervisor took away. "
+        "Of the time: in how much of it some program, or the delay line, "
+        "was ready and had to wait. "
+        f"Busy programs alone are no reason for doubt. {says}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

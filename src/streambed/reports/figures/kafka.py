@@ -1,6 +1,4 @@
-"""Figures of a Kafka cluster: who leads how many partitions, and which lack a replica or a
-leader.
-"""
+"""Figures of a Kafka cluster: leadership of brokers, partitions without a replica or leader."""
 
 from __future__ import annotations
 
@@ -16,25 +14,28 @@ NOT_WATCHED = "No Kafka cluster with topics was watched."
 def leadership(history: History) -> Figure | Absent:
     """Partitions led, by broker."""
     name, title = "leadership", "Leadership"
-    found = series.samples(history, "leads_partitions")
-    if found.is_empty():
+    led = series.samples(history, "leads_partitions")
+    if led.is_empty():
         return Absent(name=name, title=title, reason=NOT_WATCHED)
-    table = found.select("time_s", broker="of", partitions="value")
+    table = led.select("time_s", broker="of", partitions="value")
     chart, says = lines(
         history, table, by="broker", value="partitions", unit="partitions led", number="d"
     )
-    caption = f"How many partitions each broker leads, by the newest epoch that any broker knows of. {says}"
+    caption = (
+        "How many partitions each broker leads, by the newest epoch that any broker knows of. "
+        f"{says}"
+    )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
 
 def replication(history: History) -> Figure | Absent:
     """Partitions that lack a replica or a leader."""
     name, title = "replication", "Replication"
-    found = series.samples(history, "under_replicated", "leaderless")
-    if found.is_empty():
+    affected = series.samples(history, "under_replicated", "leaderless")
+    if affected.is_empty():
         return Absent(name=name, title=title, reason=NOT_WATCHED)
     what = pl.format("{} {}", pl.col("of"), pl.col("metric").str.replace("_", " "))
-    table = found.select("time_s", "of", series=what, partitions="value")
+    table = affected.select("time_s", "of", series=what, partitions="value")
     chart, says = lines(
         history, table, by="series", value="partitions", unit="partitions", number="d", keep="max"
     )

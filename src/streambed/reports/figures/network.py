@@ -1,4 +1,4 @@
-"""Figures of the network: what passed each port, and what of it was background traffic."""
+"""Figures of the network: throughput of each port, and background traffic."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ def throughput(history: History, plan: Plan | None, direction: Direction) -> Fig
     """Bits per second at the ports of hosts, as the hosts see them."""
     name, title = f"throughput_{direction}", f"Throughput {direction} by hosts"
     switches = {node.name for node in plan.nodes if node.switch} if plan else set()
-    found = series.rates(history, METRICS[direction])
-    found = found.filter(~pl.col("of").str.replace(r"/[^/]*$", "").is_in(switches))
-    if found.is_empty():
+    node = pl.col("of").str.replace(r"/[^/]*$", "")
+    bytes_per_s = series.rates(history, METRICS[direction]).filter(~node.is_in(switches))
+    if bytes_per_s.is_empty():
         return Absent(
             name=name,
             title=title,
             reason="No port of a host was sampled twice, so there is no rate to show.",
         )
-    table = found.select("time_s", port="of", bit_per_s=pl.col("value") * 8)
+    table = bytes_per_s.select("time_s", port="of", bit_per_s=pl.col("value") * 8)
     chart, says = lines(history, table, by="port", value="bit_per_s", unit="bit/s", number="~s")
-    caption = f"Bits {direction} in a second at each access port, from the kernel's counters, headers included. {says}"
+    caption = (
+        f"Bits {direction} in a second at each access port, from the kernel's counters, "
+        f"headers included. {says}"
+    )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
 
 def traffic(history: History) -> list[Figure]:
-    """What traffic components received; nothing if there was none."""
-    found = series.rates(history, "traffic_received_bytes")
-    if found.is_empty():
+    """What traffic components received; no figure if there was none."""
+    bytes_per_s = series.rates(history, "traffic_received_bytes")
+    if bytes_per_s.is_empty():
         return []
-    table = found.select("time_s", process="of", bit_per_s=pl.col("value") * 8)
+    table = bytes_per_s.select("time_s", process="of", bit_per_s=pl.col("value") * 8)
     chart, says = lines(history, table, by="process", value="bit_per_s", unit="bit/s", number="~s")
     missed = (
         series.samples(history, "traffic_missed_packets")

@@ -1,6 +1,4 @@
-"""Figures of switches: every port a row, what passed it as colour, so that a hundred ports can be
-read at once.
-"""
+"""Figures of switches: one row per port, throughput as colour, so that many ports fit."""
 
 from __future__ import annotations
 
@@ -14,37 +12,36 @@ from streambed.reports.figure import Absent, Chart, Figure, edges, end_s, rows, 
 from streambed.reports.figures.network import METRICS, Direction
 
 ROWS = 400
-"""So many ports are drawn at most, those that carried most."""
+"""Most ports drawn: those with the most traffic."""
 CELLS = 12_000
-"""So many cells are drawn at most: with many ports a cell lasts longer."""
+"""Most cells drawn: with many ports a cell lasts longer."""
 ROW_PX, LABEL_PX, ROW_LEAST_PX, HEIGHT_PX = 14, 9, 3, 1_500
-"""Rows that are too low for their names are told by pointing at them."""
+"""Rows lower than LABEL_PX have no label, only a tooltip."""
 CHARACTER_PX, LABELS_PX = 7, 240
-"""Room for names in whatever font a browser has: a figure that is a file was measured with another.
-"""
+"""Space reserved for labels: the browser's font may be wider than the one measured for SVG."""
 
 
 def switch_ports(history: History, plan: Plan | None, direction: Direction) -> Figure | Absent:
     """Bits per second at every port of every switch."""
     name, title = f"ports_{direction}", f"{direction.capitalize()} by each port of each switch"
     names = port_names(plan)
-    found = series.rates(history, METRICS[direction]).filter(pl.col("of").is_in(list(names)))
-    if found.is_empty():
-        reason = (
-            "No port of a switch was sampled twice."
-            if names
-            else "There is no switch, so there is no port of one."
-        )
+    if not names:
+        reason = "There is no switch, so there is no port of one."
         return Absent(name=name, title=title, reason=reason)
-    table = found.select("time_s", port=pl.col("of").replace(names), bit_per_s=pl.col("value") * 8)
-    shown, left_out = _busiest(
-        table, [port for port in names.values() if port in set(table["port"])]
-    )
+    bytes_per_s = series.rates(history, METRICS[direction])
+    of_switches = bytes_per_s.filter(pl.col("of").is_in(list(names)))
+    if of_switches.is_empty():
+        reason = "No port of a switch was sampled twice."
+        return Absent(name=name, title=title, reason=reason)
+    port = pl.col("of").replace(names)
+    table = of_switches.select("time_s", port=port, bit_per_s=pl.col("value") * 8)
+    sampled = set(table["port"])
+    shown, left_out = _busiest(table, [port for port in names.values() if port in sampled])
     step = max(1.0, series.step_s(end_s(history), max(1, CELLS // len(shown))))
     cells = _cells(table.filter(pl.col("port").is_in(shown)), step)
     caption = (
-        f"Bits {direction} in a second at each port, from the kernel's counters; behind the arrow "
-        "is the other end of its link. "
+        f"Bits {direction} in a second at each port, from the kernel's counters; "
+        "behind the arrow is the other end of its link. "
         f"Each cell is the mean of {step:g} s. {left_out}"
     )
     return Figure(
@@ -58,9 +55,7 @@ def switch_ports(history: History, plan: Plan | None, direction: Direction) -> F
 
 
 def port_names(plan: Plan | None) -> dict[str, str]:
-    """The ports of switches as they are sampled, each with how it is shown, in the order of the
-    plan.
-    """
+    """The label of each port of a switch, by its name in the samples; in the plan's order."""
     if plan is None:
         return {}
     switches = [node.name for node in plan.nodes if node.switch]
@@ -85,14 +80,13 @@ def _busiest(table: pl.DataFrame, order: list[str]) -> tuple[list[str], str]:
         .agg(pl.col("bit_per_s").sum())
         .sort("bit_per_s", "port", descending=[True, False])
     )
-    kept = set(totals["port"].head(ROWS))
-    return [
-        port for port in order if port in kept
-    ], f"Drawn are the {ROWS} that carried most, of {len(order)}; the table has all."
+    busiest = set(totals["port"].head(ROWS))
+    left_out = f"Drawn are the {ROWS} that carried most, of {len(order)}; the table has all."
+    return [port for port in order if port in busiest], left_out
 
 
 def _cells(table: pl.DataFrame, step: float) -> pl.DataFrame:
-    """The mean of equal steps of time; a sample tells of the second before it."""
+    """The mean of equal time steps; a sample covers the second before it."""
     column = ((pl.col("time_s") - 0.5) / step).floor()
     means = table.group_by("port", column.alias("column"), maintain_order=True).agg(
         pl.col("bit_per_s").mean().round_sig_figs(4)
@@ -111,7 +105,7 @@ def _totals(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chart(history: History, cells: pl.DataFrame, order: list[str]) -> Chart:
-    """The topmost row is left free for the names of faults and doubts."""
+    """One row per port; the topmost rows are left free for the names of faults and doubts."""
     height_px = max(ROW_LEAST_PX, min(ROW_PX, HEIGHT_PX // len(order)))
     free = [" " * count for count in range(1, 1 + max(1, 24 // height_px))]
     named = height_px >= LABEL_PX

@@ -1,4 +1,4 @@
-"""Figures of processes: when each lived, the processors and the memory that it used."""
+"""Figures of processes: when each ran, and its use of CPU and memory."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ LIVES = {
 
 def lives(history: History) -> pl.DataFrame:
     """One row for each time a process was started; end_s is null if its end was not recorded."""
-    found: list[dict[str, object]] = []
+    lives: list[dict[str, object]] = []
     alive: dict[str, dict[str, object]] = {}
     for event in history.of(ProcessStarted, ProcessEnded):
         if isinstance(event, ProcessStarted):
             life = {"process": event.process, "component": event.component, "node": event.node}
             alive[event.process] = life | {"start_s": history.seconds(event.time)}
-            found.append(alive[event.process])
+            lives.append(alive[event.process])
         elif isinstance(event, ProcessEnded) and event.process in alive:
             alive.pop(event.process).update(_end(event) | {"end_s": history.seconds(event.time)})
-    return pl.DataFrame(found, schema=LIVES)
+    return pl.DataFrame(lives, schema=LIVES)
 
 
 def _end(event: ProcessEnded) -> dict[str, object]:
@@ -47,18 +47,21 @@ def _end(event: ProcessEnded) -> dict[str, object]:
 def processors(history: History, plan: Plan | None) -> Figure | Absent:
     """Processor cores in use, by process."""
     name, title = "processors", "Processor cores in use"
-    found = series.rates(history, "process_cpu_s")
-    if found.is_empty():
+    cores = series.rates(history, "process_cpu_s")
+    if cores.is_empty():
         return Absent(
             name=name,
             title=title,
             reason="No process was sampled twice, so there is no use of processors to show.",
         )
-    table = found.select("time_s", process="of", cores="value")
+    table = cores.select("time_s", process="of", cores="value")
     chart, says = lines(history, table, by="process", value="cores", unit="cores")
     machine = f"This machine has {plan.machine.cores}. " if plan else ""
     total = max(table.group_by("time_s").agg(pl.col("cores").sum())["cores"])
-    caption = f"Seconds of processor time in a second; one is one core. {machine}All together used {total:.2g} at most. {says}"
+    caption = (
+        f"Seconds of processor time in a second; one is one core. {machine}"
+        f"All together used {total:.2g} at most. {says}"
+    )
     return Figure(
         name=name,
         title=title,
@@ -84,10 +87,10 @@ def _use(history: History, cores: pl.DataFrame) -> pl.DataFrame:
 def memory(history: History) -> Figure | Absent:
     """Memory in use, by process."""
     name, title = "memory", "Memory in use"
-    found = series.samples(history, "process_rss_bytes")
-    if found.is_empty():
+    rss_bytes = series.samples(history, "process_rss_bytes")
+    if rss_bytes.is_empty():
         return Absent(name=name, title=title, reason="The memory of no process was sampled.")
-    table = found.select("time_s", process="of", mib=pl.col("value") / 2**20)
+    table = rss_bytes.select("time_s", process="of", mib=pl.col("value") / 2**20)
     chart, says = lines(history, table, by="process", value="mib", unit="MiB", keep="max")
     caption = f"Resident memory of each process and its children. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

@@ -12,39 +12,38 @@ COUNTERS = ("sent_total", "acked_total", "failed_total", "seen_total")
 
 
 def record_rates(history: History) -> Figure | Absent:
-    """Records a second, by component and by what became of them."""
+    """Records a second, by component and counter."""
     name, title = "records", "Records sent, acknowledged and seen"
-    found = series.rates(history, *COUNTERS)
-    ever = (
-        found.group_by("metric", "of")
-        .agg(pl.col("value").max())
-        .filter((pl.col("metric") != "failed_total") | (pl.col("value") > 0))
-    )
-    found = found.join(
-        ever.select("metric", "of"), on=["metric", "of"]
-    )  # A producer without failures needs no line at zero.
-    if found.is_empty():
+    rates = series.rates(history, *COUNTERS)
+    # A producer without failures needs no line at zero.
+    has_line = (pl.col("metric") != "failed_total") | (pl.col("value") > 0)
+    peaks = rates.group_by("metric", "of").agg(pl.col("value").max()).filter(has_line)
+    drawn = rates.join(peaks.select("metric", "of"), on=["metric", "of"])
+    if drawn.is_empty():
         return Absent(
             name=name,
             title=title,
             reason="No producer or consumer reported twice how many records it had sent or seen.",
         )
     what = pl.format("{} {}", pl.col("of"), pl.col("metric").str.strip_suffix("_total"))
-    table = found.select("time_s", "of", "metric", series=what, per_s="value").sort(
+    table = drawn.select("time_s", "of", "metric", series=what, per_s="value").sort(
         "series", "time_s"
     )
     chart, says = lines(history, table, by="series", value="per_s", unit="records/s", number="~s")
-    caption = f"Records in a second. Where acked falls below sent, records waited for acknowledgement. {says}"
+    caption = (
+        "Records in a second. "
+        f"Where acked falls below sent, records waited for acknowledgement. {says}"
+    )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
 
 def lag(history: History) -> Figure | Absent:
     """Records that were in the log and not yet read, by consumer."""
     name, title = "lag", "Consumer lag"
-    found = series.samples(history, "lag_records")
-    if found.is_empty():
+    lags = series.samples(history, "lag_records")
+    if lags.is_empty():
         return Absent(name=name, title=title, reason="No consumer reported its lag.")
-    table = found.select("time_s", consumer="of", records="value")
+    table = lags.select("time_s", consumer="of", records="value")
     chart, says = lines(
         history,
         table,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import polars as pl
 
 from streambed.kinds.declared_parts import components_of
@@ -14,26 +16,24 @@ NO_BATCH = "No Spark job finished a micro-batch."
 
 
 def batches(history: History) -> pl.DataFrame:
-    """One row for each micro-batch: when it ended, job, batch, how long its trigger took, rows it
-    read.
-    """
+    """One row per micro-batch: time_s (its end), job, batch, trigger_s, rows."""
     events = history.of(Batch)
     queries = {(event.component, event.query) for event in events}
-    several = {
-        component for component, _ in queries if sum(component == other for other, _ in queries) > 1
-    }
-    found = [
-        {
-            "time_s": history.seconds(event.end),
-            "job": f"{event.component} {event.query}"
-            if event.component in several
-            else event.component,
-            "batch": event.batch,
-            "trigger_s": event.durations_ms.get("triggerExecution", 0) / 1e3,
-            "rows": float(event.rows),
-        }
-        for event in events
-    ]
+    query_count = Counter(component for component, _ in queries)
+    batches = []
+    for event in events:
+        job = event.component
+        if query_count[event.component] > 1:
+            job = f"{event.component} {event.query}"
+        batches.append(
+            {
+                "time_s": history.seconds(event.end),
+                "job": job,
+                "batch": event.batch,
+                "trigger_s": event.durations_ms.get("triggerExecution", 0) / 1e3,
+                "rows": float(event.rows),
+            }
+        )
     schema = {
         "time_s": pl.Float64,
         "job": pl.String,
@@ -41,20 +41,18 @@ def batches(history: History) -> pl.DataFrame:
         "trigger_s": pl.Float64,
         "rows": pl.Float64,
     }
-    return pl.DataFrame(found, schema=schema).sort("job", "time_s")
+    return pl.DataFrame(batches, schema=schema).sort("job", "time_s")
 
 
-def kept(plan: Plan) -> str:
-    """Where jobs kept checkpoints and event logs; those on a driver's disk did not have to pass the
-    network.
-    """
+def state_places(plan: Plan) -> str:
+    """Where jobs keep checkpoints and event logs, in words."""
     places: dict[str, list[str]] = {}
     for name, component in components_of(plan.declaration).items():
-        kept_in: dict[str, list[str]] = {}
-        for what, keeper in component.state_places.items():
-            kept_in.setdefault(keeper, []).append(what)
-        for keeper, kept_things in kept_in.items():
-            places.setdefault(_place(keeper), []).append(f"{' and '.join(kept_things)} of {name}")
+        by_store: dict[str, list[str]] = {}
+        for what, store in component.state_places.items():
+            by_store.setdefault(store, []).append(what)
+        for store, things in by_store.items():
+            places.setdefault(_place(store), []).append(f"{' and '.join(things)} of {name}")
     return "; ".join(f"{', '.join(what)} {place}" for place, what in places.items())
 
 

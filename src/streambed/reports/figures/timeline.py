@@ -17,7 +17,7 @@ from streambed.record.events import (
     TableDamaged,
 )
 from streambed.record.history import History
-from streambed.reports.figure import Absent, Figure, end_s, faults, rows, shaded, time_axis
+from streambed.reports.figure import Absent, Chart, Figure, end_s, faults, rows, shaded, time_axis
 from streambed.reports.figures import processes
 from streambed.wording import waits_text
 
@@ -37,7 +37,7 @@ MARKS = {
     "reroute": "circle",
 }
 ROWS = 60
-"""So many rows are drawn at most."""
+"""Most rows drawn."""
 
 
 def spans(history: History) -> pl.DataFrame:
@@ -46,40 +46,30 @@ def spans(history: History) -> pl.DataFrame:
     phases = history.of(Phase)
     starts = [history.seconds(event.time) for event in phases]
     names = [f"phase {event.phase}" for event in phases]
-    found = [
+    bars = [
         (name, "phase", start, to, "")
         for name, start, to in zip(names, starts, [*starts, end][1:], strict=True)
     ]
     for fault in faults(history).iter_rows(named=True):
+        row = f"{fault['fault']} {fault['what']}"
         says = fault["what"] if fault["healed"] else f"{fault['what']}, never healed"
-        found.append(
-            (f"{fault['fault']} {fault['what']}", "fault", fault["from_s"], fault["to_s"], says)
-        )
+        bars.append((row, "fault", fault["from_s"], fault["to_s"], says))
     for life in processes.lives(history).iter_rows(named=True):
         to = end if life["end_s"] is None else life["end_s"]
-        found.append(
-            (
-                life["process"],
-                "process",
-                life["start_s"],
-                to,
-                f"on {life['node']}, status {life['status'] or 'not recorded'}",
-            )
-        )
-    return pl.DataFrame(found, schema=SPANS, orient="row")
+        says = f"on {life['node']}, status {life['status'] or 'not recorded'}"
+        bars.append((life["process"], "process", life["start_s"], to, says))
+    return pl.DataFrame(bars, schema=SPANS, orient="row")
 
 
 def moments(history: History) -> pl.DataFrame:
-    """What happened at once: unexpected deaths, faults that could not be injected or healed,
-    changed routes, notes.
-    """
-    found = []
+    """What has no duration: unexpected deaths, failed faults, changed routes, notes."""
+    marks = []
     for event in history.events:
         if moment := _moment(event):
             row, kind, says = moment
             at = history.seconds(event.time)
-            found.append((row, kind, at, at, says))
-    return pl.DataFrame(found, schema=SPANS, orient="row")
+            marks.append((row, kind, at, at, says))
+    return pl.DataFrame(marks, schema=SPANS, orient="row")
 
 
 def _moment(event: Event) -> tuple[str, str, str] | None:
@@ -91,17 +81,15 @@ def _moment(event: Event) -> tuple[str, str, str] | None:
     if isinstance(event, HealFailed):
         return "notes", "heal failed", f"{event.kind} {event.target}: {event.reason}"
     if isinstance(event, Reroute):
-        nodes = ", ".join(event.nodes) or "no node"
-        return (
-            "routes",
-            "reroute",
-            f"without {', '.join(event.without) or 'none'}: other routes at {nodes}",
-        )
+        without, nodes = ", ".join(event.without) or "none", ", ".join(event.nodes) or "no node"
+        return "routes", "reroute", f"without {without}: other routes at {nodes}"
     if isinstance(event, DrainIncomplete):
         return "notes", "note", f"drain incomplete: {waits_text(event.waits)}"
     if isinstance(event, TableDamaged):
         return "notes", "note", f"{event.file} is damaged: {event.reason}"
-    return ("notes", "note", event.says) if isinstance(event, Note) else None
+    if isinstance(event, Note):
+        return "notes", "note", event.says
+    return None
 
 
 def timeline(history: History) -> Figure | Absent:
@@ -115,14 +103,27 @@ def timeline(history: History) -> Figure | Absent:
             reason="Nothing happened: the run recorded no phase, fault or process.",
         )
     order = pl.concat([bars["row"], marks["row"]]).unique(maintain_order=True).to_list()
-    shown = [row for row in order if row != "notes"][:ROWS] + ["notes"] * ("notes" in order)
-    left_out = (
-        f" Drawn are the first {ROWS} rows of {len(order)}; the table has all."
-        if len(shown) < len(order)
-        else ""
+    shown = [row for row in order if row != "notes"][:ROWS]
+    if "notes" in order:
+        shown.append("notes")
+    left_out = ""
+    if len(shown) < len(order):
+        left_out = f" Drawn are the first {ROWS} rows of {len(order)}; the table has all."
+    caption = (
+        "Bars last; a cross is a process that died unasked, "
+        "a triangle a fault that could not be healed (pointing down: not injected), "
+        f"a diamond a note, a circle the moment when routes changed.{left_out}"
     )
+    chart = _chart(history, bars, marks, shown)
+    table = pl.concat([bars, marks])
+    return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
+
+
+def _chart(history: History, bars: pl.DataFrame, marks: pl.DataFrame, shown: list[str]) -> Chart:
+    drawn = pl.col("row").is_in(shown)
     axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=170)
     y = alt.Y("row:N", sort=None, title=None, scale=alt.Scale(domain=shown), axis=axis)
+    at = time_axis(history, "from_s"), y
     tooltip = [
         "kind:N",
         "row:N",
@@ -131,27 +132,13 @@ def timeline(history: History) -> Figure | Absent:
         alt.Tooltip("to_s:Q", format=".2f"),
     ]
     kind = alt.Color("kind:N", scale=alt.Scale(domain=KINDS), legend=None)
-    bar = alt.Chart(rows(bars.filter(pl.col("row").is_in(shown)))).mark_bar(
-        height=9, cornerRadius=2, clip=True
-    )
-    mark = alt.Chart(rows(marks.filter(pl.col("row").is_in(shown)))).mark_point(
+    shapes = alt.Scale(domain=list(MARKS), range=list(MARKS.values()))
+    bar = alt.Chart(rows(bars.filter(drawn))).mark_bar(height=9, cornerRadius=2, clip=True)
+    mark = alt.Chart(rows(marks.filter(drawn))).mark_point(
         size=140, filled=True, style="moment", clip=True
     )
-    shape = alt.Shape(
-        "kind:N", scale=alt.Scale(domain=list(MARKS), range=list(MARKS.values())), legend=None
-    )
-    chart = shaded(
+    return shaded(
         history,
-        bar.encode(
-            time_axis(history, "from_s"), y, kind, alt.X2("to_s:Q"), tooltip=tooltip
-        ).properties(height=18 * len(shown)),
-        mark.encode(time_axis(history, "from_s"), y, shape, tooltip=tooltip),
-    )
-    caption = (
-        "Bars last; a cross is a process that died unasked, a triangle a fault that could not be "
-        "healed (pointing down: not injected), "
-        f"a diamond a note, a circle the moment when routes changed.{left_out}"
-    )
-    return Figure(
-        name=name, title=title, caption=caption, chart=chart, table=pl.concat([bars, marks])
+        bar.encode(*at, kind, alt.X2("to_s:Q"), tooltip=tooltip).properties(height=18 * len(shown)),
+        mark.encode(*at, alt.Shape("kind:N", scale=shapes, legend=None), tooltip=tooltip),
     )

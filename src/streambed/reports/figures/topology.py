@@ -1,6 +1,4 @@
-"""The topology as a drawing: nodes where the plan puts them, what runs on them, what each link does
-to packets.
-"""
+"""The topology: nodes at their planned positions with their components, links with properties."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from streambed.plan import Plan, PlannedLink, Shape
 from streambed.reports.figure import Absent, Figure, rows
 
 LABELS = 40
-"""With more links than this only the tooltips tell their properties."""
+"""With more links than this, their properties are only in the tooltips."""
 
 
 def topology(plan: Plan | None) -> Figure | Absent:
@@ -29,16 +27,14 @@ def topology(plan: Plan | None) -> Figure | Absent:
         [_node(plan, node.name, node.switch, node.address, places) for node in plan.nodes]
     )
     links = pl.DataFrame([_link(link, places) for link in plan.links], schema=LINKS, orient="row")
-    silent = links.height > LABELS
-    chart = alt.layer(*_wires(links, labels=not silent), *_nodes(nodes)).properties(
-        height=max(260, min(720, 90 * _levels(nodes)))
-    )
+    labels = links.height <= LABELS
+    height_px = max(260, min(720, 90 * _levels(nodes)))
+    chart = alt.layer(*_wires(links, labels=labels), *_nodes(nodes)).properties(height=height_px)
     table = links.select("link", "ends", "properties")
-    caption = "Circles are hosts, with the components on them; squares are switches. " + (
-        f"There are more than {LABELS} links: point at one for its properties."
-        if silent
-        else "Links without a label add neither delay nor limit."
-    )
+    about_links = "Links without a label add neither delay nor limit."
+    if not labels:
+        about_links = f"There are more than {LABELS} links: point at one for its properties."
+    caption = f"Circles are hosts, with the components on them; squares are switches. {about_links}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
 
@@ -53,9 +49,7 @@ def _shape(shape: Shape) -> str:
 
 
 def positions(plan: Plan) -> dict[str, tuple[float, float]]:
-    """Where each node is drawn: as planned, or on a ring around the switches if the plan puts all
-    in one place.
-    """
+    """Where each node is drawn: as planned, or on a ring if two planned positions coincide."""
     planned = {node.name: (node.x, node.y) for node in plan.nodes}
     if len(set(planned.values())) == len(planned):
         return planned
@@ -128,11 +122,9 @@ def _wires(links: pl.DataFrame, *, labels: bool) -> list[alt.Chart]:
         *_at(), alt.X2("x2:Q"), alt.Y2("y2:Q"), tooltip=tooltip
     )
     text = base.encode(*_at("label_x", "label_y"), alt.Text("properties:N"))
-    return (
-        [wire, text.mark_text(style="halo"), text.mark_text(style="soft", tooltip=None)]
-        if labels
-        else [wire]
-    )
+    if not labels:
+        return [wire]
+    return [wire, text.mark_text(style="halo"), text.mark_text(style="soft", tooltip=None)]
 
 
 def _nodes(nodes: pl.DataFrame) -> list[alt.Chart]:

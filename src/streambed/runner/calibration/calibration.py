@@ -1,9 +1,8 @@
-"""Calibration: before anything runs, the delay of each way of each link is measured over that very
-wire, and its rate on demand.
+"""Calibration: before anything runs, measure the delay of each link in both directions.
 
-The loopback of a host is measured beside the links: what a packet takes there is what sending and
-receiving cost, and no link's fault. A way that is wrong is measured again, because a busy moment of
-the machine passes, and a wrong link stays wrong.
+Rates are measured on demand. The loopback of a host is measured too: its delay is the cost of
+sending and receiving, and is subtracted. A direction that is wrong is measured again, because a
+busy moment of the machine passes, and a wrong link stays wrong.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from streambed.runner.calibration.rate import rates
 from streambed.runner.live_world import LiveWorld
 
 PAUSES_NS = (0, 100_000_000, 300_000_000, 600_000_000, 1_200_000_000)
-"""So long passes before each round. Only what is wrong is measured more than once."""
+"""Pause before each round. Only directions that are wrong are measured more than once."""
 CHANCE = 3.0
-"""A mean may be off by so many of its standard errors."""
+"""Tolerated error of a mean, in standard errors."""
 Found = dict[tuple[str, str], LinkCalibration]
 """By link and the node that sends."""
 
 
 def calibrate(world: LiveWorld) -> None:
-    """Measure all links at once and record what was found. Takes a tenth of a second and the
-    longest delay; rates take longer.
+    """Measure all links at once and record the results.
+
+    Takes a tenth of a second plus the longest delay; rates take longer.
     """
     began_ns, found, baseline_ns = now_ns(), Found(), 0
     for pause_ns in PAUSES_NS:
@@ -41,7 +41,7 @@ def calibrate(world: LiveWorld) -> None:
             break
         world.rest_until(now_ns() + pause_ns)
         baseline_ns = measure(world, wanted)
-        found |= {way.key: calibrated(way, baseline_ns) for way in wanted}
+        found |= {way.key: calibration_of(way, baseline_ns) for way in wanted}
         if world.plan.declaration.get("calibrate") == "rate":
             found |= with_rates(world.plan, found, rates(world, wanted))
     for link in world.plan.links:
@@ -52,7 +52,7 @@ def calibrate(world: LiveWorld) -> None:
 
 
 def with_rates(plan: Plan, found: Found, measured_bps: dict[tuple[str, str], int]) -> Found:
-    """What was found, with the rates of those ways that have one."""
+    """The calibrations of the directions with a rate, with their measured rates."""
     declared_bps = {way.key: way.shape.rate_bps for way in ways_of(plan)}
     return {
         key: replace(found[key], declared_bps=declared_bps[key], measured_bps=bps)
@@ -61,24 +61,22 @@ def with_rates(plan: Plan, found: Found, measured_bps: dict[tuple[str, str], int
 
 
 def expected_ns(shape: Shape) -> tuple[float, float]:
-    """How long a packet should take in the mean, and the standard deviation of that: some draw
-    jitter, some are not delayed at all.
-    """
+    """The expected mean and standard deviation of the delay, by jitter and reordering."""
     deviation = shape.jitter_ns / (math.sqrt(3) if shape.distribution == "uniform" else 1)
     hasty = shape.reorder * (1 - shape.reorder) * shape.delay_ns**2
     return shape.delay_ns * (1 - shape.reorder), math.sqrt(deviation**2 + hasty)
 
 
-def calibrated(way: Way, baseline_ns: int) -> LinkCalibration:
-    """What the packets of a way say of it: their median where all should take the same, else their
-    mean and what chance may do to it.
-    """
+def calibration_of(way: Way, baseline_ns: int) -> LinkCalibration:
+    """The result of one direction: the median of a constant delay, else the mean and its error."""
     declared_ns, deviation_ns = expected_ns(way.shape)
     took = list(way.took_ns.values())
-    measured_ns = (fmean(took) if deviation_ns else median(took)) - baseline_ns if took else None
-    by_chance = (
-        deviation_ns if way.shape.in_order else deviation_ns / math.sqrt(len(took) or 1)
-    )  # Who may not overtake waits for others.
+    measured_ns = None
+    if took:
+        measured_ns = (fmean(took) if deviation_ns else median(took)) - baseline_ns
+    by_chance = deviation_ns
+    if not way.shape.in_order:  # In order, packets wait for each other: they are not independent.
+        by_chance = deviation_ns / math.sqrt(len(took) or 1)
     return LinkCalibration(
         link=way.link,
         source=way.sender.node,

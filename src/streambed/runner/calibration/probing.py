@@ -1,6 +1,6 @@
-"""Probing: a few packets over each way of each link, all at once, and how long each took.
+"""Probing: send a few packets over each direction of each link and measure their delays.
 
-All hosts share one clock, so a packet that says which one it is tells how long it was on its way.
+All hosts share one clock, so a numbered packet is enough to tell its delay.
 """
 
 from __future__ import annotations
@@ -26,19 +26,16 @@ PROBES, PROBES_LEAST, PROBES_MOST = 10, 3, 100
 APART_NS = 100_000
 """Between two packets, so that they do not wait for each other."""
 SPREAD_NS, SPREAD_MOST_NS = 50_000_000, 1_000_000_000
-"""The packets of a way are spread over so long, so that one busy moment does not meet all of them;
-and over so long at most.
+"""Time over which packets are spread, so that one busy moment does not affect all; and its maximum.
 """
 PATIENCE_NS = 100_000_000
-"""So long after it was due a packet is waited for."""
+"""How long after its expected arrival a packet is waited for."""
 _packet = struct.Struct("!II")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way of a link, or a loopback; when each of its packets was sent, and what each took that
-    came.
-    """
+    """One direction of a link, or a loopback, with the send times and delays of its packets."""
 
     link: str
     sender: Port
@@ -54,7 +51,7 @@ class Way:
 
 
 def ways_of(plan: Plan) -> Iterator[Way]:
-    """Both ways of every link, nothing sent yet."""
+    """Both directions of every link, before any packet is sent."""
     for link in plan.links:
         for (sender, receiver), shape in zip(
             (link.ports, link.ports[::-1]), link.shapes, strict=True
@@ -63,7 +60,7 @@ def ways_of(plan: Plan) -> Iterator[Way]:
 
 
 def measure(world: LiveWorld, ways: list[Way]) -> int:
-    """Send packets over all ways, and over a loopback beside them; what one takes there."""
+    """Send packets over all ways and a loopback; returns the median delay of the loopback."""
     first = world.plan.nodes[0].name
     port = Port(node=first, interface="lo", index=1)
     loopback = Way(link="", sender=port, receiver=port, shape=Shape())
@@ -76,20 +73,21 @@ def measure(world: LiveWorld, ways: list[Way]) -> int:
 
 @contextmanager
 def sockets(world: LiveWorld, ports: Iterable[Port]) -> Iterator[dict[Port, socket.socket]]:
-    """A socket at each port. What it sends leaves there, whatever routes say, and it hears nothing
-    that came elsewhere.
-    """
+    """A socket bound to each port's interface, so that routes do not matter."""
     by_node: dict[str, list[Port]] = defaultdict(list)
     for port in ports:
         by_node[port.node].append(port)
     opened = visit(
-        {world.network.hosts[node]: partial(_opened, wanted) for node, wanted in by_node.items()}
+        {
+            world.network.hosts[node]: partial(_open_sockets, wanted)
+            for node, wanted in by_node.items()
+        }
     )
     with ExitStack() as stack:
         yield {port: stack.enter_context(end) for ends in opened for port, end in ends.items()}
 
 
-def _opened(ports: list[Port]) -> dict[Port, socket.socket]:
+def _open_sockets(ports: list[Port]) -> dict[Port, socket.socket]:
     """Runs in the network of these ports."""
     made = {
         port: socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
@@ -102,9 +100,7 @@ def _opened(ports: list[Port]) -> dict[Port, socket.socket]:
 
 
 def schedule(ways: list[Way]) -> deque[tuple[int, int, int]]:
-    """When which packet of which way leaves, in order: nanoseconds from the start, the way and the
-    packet by number.
-    """
+    """The packets to send, in order: time in ns since the start, number of the way, packet."""
     each = max(PROBES_LEAST, min(PROBES, SPREAD_MOST_NS // APART_NS // len(ways)))
     counts = [_count(way.shape, each) for way in ways]
     span_ns = max(SPREAD_NS, sum(counts) * APART_NS)
@@ -124,28 +120,21 @@ def arriving(shape: Shape) -> float:
 
 
 def _count(shape: Shape, each: int) -> int:
-    """So many packets that about `each` arrive; where they are lost in bursts, so many that one
-    burst does not take them all.
-    """
+    """How many packets to send so that about `each` arrive; the most if losses come in bursts."""
     share = arriving(shape)
-    return (
-        0
-        if share <= 0
-        else PROBES_MOST
-        if shape.loss_enter
-        else min(PROBES_MOST, math.ceil(each / share))
-    )
+    if share <= 0:
+        return 0
+    if shape.loss_enter:
+        return PROBES_MOST
+    return min(PROBES_MOST, math.ceil(each / share))
 
 
 def _exchange(
     ways: list[Way], opened: dict[Port, socket.socket], addresses: dict[str, str]
 ) -> None:
-    """Send and receive in turn, until every packet has come or none can come any more."""
-    waiting, began_ns, by_descriptor = (
-        schedule(ways),
-        now_ns(),
-        {end.fileno(): end for end in opened.values()},
-    )
+    """Send and receive in turn, until every packet has arrived or is overdue."""
+    waiting, began_ns = schedule(ways), now_ns()
+    by_descriptor = {end.fileno(): end for end in opened.values()}
     patience_ns = PATIENCE_NS + max(way.shape.delay_ns + 4 * way.shape.jitter_ns for way in ways)
     end_ns, missing = began_ns + waiting[-1][0] + patience_ns, len(waiting)
     with select.epoll() as poll:
@@ -170,13 +159,13 @@ def _send(
 
 
 def _receive(ways: list[Way], end: socket.socket) -> int:
-    """Take one packet; how many have come for the first time by that."""
+    """Receive one packet; returns 1 if it is valid and no duplicate, else 0."""
     try:
         content, arrived_ns = end.recv(_packet.size), now_ns()
     except BlockingIOError:
         return 0  # The kernel woke us for a packet that it then found damaged.
     number, packet = _packet.unpack(content) if len(content) == _packet.size else (len(ways), 0)
     if number >= len(ways) or packet >= len(ways[number].sent_ns) or packet in ways[number].took_ns:
-        return 0  # A link may be declared to damage or to duplicate.
+        return 0  # A link may be declared to corrupt or to duplicate.
     ways[number].took_ns[packet] = arrived_ns - ways[number].sent_ns[packet]
     return 1

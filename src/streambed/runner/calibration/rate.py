@@ -1,11 +1,9 @@
-"""Calibration of rates, on demand: each way with a rate is offered more than it carries, and
-what arrives is counted at the other end.
+"""Calibration of rates: offer each link with a rate more than it carries, and count arrivals.
 
-    offered: 1.2 times the rate ──▶ tbf ──── veth ────▶ the kernel's own counters of the receiving port
+    offered: 1.2 times the rate ──▶ tbf ──── veth ────▶ the kernel's counters of the receiving port
 
-The counters are read when the first packets have come through and again at the end, so that nobody
-has to receive what was sent. Links are measured side by side as long as this machine can fill them
-all.
+The counters are read when the first packets have arrived and again at the end, so that no program
+has to receive them. Links are measured together as long as this machine can fill them all.
 """
 
 from __future__ import annotations
@@ -21,14 +19,12 @@ from streambed.runner.live_world import LiveWorld
 
 HEADERS_BYTES = 14 + 20 + 8
 LARGE_BYTES, SMALL_BYTES, SMALL_BELOW_BPS = 1_400, 200, 5_000_000
-"""What a packet carries: little where few would pass."""
+"""Payload of a packet: small on slow links, so that enough packets pass."""
 BUNDLE_PACKETS = 40
 UDP_SEGMENT = 103
 SEND_BUFFER_BYTES = 1 << 20
 OFFERED, HEAD_START_BYTES = 1.2, 8_000
-"""So many times the rate is offered, and so much more at once: a bucket begins full, and a slow one
-would take long to empty.
-"""
+"""Load offered as a multiple of the rate, and an initial burst that empties the token bucket."""
 SETTLE_S, WINDOW_S, WINDOW_MOST_S, PACKETS_LEAST = 0.3, 0.8, 10.0, 50
 TOGETHER_BPS = 500_000_000
 STEP_S = 0.001
@@ -53,12 +49,12 @@ class Flood:
 
     @property
     def window_s(self) -> float:
-        """How long it must be counted, so that one packet more or less does not matter."""
+        """How long to count, so that one packet more or less does not matter."""
         needed_s = PACKETS_LEAST * (self.packet_bytes + HEADERS_BYTES) * 8 / self.way.shape.rate_bps
         return min(WINDOW_MOST_S, max(WINDOW_S, needed_s))
 
     def offer(self, elapsed_s: float) -> None:
-        """Send what should have been sent by now; what finds no room is offered again."""
+        """Send what is due by now; what a full socket buffer refuses counts as sent."""
         owed = (
             OFFERED * self.way.shape.rate_bps / 8 * elapsed_s / arriving(self.way.shape)
             - self.sent_bytes
@@ -75,9 +71,7 @@ class Flood:
             owed -= count * self.packet_bytes
 
     def arrived_bytes(self, world: LiveWorld) -> int:
-        """What the receiving port has counted, as bytes on the wire: a bundle has one header
-        there.
-        """
+        """Bytes on the wire at the receiving port; its counter has one header per bundle."""
         receiver = self.way.receiver
         received, _, packets, _ = world.network.ports.by_name()[
             f"{receiver.node}/{receiver.interface}"
@@ -87,7 +81,9 @@ class Flood:
 
 def rates(world: LiveWorld, ways: list[Way]) -> dict[tuple[str, str], int]:
     """Bits a second of each of these that has a rate, by link and the node that sends."""
-    return {found: rate for group in groups(ways) for found, rate in _filled(world, group)}
+    return {
+        found: rate for group in groups(ways) for found, rate in _measure_together(world, group)
+    }
 
 
 def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
@@ -105,7 +101,7 @@ def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
         yield group
 
 
-def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str], int]]:
+def _measure_together(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str], int]]:
     addresses = world.plan.addresses()
     with sockets(world, {port for way in group for port in (way.sender, way.receiver)}) as opened:
         floods = [
@@ -116,10 +112,10 @@ def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str
             flood.end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         settled_s = SETTLE_S + max(way.shape.delay_ns + way.shape.jitter_ns for way in group) / 1e9
         began_ns = now_ns()
-        _pour(world, floods, began_ns, until_s=settled_s)
+        _fill(world, floods, began_ns, until_s=settled_s)
         for flood in floods:
             flood.began_ns, flood.carried_bytes = now_ns(), flood.arrived_bytes(world)
-        _pour(world, floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
+        _fill(world, floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
         for flood in floods:
             carried, passed_s = (
                 flood.arrived_bytes(world) - flood.carried_bytes,
@@ -128,7 +124,7 @@ def _filled(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str
             yield flood.way.key, round(carried * 8 / passed_s)
 
 
-def _pour(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:
+def _fill(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:
     def offered() -> bool:
         world.watch_network()
         elapsed_s = (now_ns() - began_ns) / 1e9

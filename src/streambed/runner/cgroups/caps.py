@@ -1,12 +1,12 @@
-"""Caps: control groups of the kernel for hosts and processes, which every process joins before
-it begins.
+"""Control groups that cap hosts and processes; every process joins its groups before it starts.
 
-    folder ─┬─ host a (cap) ─┬─ process x (cap, weight)     one such tree for CPU time and one for memory;
-            │                └─ process y                   with cgroup v2 they are the same
+    folder ─┬─ host a (cap) ─┬─ process x (cap, weight)
+            │                └─ process y
             └─ process z (cap)
 
-The launcher makes the groups and removes them; if it is killed the box removes them. A group that
-both left is empty and does nothing, and the next run with caps removes it.
+There is one such tree for CPU time and one for memory; with cgroup v2 they are the same.
+The launcher makes the groups and removes them; if it is killed, the box removes them. If both are
+killed, empty groups stay behind until the next run with caps removes them.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ QUOTA_US_MIN = 1_000
 """The kernel accepts no longer period and no smaller quota."""
 NORMAL_SHARES = 1024
 STEP = 1.25
-"""Of two neighbouring priorities one weighs so much more than the other, as with `nice`."""
+"""Ratio of the weights of two neighbouring priorities, as with `nice`."""
 REMOVE_S = 1.0
 _OURS = re.compile(r"streambed-([0-9]+)-.+")
-_JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 126; shift; done; shift; exec "$@"'
+_JOIN = (
+    'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 126; shift; done; '
+    'shift; exec "$@"'
+)
 
 Settings = dict[str, str]
-"""What is written into which file of a group; a file with a question mark may be missing."""
+"""The value of each file of a group; a file whose name ends with a question mark may be missing."""
 
 
 def quota(share: float, cores: int) -> tuple[int, int]:
-    """Of each period how much CPU time, both in microseconds, comes to a share of so many cores;
-    tiny shares have longer periods.
-    """
+    """The quota and period in µs that give a share of all cores; tiny shares get longer periods."""
     quota_us = share * cores * PERIOD_US
     if quota_us >= QUOTA_US_MIN:
         return round(quota_us), PERIOD_US
@@ -64,32 +65,29 @@ def quota(share: float, cores: int) -> tuple[int, int]:
 def settings(
     controllers: Iterable[Controller], allowed: Allowance, *, cores: int, unified: bool
 ) -> Settings:
-    """What makes a group keep to an allowance; empty if these controllers have nothing to do with
-    it.
-    """
-    found: Settings = {}
+    """The settings of a group for an allowance; empty if these controllers do not limit it."""
+    files: Settings = {}
     if "cpu" in controllers and allowed.cpu:
         quota_us, period_us = quota(allowed.cpu, cores)
         old = {"cpu.cfs_period_us": str(period_us), "cpu.cfs_quota_us": str(quota_us)}
-        found |= {"cpu.max": f"{quota_us} {period_us}"} if unified else old
+        files |= {"cpu.max": f"{quota_us} {period_us}"} if unified else old
     if "cpu" in controllers and allowed.priority:
         old = {"cpu.shares": str(round(NORMAL_SHARES * STEP**-allowed.priority))}
-        found |= {"cpu.weight.nice": str(allowed.priority)} if unified else old
-    if (
-        "memory" in controllers and allowed.memory_bytes
-    ):  # What is swapped out does not count as memory, so nothing may be.
+        files |= {"cpu.weight.nice": str(allowed.priority)} if unified else old
+    if "memory" in controllers and allowed.memory_bytes:
+        # Swapped memory would not count, so swap is off.
         most = str(allowed.memory_bytes)
         old = {
             "memory.limit_in_bytes": most,
             "memory.memsw.limit_in_bytes?": most,
             "memory.swappiness?": "0",
         }
-        found |= {"memory.max": most, "memory.swap.max?": "0"} if unified else old
-    return found
+        files |= {"memory.max": most, "memory.swap.max?": "0"} if unified else old
+    return files
 
 
 def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, list[str]]]:
-    """The groups of a plan, those above others first, and the groups that each process joins."""
+    """The groups of a plan, parents first, and the groups that each process joins."""
     groups: dict[Path, Settings] = {}
     joins: dict[str, list[str]] = defaultdict(list)
     prefix = f"streambed-{owner}-{decided.name}-{Path(decided.directory).name}"
@@ -122,9 +120,10 @@ def _folders(machine: Machine) -> dict[Path, list[Controller]]:
 
 
 @contextlib.contextmanager
-def applied(decided: Plan) -> Iterator[Plan]:
-    """The plan with the groups that its processes join; the groups are there from now on and go on
-    every way out.
+def apply_caps(decided: Plan) -> Iterator[Plan]:
+    """Make the groups of a plan and remove them after the block.
+
+    Yields the plan with the groups that its processes join.
     """
     groups, joins = trees(decided, os.getpid())
     if not groups:
@@ -137,7 +136,7 @@ def applied(decided: Plan) -> Iterator[Plan]:
         sweep(folder)
     with contextlib.ExitStack() as stack:
         for folder, controllers in folders.items():
-            stack.enter_context(hierarchies.opened(folder, controllers))
+            stack.enter_context(hierarchies.enable_controllers(folder, controllers))
         stack.callback(remove, [str(group) for group in reversed(groups)])
         for group, found in groups.items():
             _make(group, found, below=any(other.parent == group for other in groups))
@@ -177,7 +176,7 @@ def _make(group: Path, found: Settings, *, below: bool) -> None:
 
 
 def groups_of(decided: Plan) -> list[str]:
-    """All groups that `applied` made, those below others first: what must be removed."""
+    """All groups that `apply_caps` made, children first, in the order of removal."""
     joined = dict.fromkeys(group for process in decided.processes for group in process.groups)
     above = dict.fromkeys(
         str(Path(group).parent) for group in joined if _OURS.fullmatch(Path(group).parent.name)
@@ -191,15 +190,13 @@ def remove(groups: Iterable[str]) -> None:
     wait_until(lambda: not [group for group in left if not _gone(Path(group))], limit_s=REMOVE_S)
 
 
-def joined(groups: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
-    """A command that joins groups first and then becomes `argv`, so that no child can escape; as it
-    is without groups.
-    """
+def join_groups(groups: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
+    """A command that joins groups and then execs `argv`, so that no child escapes the caps."""
     return ["/bin/sh", "-c", _JOIN, "join", *groups, "--", *argv] if groups else argv
 
 
 def memory_kills(groups: Sequence[str]) -> int:
-    """How many processes of these groups the kernel has killed for want of memory."""
+    """How many processes of these groups the kernel has killed for memory."""
     files = [
         Path(group, name) for group in groups for name in ("memory.events", "memory.oom_control")
     ]
@@ -210,9 +207,7 @@ def memory_kills(groups: Sequence[str]) -> int:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed runs left: groups that bear the number of a process that is gone, and that
-    nobody lives in.
-    """
+    """Remove empty groups of killed runs: their names contain the pid of a dead launcher."""
     for group in folder.iterdir():
         ours = _OURS.fullmatch(group.name)
         if ours and not Path("/proc", ours[1]).exists():

@@ -1,9 +1,8 @@
-"""Hierarchies of control groups: where this user may make groups, with cgroup v1 and v2, and what
-v2 asks for first.
+"""Hierarchies of control groups, v1 and v2: where this user may make groups.
 
-With v2 a group that has processes may have threaded groups below it, which can cap CPU time but not
-memory. For memory the group above must be empty: the launcher moves into one of its own beside the
-others for as long as the run lasts.
+With v2 a group that has processes may only have threaded groups below it, which can cap CPU time
+but not memory. To cap memory the parent group must be empty: the launcher moves into a group
+beside the others during the run.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _FILES: dict[Controller, str] = {"cpu": "cpu.cfs_quota_us", "memory": "memory.li
 
 
 def find() -> dict[Controller, str]:
-    """For each controller the folder in which this user may make groups with a cap, found by making
-    one; empty if there is none.
+    """For each controller a folder in which this user can make groups with a cap, or "".
 
-    A process lives in one group of cgroup v2 only, so both have the same folder there.
+    Found by making one. With cgroup v2 both controllers have the same folder, because a process
+    belongs to one group only.
     """
     mounts, own = Path("/proc/mounts").read_text(), Path("/proc/self/cgroup").read_text()
 
@@ -41,8 +40,9 @@ def find() -> dict[Controller, str]:
 
 
 def candidates(mounts: str, own: str, controller: Controller) -> list[Path]:
-    """In each hierarchy that may have a controller: our own group, then the topmost; from
-    /proc/mounts and /proc/self/cgroup.
+    """In each hierarchy that may have a controller: our own group, then the root.
+
+    `mounts` and `own` are the texts of /proc/mounts and /proc/self/cgroup.
     """
     lines = [line.split(":", 2) for line in own.splitlines()]
     paths = {name: path for _, names, path in lines for name in names.split(",")}
@@ -74,9 +74,7 @@ def is_unified(folder: Path) -> bool:
 
 
 def _may_enable(folder: Path, controller: Controller) -> bool:
-    """Whether the controller is there, and processes may be moved from this group to one below
-    it.
-    """
+    """Whether the controller exists and processes may be moved from this group to a child."""
     writable = all(
         os.access(folder / name, os.W_OK) for name in ("cgroup.procs", "cgroup.subtree_control")
     )
@@ -85,46 +83,46 @@ def _may_enable(folder: Path, controller: Controller) -> bool:
 
 
 def _is_top(folder: Path) -> bool:
-    """Only the topmost group has no type; it may have processes whatever is below it."""
+    """Only the root group has no type; it may have both processes and children."""
     return not (folder / "cgroup.type").exists()
 
 
 def others_in(folder: Path) -> list[str]:
-    """The processes of a group but for this one."""
+    """The pids of a group's other processes."""
     return [pid for pid in (folder / "cgroup.procs").read_text().split() if pid != str(os.getpid())]
 
 
 @contextlib.contextmanager
-def opened(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
-    """Let groups with these controllers be made in a folder, and leave it as it was found."""
+def enable_controllers(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
+    """Enable these controllers for children of a folder, and restore it after the block."""
     if not is_unified(folder):
         yield
         return
     moves = "memory" in controllers and not _is_top(folder)
-    with _moved_down(folder) if moves else contextlib.nullcontext(), _enabled(folder, controllers):
+    with (
+        _move_below(folder) if moves else contextlib.nullcontext(),
+        _write_subtree_control(folder, controllers),
+    ):
         yield
 
 
 @contextlib.contextmanager
-def _moved_down(folder: Path) -> Iterator[None]:
-    """This process lives in a group of its own below the folder; it goes back in the end, when
-    nothing is enabled any more.
-    """
+def _move_below(folder: Path) -> Iterator[None]:
+    """Move this process into a new group below the folder, and back after the block."""
     own = folder / f"streambed-{os.getpid()}-launcher"
     own.mkdir()
     try:
         (own / "cgroup.procs").write_text(str(os.getpid()))
         yield
     finally:
-        with contextlib.suppress(
-            OSError
-        ):  # Whoever enabled something here meanwhile wants the folder empty: then we stay.
+        # If another program has enabled controllers here meanwhile, the process cannot move back.
+        with contextlib.suppress(OSError):
             (folder / "cgroup.procs").write_text(str(os.getpid()))
             own.rmdir()
 
 
 @contextlib.contextmanager
-def _enabled(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
+def _write_subtree_control(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
     file = folder / "cgroup.subtree_control"
     missing = [name for name in controllers if name not in file.read_text().split()]
     try:
@@ -141,15 +139,12 @@ def _enabled(folder: Path, controllers: Sequence[str]) -> Iterator[None]:
 
 
 def settle(group: Path, *, below: bool) -> None:
-    """Make a new group usable: threaded if one above has processes, and with its controllers for
-    groups below it.
-    """
+    """Make a new group valid, as a threaded one if need be; `below` enables its controllers."""
     if not is_unified(group):
         return
     kind = group / "cgroup.type"
-    if (
-        kind.read_text().strip() == "domain invalid"
-    ):  # We live in a group above: only threaded ones may be below an inhabited one.
+    # Below a group that has processes, only threaded groups are valid.
+    if kind.read_text().strip() == "domain invalid":
         kind.write_text("threaded")
     if below:
         names = (group / "cgroup.controllers").read_text().split()

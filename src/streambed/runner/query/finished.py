@@ -1,6 +1,4 @@
-"""Asking a store of a run that is over: the same server starts again, on a copy of its data, in a
-small box of its own.
-"""
+"""Query a store of a finished run: its server starts again on a copy of its data, in a new box."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from streambed.kinds.declared_parts import components_of
 from streambed.plan import Plan, PlannedFile, ProcessSpec
 from streambed.planner.planner import plan_for
 from streambed.runner import launcher
-from streambed.runner.query.running import asker
+from streambed.runner.query.running import query_command
 from streambed.stores.store import Address
 from streambed.units import Duration
 
@@ -28,7 +26,7 @@ SWITCH = "between"
 
 
 def ask(directory: Path, store: str, address: Address, text: str, kept: Path) -> None:
-    """Copy, ask the copy, and keep the answer beside it; whoever gave the folder removes both."""
+    """Copy the data, query the copy and write the result to `kept`; the caller removes both."""
     data = directory / "data" / store
     _demand_room(data)
     if not address.hosts:
@@ -39,9 +37,9 @@ def ask(directory: Path, store: str, address: Address, text: str, kept: Path) ->
         name=ASKER,
         component=ASKER,
         node=address.hosts[0],
-        argv=tuple(asker(address, text, kept, read_only=False)),
+        argv=tuple(query_command(address, text, kept, read_only=False)),
         on_exit="record",
-        # When all are ready, and awaited: with nobody to wait for, the drain is over at once.
+        # Processes of the drain start when servers are ready, and the run waits for their end.
         starts="drain",
     )
     done = launcher.launch(replace(small, processes=(*small.processes, question), drain_limit_ns=0))
@@ -60,14 +58,14 @@ def _demand_room(data: Path) -> None:
 
 
 def _ask_file(address: Address, text: str, kept: Path) -> None:
-    """A file is copied with all that its engine put beside it."""
+    """Query a copy of a file, made with all that its engine put beside it."""
     source = Path(address.path)
     if not source.exists():
         raise StoreError(f"nobody wrote anything: there is no {source}")
     copy = kept.parent / "copy"
     shutil.copytree(source.parent, copy)
     done = subprocess.run(
-        asker(replace(address, path=str(copy / source.name)), text, kept, read_only=False),
+        query_command(replace(address, path=str(copy / source.name)), text, kept, read_only=False),
         capture_output=True,
         text=True,
         check=False,
@@ -77,14 +75,13 @@ def _ask_file(address: Address, text: str, kept: Path) -> None:
 
 
 def _small_plan(directory: Path, store: str, into: Path) -> Plan:
-    """Only that store, on hosts with their old addresses and nothing but a switch between them;
-    each server gets its old folder.
+    """Only that store, on hosts with their old addresses and one switch between them.
+
+    Each server gets a copy of its old folder.
     """
     before = plan.read(directory / "plan.json")
-    declared = {
-        **before.declaration["components"][store],
-        "setup": [],
-    }  # What was set up is in the data.
+    # The setup has been done: its results are in the data.
+    declared = {**before.declaration["components"][store], "setup": []}
     component = components_of({"components": {store: declared}})[store]
     topology = _small_topology(before, component)
     experiment = Experiment(

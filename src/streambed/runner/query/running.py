@@ -1,11 +1,9 @@
-"""Questions to the stores of a run: of one that lasts, on the store's own host; of one that is
-over, to a copy of its data.
+"""Query a store of a run: a running one on the store's host, a finished one on a copy of its data.
 
     python -m streambed.runner.query.running RUN STORE TEXT
 
-A program of its own, which writes the answer to its output as an Arrow file, so that a kept run
-needs nothing of what runs programs. It imports little, because it shares the machine with the run
-that it asks.
+Run as a separate program, which writes the result to stdout as an Arrow file, so that `results`
+need not import the runner. It imports little, because it shares the machine with the run.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from streambed.stores.store import Address
 
 
 def answer(directory: Path, store: str, text: str) -> bytes:
-    """What a store answers, as an Arrow file."""
+    """The result of a query, as an Arrow file."""
     plan = read_json(directory / "plan.json")
     if store not in plan["stores"]:
         raise UsageError(
@@ -47,9 +45,8 @@ def answer(directory: Path, store: str, text: str) -> bytes:
         if state_of(directory)[0] == "running":
             _ask_live(directory, store, address, text, kept)
         else:
-            from streambed.runner.query import (
-                finished,
-            )  # Only a run that is over needs all that starts one.
+            # Only a finished run needs the imports that start a server.
+            from streambed.runner.query import finished
 
             finished.ask(directory, store, address, text, kept)
         return _read(kept, store)
@@ -64,8 +61,8 @@ def _read(kept: Path, store: str) -> bytes:
     return kept.read_bytes()
 
 
-def asker(address: Address, text: str, kept: Path, *, read_only: bool) -> list[str]:
-    """The command that asks; its order lies beside the answer."""
+def query_command(address: Address, text: str, kept: Path, *, read_only: bool) -> list[str]:
+    """Write the order for the query agent beside the answer; returns the command to run."""
     order = kept.with_name("order.json")
     write_message(
         order, StoreQueryOrder(store=address, text=text, answer=str(kept), read_only=read_only)
@@ -74,10 +71,8 @@ def asker(address: Address, text: str, kept: Path, *, read_only: bool) -> list[s
 
 
 def _ask_live(directory: Path, store: str, address: Address, text: str, kept: Path) -> None:
-    """On the store's own host: no link and no fault is in the way. A file can be opened from
-    here.
-    """
-    command = asker(address, text, kept, read_only=True)
+    """Query on the store's host, so that links and faults do not matter; a file is opened here."""
+    command = query_command(address, text, kept, read_only=True)
     if address.hosts:
         command = command_on(directory, _node_of(directory, store), command)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -101,7 +96,7 @@ def _node_of(directory: Path, store: str) -> str:
 
 
 def main(directory: str, store: str, text: str) -> None:
-    """Answer on standard output, refuse on standard error."""
+    """Write the result to stdout, an error to stderr."""
     try:
         sys.stdout.buffer.write(answer(Path(directory), store, text))
     except StreambedError as error:

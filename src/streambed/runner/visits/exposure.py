@@ -1,9 +1,10 @@
 """Exposure: ports of hosts on the user's own loopback.
 
-    browser ──▶ 127.0.0.1:8080 ══ opened by the launcher, inherited ══▶ conductor ── socket of the host ──▶ spark:4040
+    browser ──▶ 127.0.0.1:8080 ══ opened by the launcher, inherited ══▶ conductor
+    conductor ── socket of the host ──▶ spark:4040
 
-A socket stays in the network in which it was opened, whoever holds it: so the launcher listens
-before the box is entered, and the conductor, inside, accepts.
+A socket stays in the network namespace in which it was opened, no matter which process holds it.
+So the launcher listens before it starts the box, and the conductor accepts inside.
 """
 
 from __future__ import annotations
@@ -35,10 +36,8 @@ _WHY = {
 
 
 @contextlib.contextmanager
-def listening(decided: Plan) -> Iterator[Plan]:
-    """The plan with a descriptor for each port that is exposed; listened to from now on, and no
-    longer after the block.
-    """
+def listen_on_ports(decided: Plan) -> Iterator[Plan]:
+    """Listen on the exposed ports during the block; yields the plan with their descriptors."""
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(_listener(exposure)) for exposure in decided.exposures]
         exposures = zip(decided.exposures, opened, strict=True)
@@ -62,8 +61,8 @@ def _listener(exposure: Exposure) -> socket.socket:
 
 
 @contextlib.contextmanager
-def exposed(world: LiveWorld) -> Iterator[None]:
-    """Pass on what comes to the ports, as long as the world lasts."""
+def forward_exposed_ports(world: LiveWorld) -> Iterator[None]:
+    """Forward connections to the exposed ports, during the block."""
     if not world.plan.exposures:
         yield
         return
@@ -87,41 +86,40 @@ def exposed(world: LiveWorld) -> Iterator[None]:
 async def _serve(world: LiveWorld) -> None:
     for exposure in world.plan.exposures:
         listener = socket.socket(fileno=os.dup(exposure.descriptor))
-        doorman = _Doorman(world, exposure)
-        await asyncio.start_server(doorman.welcome, sock=listener)
+        forwarder = _Forwarder(world, exposure)
+        await asyncio.start_server(forwarder.forward, sock=listener)
 
 
 async def _end() -> None:
-    """Cancel every conversation."""
+    """Cancel every open connection."""
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
 
 
-class _Doorman:
-    """Takes a visitor of one port to the program on the host."""
+class _Forwarder:
+    """Forwards connections of one port to the program on the host."""
 
     def __init__(self, world: LiveWorld, exposure: Exposure) -> None:
         self._world = world
         self._exposure = exposure
         self._address = world.plan.node(exposure.node).address
 
-    async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Let the two talk until both have said all; a visitor whom nobody answers is sent away."""
+    async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward bytes both ways until both ends have closed; close at once if nobody listens."""
         try:
             inner_reader, inner_writer = await self._connect()
             await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
             await _close(inner_writer)
         except (OSError, asyncio.CancelledError):
-            # Nobody listens, one of them went away, or the run ends: asyncio would log a
-            # conversation that was cancelled.
+            # Nobody listens, one end closed, or the run ends: asyncio would log a cancelled task.
             pass
         finally:
             await _close(writer)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A program may listen at its host's address or at its loopback only."""
+        """Try the host's address, then its loopback: a program may listen on either."""
         refused = OSError("nobody listens")
         for address in (self._address, LOOPBACK):
             inner = self._world.call(

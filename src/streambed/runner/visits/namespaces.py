@@ -1,4 +1,4 @@
-"""Where the nodes of a run are to be found from outside, and how to enter them."""
+"""Find the network namespaces of a run from outside, and run commands in them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from streambed.net.network import furniture
 from streambed.record import read_json, write_whole
 
 NAMESPACES = "namespaces.json"
-"""The inode of each node's network namespace, by which the threads and processes of a node are
-found from outside; and the descriptor by which the conductor holds it, because a node in which
-nothing has run yet has none.
+"""For each node the inode of its network namespace and the conductor's descriptor of it.
+
+The inode identifies the node's threads and processes. A node in which nothing has run yet has
+none: there the descriptor is used.
 """
 
 
 def note_namespaces(directory: Path, hosts: Mapping[str, Host]) -> None:
-    """Let visitors find the nodes of a run."""
+    """Write the file by which `command_on` finds the nodes of a run."""
     places = {
         name: (os.fstat(host.namespace).st_ino, host.namespace) for name, host in hosts.items()
     }
@@ -30,7 +31,7 @@ def note_namespaces(directory: Path, hosts: Mapping[str, Host]) -> None:
 
 
 def command_on(directory: Path, node: str, argv: Sequence[str]) -> list[str]:
-    """What to run outside to run `argv` on a node of a run that goes on."""
+    """The command that runs `argv` on a node of a running experiment."""
     name = f"{directory.parent.name}/{directory.name}"
     places = read_json(directory / NAMESPACES)
     if node not in places:
@@ -52,7 +53,7 @@ def command_on(directory: Path, node: str, argv: Sequence[str]) -> list[str]:
 
 
 def _vacant(directory: Path, node: str, descriptor: int) -> entering.Vacant:
-    """Nothing has run on the node yet, so that its visitor makes itself at home there."""
+    """Nothing has run on the node yet, so the command must set up the node's file system."""
     decided = plan.read(directory / "plan.json")
     switch = decided.node(node).switch
     return entering.Vacant(

@@ -1,4 +1,4 @@
-"""Visiting a run that goes on: how to run a command on one of its hosts."""
+"""Parse the arguments of `streambed shell`: which run, host and command they mean."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from streambed.results.runs import Run
 
 
 def choose(words: Sequence[str], into: Path) -> tuple[Run, str, list[str]]:
-    """The run, the node and the command that [RUN] HOST [COMMAND] mean; without RUN it is the
-    newest of those that run.
-    """
+    """The run, node and command of [RUN] HOST [COMMAND]; RUN defaults to the newest running one."""
     active = [run for run in runs.every(into) if run.state == "running"]
     newest = active[-1] if active else None
     nodes = [node.name for node in newest.plan.nodes] if newest else []
     if newest and words[0] in nodes:
         return newest, words[0], _command(words[1:])
-    run = newest if newest and words[0] == "latest" else _named(words[0], into, nodes)
+    run = newest if newest and words[0] == "latest" else _find_run(words[0], into, nodes)
     if run.state != "running":
         raise UsageError(
             f"{run.name}/{run.directory.name} does not run, it is {run.state}: hosts are there "
@@ -43,14 +41,16 @@ def _command(words: Sequence[str]) -> list[str]:
     return list(words[1:] if words[:1] in (["--"], ("--",)) else words)
 
 
-def _named(word: str, into: Path, nodes: list[str]) -> Run:
+def _find_run(word: str, into: Path, nodes: list[str]) -> Run:
     try:
         return runs.find(word, into)
     except UsageError:
         if not nodes:
             raise UsageError(
-                f"there is no run '{word}' in {into}/, and none that goes on: hosts are there only "
+                f"there is no run '{word}' in {into}/, and none is running: hosts are there only "
                 "while a run lasts"
             ) from None
-        said = f"there is neither a run '{word}' in {into}/ nor a host of that name in the newest that goes on"
-        raise UsageError(f"{said}. {suggestion(word, nodes)}") from None
+        raise UsageError(
+            f"there is neither a run '{word}' in {into}/ nor a host of that name in the newest "
+            f"running one. {suggestion(word, nodes)}"
+        ) from None
