@@ -12,9 +12,9 @@ from rich.table import Table
 from typer import Argument, Exit, Option
 
 from gateway_traffic.client.ledger import Summary
-from gateway_traffic.client.office import ClientProtocol, Patience
-from gateway_traffic.client.send import Sent
+from gateway_traffic.client.send import SendOptions
 from gateway_traffic.client.send import send as send_trace
+from gateway_traffic.client.session import ClientProtocol, Patience
 from gateway_traffic.errors import UsageError
 from gateway_traffic.records import NEWEST_SCHEMA, Encoding, Serialisation, Version
 from gateway_traffic.tokens import read_tokens
@@ -78,7 +78,7 @@ def send(
     (503, Retry-After, a closed socket) or loses its connection. At the end, or after Ctrl-C, the
     ledger holds when each record was due, sent and acknowledged.
     """
-    asked = Sent(
+    options = SendOptions(
         trace=trace,
         url=url,
         version=version,
@@ -94,7 +94,7 @@ def send(
         tokens=read_tokens(secret),
         authority=authority,
     )
-    summary = uvloop.run(send_trace(asked))
+    summary = uvloop.run(send_trace(options))
     if as_json:
         print(json.dumps(summary.as_dict()))
     else:

@@ -114,11 +114,11 @@ def job(
     from gateway_traffic.jobs import job as jobs
     from gateway_traffic.jobs.anomalies import read_model
     from gateway_traffic.jobs.source import (
-        Job,
+        JobOptions,
     )  # Spark takes a while to import; the other commands do without.
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    wanted = Job(
+    wanted = JobOptions(
         version=version,
         bootstrap=bootstrap,
         checkpoint=checkpoint,
@@ -136,7 +136,7 @@ def job(
     )
     settings, learnt = settings_of(setting or []), read_model(model) if model else None
     opened = open_store(store)
-    make_topics(bootstrap, [wanted.buries], partitions=1, replicas=1, within_s=30.0)
+    make_topics(bootstrap, [wanted.dead_letter_topic], partitions=1, replicas=1, within_s=30.0)
     name = f"{version} traffic"
     spark = jobs.session(
         name=name,

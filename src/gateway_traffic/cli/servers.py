@@ -13,7 +13,7 @@ from typer import Argument, Option
 from gateway_traffic.errors import UsageError
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.ingest.limits import Limits
-from gateway_traffic.ingest.serve import Serving
+from gateway_traffic.ingest.serve import ServeOptions
 from gateway_traffic.ingest.serve import serve as serve_until_stopped
 from gateway_traffic.records import Version, topic_of
 from gateway_traffic.tokens import read_tokens
@@ -102,7 +102,7 @@ def serve(
         hold_s=hold_s,
         stop_s=stop_s,
     )
-    serving = Serving(
+    options = ServeOptions(
         bootstrap=bootstrap,
         host=host,
         port=port,
@@ -116,7 +116,7 @@ def serve(
     scheme = "https" if certificate else "http"
     uvloop.run(
         serve_until_stopped(
-            serving, lambda opened: print(f"ready {scheme}://{host}:{opened}", flush=True)
+            options, lambda opened: print(f"ready {scheme}://{host}:{opened}", flush=True)
         )
     )
 

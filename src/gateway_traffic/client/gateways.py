@@ -14,7 +14,7 @@ from typing import Protocol
 
 from gateway_traffic.client.http_channel import HttpChannel
 from gateway_traffic.client.ledger import Sending
-from gateway_traffic.client.office import ClientProtocol, Office
+from gateway_traffic.client.session import ClientProtocol, ClientSession
 from gateway_traffic.client.websocket_channel import ABNORMAL, WebSocketChannel
 
 WINDOW = 128
@@ -43,20 +43,20 @@ class Gateway(Protocol):
         """End all connections and give up what is left."""
 
 
-def gateway_for(protocol: ClientProtocol, office: Office, gateway_id: str) -> Gateway:
+def gateway_for(protocol: ClientProtocol, session: ClientSession, gateway_id: str) -> Gateway:
     """A gateway that speaks this protocol."""
     if protocol is ClientProtocol.WEBSOCKET:
-        return SocketGateway(office, office.head(gateway_id, protocol))
+        return SocketGateway(session, session.head(gateway_id, protocol))
     return PostGateway(
-        office, office.head(gateway_id, protocol), keep=protocol is ClientProtocol.KEEP_ALIVE
+        session, session.head(gateway_id, protocol), keep=protocol is ClientProtocol.KEEP_ALIVE
     )
 
 
 class PostGateway:
     """Posts one record after the other."""
 
-    def __init__(self, office: Office, head: bytes, *, keep: bool) -> None:
-        self._office = office
+    def __init__(self, session: ClientSession, head: bytes, *, keep: bool) -> None:
+        self._session = session
         self._head = head
         self._keep = keep
         self._waiting: deque[Sending] = deque()
@@ -81,7 +81,7 @@ class PostGateway:
 
     def watch(self, now_ns: int) -> None:
         """An answer that does not come is a lost connection."""
-        if self._began_ns and now_ns - self._began_ns > self._office.patience.answer_s * 1e9:
+        if self._began_ns and now_ns - self._began_ns > self._session.patience.answer_s * 1e9:
             if self._channel:
                 self._channel.close()
             self.lost("no answer")
@@ -94,7 +94,7 @@ class PostGateway:
         self._current, self._began_ns = None, 0
         self._waiting.clear()
         for sending in left:
-            self._office.settle(sending, 0)
+            self._session.settle(sending, 0)
 
     def ready(self) -> None:
         """Connected: send."""
@@ -113,7 +113,7 @@ class PostGateway:
             self._again(sending, status, retry_after_s)
         else:
             self._failures = 0
-            self._office.settle(sending, status, time.monotonic_ns() if 200 <= status < 300 else 0)
+            self._session.settle(sending, status, time.monotonic_ns() if 200 <= status < 300 else 0)
             self._next()
 
     def lost(self, why: str) -> None:
@@ -136,23 +136,23 @@ class PostGateway:
             self.ready()
         else:
             self._channel = HttpChannel(self, self._head)
-            self._office.connect(self._channel)
+            self._session.connect(self._channel)
 
     def _again(self, sending: Sending, status: int, retry_after_s: float) -> None:
-        if self._office.overdue(sending):
-            self._office.settle(sending, status)
+        if self._session.overdue(sending):
+            self._session.settle(sending, status)
             self._next()
             return
         self._failures += 1
-        pause_s = self._office.patience.pause_s(self._failures, retry_after_s)
+        pause_s = self._session.patience.pause_s(self._failures, retry_after_s)
         asyncio.get_running_loop().call_later(pause_s, self._send)
 
 
 class SocketGateway:
     """Keeps a socket open, with several records on their way."""
 
-    def __init__(self, office: Office, head: bytes) -> None:
-        self._office = office
+    def __init__(self, session: ClientSession, head: bytes) -> None:
+        self._session = session
         self._head = head
         self._waiting: deque[Sending] = deque()
         self._unacked: deque[Sending] = deque()
@@ -166,7 +166,7 @@ class SocketGateway:
         """Open the socket; its count of acknowledgements begins anew."""
         self._acked = 0
         self._channel = WebSocketChannel(self, self._head)
-        self._office.connect(self._channel)
+        self._session.connect(self._channel)
 
     @property
     def opening(self) -> bool:
@@ -186,7 +186,7 @@ class SocketGateway:
         if (
             self._channel
             and self._unacked
-            and now_ns - self._heard_ns > self._office.patience.answer_s * 1e9
+            and now_ns - self._heard_ns > self._session.patience.answer_s * 1e9
         ):
             self._channel.close()
             self.closed(0, "no acknowledgement")
@@ -199,7 +199,7 @@ class SocketGateway:
         self._unacked.clear()
         self._waiting.clear()
         for sending in left:
-            self._office.settle(sending, 0)
+            self._session.settle(sending, 0)
 
     def ready(self) -> None:
         """The socket is open: send what the window allows."""
@@ -217,7 +217,7 @@ class SocketGateway:
         self._failures = 0
         while self._acked < count and self._unacked:
             self._acked += 1
-            self._office.settle(self._unacked.popleft(), 204, now_ns)
+            self._session.settle(self._unacked.popleft(), 204, now_ns)
         self.ready()
 
     def closed(self, code: int, why: str, retry_after_s: float = 0.0) -> None:
@@ -231,11 +231,11 @@ class SocketGateway:
         elif code == TOO_BIG and self._waiting:
             culprit = max(self._waiting, key=lambda sending: len(sending.payload))
             self._waiting.remove(culprit)
-            self._office.settle(culprit, 413)
+            self._session.settle(culprit, 413)
         else:
             self._failures += 1
-            while self._waiting and self._office.overdue(self._waiting[0]):
-                self._office.settle(self._waiting.popleft(), status)
+            while self._waiting and self._session.overdue(self._waiting[0]):
+                self._session.settle(self._waiting.popleft(), status)
         if not self._pausing:
             self._pause(retry_after_s)
 
@@ -244,7 +244,7 @@ class SocketGateway:
         rejects all that wait for it.
         """
         for _ in range(len(self._waiting) if all_of_them else 1):
-            self._office.settle(self._waiting.popleft(), status)
+            self._session.settle(self._waiting.popleft(), status)
 
     def _open_again(self) -> None:
         if self._channel is None and self._waiting and not self._pausing:
@@ -252,7 +252,7 @@ class SocketGateway:
 
     def _pause(self, retry_after_s: float) -> None:
         self._pausing = True
-        pause_s = self._office.patience.pause_s(max(1, self._failures), retry_after_s)
+        pause_s = self._session.patience.pause_s(max(1, self._failures), retry_after_s)
         asyncio.get_running_loop().call_later(pause_s, self._end_of_pause)
 
     def _end_of_pause(self) -> None:

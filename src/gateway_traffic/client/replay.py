@@ -16,7 +16,7 @@ import polars as pl
 
 from gateway_traffic.client.gateways import Gateway, gateway_for
 from gateway_traffic.client.ledger import Sending
-from gateway_traffic.client.office import ClientProtocol, Office
+from gateway_traffic.client.session import ClientProtocol, ClientSession
 from gateway_traffic.codecs import encode
 from gateway_traffic.errors import UsageError
 from gateway_traffic.records import Encoding, Record
@@ -62,9 +62,9 @@ class Replay:
     """Sends records (a frame from `traces.records_of`) by one gateway each."""
 
     def __init__(
-        self, office: Office, protocol: ClientProtocol, encoding: Encoding, pace: Pace
+        self, session: ClientSession, protocol: ClientProtocol, encoding: Encoding, pace: Pace
     ) -> None:
-        self._office = office
+        self._session = session
         self._protocol = protocol
         self._form = encoding
         self._pace = pace
@@ -97,7 +97,7 @@ class Replay:
     async def _settled(self) -> None:
         """Bounded: gateways give up each record in time."""
         grace = GRACE_S
-        while self._office.unsettled and grace > 0:
+        while self._session.unsettled and grace > 0:
             await asyncio.sleep(STEP_S)
             grace -= STEP_S if self.stopping else 0
 
@@ -110,13 +110,13 @@ class Replay:
             while due_ns > now_ns + SLACK_NS and not self.stopping:
                 await asyncio.sleep(min(0.2, (due_ns - now_ns) / 1e9))
                 now_ns = time.monotonic_ns()
-            while self._office.unsettled >= waiting_max and not self.stopping:
+            while self._session.unsettled >= waiting_max and not self.stopping:
                 await asyncio.sleep(0.001)
             if self.stopping:
                 return
             if not speed_up:
                 due_ns = time.monotonic_ns()
-            self._office.unsettled += 1
+            self._session.unsettled += 1
             self.offered += 1
             self._gateway(record.gateway_id).offer(
                 Sending(record.gateway_id, record.date, encode(record, self._form), due_ns)
@@ -128,7 +128,7 @@ class Replay:
         gateway = self._gateways.get(gateway_id)
         if gateway is None:
             gateway = self._gateways[gateway_id] = gateway_for(
-                self._protocol, self._office, gateway_id
+                self._protocol, self._session, gateway_id
             )
         return gateway
 

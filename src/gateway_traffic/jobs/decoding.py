@@ -66,7 +66,7 @@ def readable(rows: DataFrame) -> DataFrame:
     return rows.where(F.col("flaw").isNull()).select(*RECORD)
 
 
-def letters(rows: DataFrame) -> DataFrame:
+def dead_letters(rows: DataFrame) -> DataFrame:
     """What goes to the topic of dead letters: key, value and headers as they came, then the reason
     and where the row stood.
     """

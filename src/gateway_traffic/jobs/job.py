@@ -1,12 +1,12 @@
 """The streaming job: wiring around the transforms.
 
     Kafka ──┬── decoded ── readable ── parts_of ── store             (checkpoint/traffic)
-            │      └── a batch with flaws, read again ── topic of dead letters   (letters.py)
+            │      └── a batch with flaws, read again ── topic of dead letters   (dead_letters.py)
             └── decoded ── readable ── archive, if one is wanted      (checkpoint/archive)
 
 What fails, because a server is away or the driver dies, goes on where its checkpoint stands. The
 batch in hand is computed again from the same offsets and the same state, and the store takes it
-once. Letters are written at least once.
+once. Dead letters are written at least once.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from gateway_traffic.errors import ServiceError
 from gateway_traffic.jobs import decoding
 from gateway_traffic.jobs.anomalies import LIMIT, Model
 from gateway_traffic.jobs.archive import batch_lander
-from gateway_traffic.jobs.letters import Letters
-from gateway_traffic.jobs.source import ONCE, Job, stream_options
+from gateway_traffic.jobs.dead_letters import DeadLetters
+from gateway_traffic.jobs.source import ONCE, JobOptions, stream_options
 from gateway_traffic.jobs.transforms import parts_of
 from gateway_traffic.stores.store import Anomaly, Part, TrafficStore
 
@@ -67,7 +67,11 @@ def session(
 
 
 def start(
-    spark: SparkSession, job: Job, store: TrafficStore, written: Written, model: Model | None = None
+    spark: SparkSession,
+    job: JobOptions,
+    store: TrafficStore,
+    written: Written,
+    model: Model | None = None,
 ) -> list[StreamingQuery]:
     """Begin to read, compute and write; returns the queries, the traffic's first."""
     rows = decoding.decoded(
@@ -94,7 +98,7 @@ def start(
 
 def run(
     spark: SparkSession,
-    job: Job,
+    job: JobOptions,
     store: TrafficStore,
     written: Written,
     *,
@@ -107,7 +111,7 @@ def run(
     What fails is told and started again at its checkpoint, until it has failed for `patience_s`
     without one more batch in the store.
     """
-    letters = Letters(spark, job, query=_name(job))
+    letters = DeadLetters(spark, job, query=_name(job))
     spark.streams.addListener(letters)
     patience = Patience(patience_s, troubled)
 
@@ -177,7 +181,7 @@ def batch_writer(store: TrafficStore, written: Written) -> Callable[[DataFrame, 
 
 
 def _ended(
-    queries: list[StreamingQuery], letters: Letters, patience: Patience, *, done: bool
+    queries: list[StreamingQuery], letters: DeadLetters, patience: Patience, *, done: bool
 ) -> bool:
     """Whether all has been done, which an end may mean if `done`; false if something failed and is
     to be started again.
@@ -206,11 +210,11 @@ def _ended(
     return True
 
 
-def _name(job: Job) -> str:
+def _name(job: JobOptions) -> str:
     return f"{job.version}-traffic"
 
 
-def _triggered(writer: DataStreamWriter, job: Job, name: str) -> DataStreamWriter:
+def _triggered(writer: DataStreamWriter, job: JobOptions, name: str) -> DataStreamWriter:
     kept = writer.option("checkpointLocation", f"{job.checkpoint}/{name}")
     return (
         kept.trigger(availableNow=True)

@@ -12,7 +12,7 @@ ONCE = "once"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class JobOptions:
     """What the job is to do; every field is an option of the command line."""
 
     version: Version
@@ -43,12 +43,12 @@ class Job:
         return self.topic or topic_of(self.version)
 
     @property
-    def buries(self) -> str:
+    def dead_letter_topic(self) -> str:
         """The topic of dead letters."""
         return self.letters or f"{self.reads}-dead"
 
 
-def source_options(job: Job) -> dict[str, str]:
+def source_options(job: JobOptions) -> dict[str, str]:
     """Of Spark's Kafka source, for a stream and for a batch."""
     return {
         "kafka.bootstrap.servers": job.bootstrap,
@@ -59,7 +59,7 @@ def source_options(job: Job) -> dict[str, str]:
     }
 
 
-def stream_options(job: Job) -> dict[str, str]:
+def stream_options(job: JobOptions) -> dict[str, str]:
     """Where a stream begins, and how much it takes at once."""
     limits = {"maxOffsetsPerTrigger": job.offsets_per_batch, "minPartitions": job.least_partitions}
     return {

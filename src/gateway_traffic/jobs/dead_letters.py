@@ -27,7 +27,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress as Progress
 
 from gateway_traffic.jobs import decoding
 from gateway_traffic.jobs.decoding import FLAWS
-from gateway_traffic.jobs.source import Job, source_options
+from gateway_traffic.jobs.source import JobOptions, source_options
 
 KEEP_S = 30.0
 END_S = 30.0
@@ -40,12 +40,12 @@ Offsets = dict[str, dict[str, int]]
 """Topic, partition, the next offset."""
 
 
-class Letters(StreamingQueryListener):
+class DeadLetters(StreamingQueryListener):
     """Listens to Spark, which tells of each batch in a thread of its own; what is to be done waits
     until `follow` is called.
     """
 
-    def __init__(self, spark: SparkSession, job: Job, *, query: str) -> None:
+    def __init__(self, spark: SparkSession, job: JobOptions, *, query: str) -> None:
         self._spark = spark
         self._job = job
         self._query = query
@@ -113,11 +113,11 @@ class Letters(StreamingQueryListener):
             "failOnDataLoss": "false",
         }
         rows = self._spark.read.format("kafka").options(**source_options(self._job) | spans).load()
-        written = decoding.letters(
+        written = decoding.dead_letters(
             decoding.decoded(rows, self._job.version, self._job.encodings)
         ).write.format("kafka")
         written.option("kafka.bootstrap.servers", self._job.bootstrap).option(
-            "topic", self._job.buries
+            "topic", self._job.dead_letter_topic
         ).save()
 
     def _kept(self) -> Offsets:

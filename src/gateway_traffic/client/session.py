@@ -57,7 +57,7 @@ class Patience:
         return float(max(retry_after_s, doubled) * random.uniform(1.0, 1.5))
 
 
-class Office:
+class ClientSession:
     """Shared by the gateways of one client."""
 
     def __init__(
