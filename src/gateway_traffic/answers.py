@@ -55,7 +55,10 @@ def true_traffic(trace: pl.DataFrame) -> pl.DataFrame:
 
 
 def reported_traffic(version: Version, records: pl.DataFrame) -> pl.DataFrame:
-    """The traffic that records (gateway_id, date, ipTx, ipRx, restarts) report, each counted once."""
+    """The traffic that records report, each counted once.
+
+    The columns of records are gateway_id, date, ipTx, ipRx and restarts.
+    """
     once = records.unique(IDENTITY, keep="first").sort(IDENTITY)
     return once.with_columns(_READINGS[version]).select(
         *IDENTITY, pl.col("tx", "rx").fill_null(0.0)

@@ -20,7 +20,7 @@ from gateway_traffic.jobs.decoding import JSON_SCHEMA, dead_letters, decoded, re
 from gateway_traffic.jobs.source import JobOptions
 from gateway_traffic.records import ENCODINGS, Record, Version
 from gateway_traffic.stores.sqlite import SqliteStore
-from gateway_traffic.stores.store import disagreement, merged
+from gateway_traffic.stores.store import disagreement, merged_totals
 from gateway_traffic.traces import Homes, generate, records_of
 
 pytestmark = [
@@ -259,7 +259,7 @@ def test_the_archive_gives_the_stream_s_totals_before_and_after_compaction(spark
 
     assert [disagreement(totals, stored, day) for day in (first, last)] == [0.0, 0.0]
     assert len(list(tmp_path.glob("archive/days/day=*/*.parquet"))) == 1
-    assert merged(again, stored, closed_before=last) == [
+    assert merged_totals(again, stored, closed_before=last) == [
         total for day in (first, last) for total in stored.totals_of_day(day)
     ]
     assert len(records) > sum(day.records for day in again.days())  # Copies count once.

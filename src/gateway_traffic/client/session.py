@@ -1,4 +1,4 @@
-"""What all gateways of a client share: the server's address, connecting, time limits, the ledger."""
+"""What all gateways of a client share: the server's address, time limits and the ledger."""
 
 from __future__ import annotations
 

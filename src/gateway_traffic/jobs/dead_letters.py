@@ -1,9 +1,9 @@
-"""Dead letters: what cannot be read goes to a topic of its own, at least once.
+"""Dead letters: records that cannot be read go to a separate topic, at least once.
 
-Spark counts the flaws of each batch while it computes the traffic; only a batch that has some is
-read a second time. Everything before `settled`, a position in each partition, has its letters. The
-position is kept beside the checkpoint from time to time: what lies between it and where a new start
-goes on is read again.
+Spark counts the flaws of each batch while it computes the traffic; only a batch with flaws is read
+a second time. `settled` is a position in each partition: all dead letters before it are written. It
+is saved beside the checkpoint from time to time; after a restart, what lies between it and the
+checkpoint is read again.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ from gateway_traffic.jobs.source import JobOptions, source_options
 KEEP_S = 30.0
 END_S = 30.0
 NOWHERE = "None"
-"""How PySpark spells that there is no position."""
+"""PySpark's text for no position."""
 NOT_THERE = "PATH_NOT_FOUND"
 EARLIEST = -2
-"""How Kafka's source spells the beginning of a partition."""
+"""The beginning of a partition, for Spark's Kafka source."""
 Offsets = dict[str, dict[str, int]]
 """Topic, partition, the next offset."""
 
 
 class DeadLetters(StreamingQueryListener):
-    """Listens to Spark, which tells of each batch in a thread of its own; what is to be done waits
-    until `follow` is called.
+    """Writes the dead letters of batches.
+
+    Spark calls the listener in another thread, so the work waits until `follow` is called.
     """
 
     def __init__(self, spark: SparkSession, job: JobOptions, *, query: str) -> None:
@@ -50,57 +51,56 @@ class DeadLetters(StreamingQueryListener):
         self._job = job
         self._query = query
         self._folder = f"{job.checkpoint}/letters"
-        self._settled = self._kept()
-        self._kept_at = time.monotonic()
-        self._heard: queue.SimpleQueue[Progress | str] = queue.SimpleQueue()
+        self._settled = self._saved_position()
+        self._saved_at = time.monotonic()
+        self._reported: queue.SimpleQueue[Progress | str] = queue.SimpleQueue()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing to do."""
+        """Ignored."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """A batch is done."""
+        """Queue a finished batch of our query."""
         if event.progress.name == self._query:
-            self._heard.put(event.progress)
+            self._reported.put(event.progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing to do."""
+        """Ignored."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """No more will be heard of this run."""
-        self._heard.put(str(event.runId))
+        """Queue the id of an ended run, as the end of its batches."""
+        self._reported.put(str(event.runId))
 
     def follow(self) -> None:
-        """See to the letters of the batches that were heard of."""
-        while not self._heard.empty():
-            self._settle(self._heard.get())
+        """Write the dead letters of the batches reported so far."""
+        while not self._reported.empty():
+            self._settle(self._reported.get())
 
     def finish(self, run: str) -> None:
-        """The same for all batches of a run that has ended. What is not heard of in time is left to
-        the next start.
+        """Write those of all batches of an ended run; batches not reported in time are left to the
+        next start.
         """
         with contextlib.suppress(queue.Empty):
-            while (heard := self._heard.get(timeout=END_S)) != run:
-                self._settle(heard)
+            while (reported := self._reported.get(timeout=END_S)) != run:
+                self._settle(reported)
 
-    def keep(self) -> None:
-        """Write down the position, for the next start."""
-        # Not from a list of Python's: Spark would start a worker of Python's for it, beside its
-        # batches.
-        written = (
-            self._spark.range(1).coalesce(1).select(F.lit(json.dumps(self._settled)).alias("value"))
-        )
-        written.write.mode("overwrite").text(self._folder)
-        self._kept_at = time.monotonic()
+    def save_position(self) -> None:
+        """Save the position for the next start."""
+        # Not from a Python list: Spark would start a Python worker for it.
+        text = F.lit(json.dumps(self._settled)).alias("value")
+        row = self._spark.range(1).coalesce(1).select(text)
+        row.write.mode("overwrite").text(self._folder)
+        self._saved_at = time.monotonic()
 
-    def _settle(self, heard: Progress | str) -> None:
-        if isinstance(heard, str) or not (end := _offsets(heard.sources[0].endOffset)):
+    def _settle(self, reported: Progress | str) -> None:
+        if isinstance(reported, str) or not (end := _offsets(reported.sources[0].endOffset)):
             return
-        flaws = heard.observedMetrics[FLAWS][FLAWS] if heard.numInputRows else 0
-        if wanted := flaws or _offsets(heard.sources[0].startOffset) != self._settled:
+        flaws = reported.observedMetrics[FLAWS][FLAWS] if reported.numInputRows else 0
+        skipped = _offsets(reported.sources[0].startOffset) != self._settled
+        if flaws or skipped:
             self._send(self._settled, end)
         self._settled = end
-        if wanted or time.monotonic() > self._kept_at + KEEP_S:
-            self.keep()
+        if flaws or skipped or time.monotonic() > self._saved_at + KEEP_S:
+            self.save_position()
 
     def _send(self, begin: Offsets, end: Offsets) -> None:
         starts = {
@@ -113,14 +113,12 @@ class DeadLetters(StreamingQueryListener):
             "failOnDataLoss": "false",
         }
         rows = self._spark.read.format("kafka").options(**source_options(self._job) | spans).load()
-        written = decoding.dead_letters(
-            decoding.decoded(rows, self._job.version, self._job.encodings)
-        ).write.format("kafka")
-        written.option("kafka.bootstrap.servers", self._job.bootstrap).option(
-            "topic", self._job.dead_letter_topic
-        ).save()
+        decoded = decoding.decoded(rows, self._job.version, self._job.encodings)
+        writer = decoding.dead_letters(decoded).write.format("kafka")
+        writer = writer.option("kafka.bootstrap.servers", self._job.bootstrap)
+        writer.option("topic", self._job.dead_letter_topic).save()
 
-    def _kept(self) -> Offsets:
+    def _saved_position(self) -> Offsets:
         try:
             rows = self._spark.read.text(self._folder).collect()
         except AnalysisException as error:
@@ -131,5 +129,5 @@ class DeadLetters(StreamingQueryListener):
 
 
 def _offsets(text: str) -> Offsets:
-    found: Offsets = json.loads(text) if text != NOWHERE else {}
-    return found
+    offsets: Offsets = json.loads(text) if text != NOWHERE else {}
+    return offsets
