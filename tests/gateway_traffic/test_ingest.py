@@ -254,7 +254,10 @@ def test_a_client_gives_up_only_the_record_that_is_rejected(protocol):
 def test_who_says_nothing_or_speaks_slowly_is_cut_off():
     async def test() -> None:
         async with running(limits=Limits(first_request_s=0.2, body_s=0.2, idle_s=1.0)) as at:
-            head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: {ENCODING.content_type}\r\nContent-Length: 90\r\n".encode()
+            content_type = f"Content-Type: {ENCODING.content_type}\r\n"
+            head = (
+                f"POST {PATH} HTTP/1.1\r\nHost: x\r\n{content_type}Content-Length: 90\r\n".encode()
+            )
             silent, slow_head, slow_body, kept = await asyncio.gather(
                 raw(at, b""),
                 raw(at, head),
