@@ -4,7 +4,7 @@
 
     rtt_error_ms_max       the largest |median round trip − 2 × delay − that of a plain veth|, over
                            one-way delays from 0.5 to 100 ms. The plain veth is measured after a
-                           pause as long as the delay, because a CPU wakes more slowly after a pause:
+                           pause as long as the delay, because a CPU then wakes more slowly:
                            0.05 ms after 1 ms, 0.18 ms after 100 ms (plain_rtt_ms).
     tcp_ratio_10ms         what TCP carries over a link of 10 ms, ÷ over a plain veth
     rate_error_max         the largest deviation of TCP's throughput from 1448/1514 of the rate, the
@@ -34,6 +34,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -249,8 +250,8 @@ class End:
 
     def __init__(self, net: Any, host: str, *words: object) -> None:
         argv = [sys.executable, "-I", "-S", str(HERE), "end", *map(str, words)]
-        start = lambda: subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        start = partial(
+            subprocess.Popen, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.process = net.hosts[host].call(start)
 
@@ -308,9 +309,11 @@ def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
         round(there - 2 * delay - near, 4)
         for delay, near, there in zip(DELAYS_MS, plain_ms, other_ms, strict=True)
     ]
-    by_delay = lambda values: {
-        f"{delay:g} ms": value for delay, value in zip(DELAYS_MS, values, strict=True)
-    }
+
+    def by_delay(values: list[float]) -> dict[str, float]:
+        pairs = zip(DELAYS_MS, values, strict=True)
+        return {f"{delay:g} ms": value for delay, value in pairs}
+
     return {
         "rtt_error_ms_max": max(map(abs, errors)),
         "rtt_error_ms": by_delay(errors),

@@ -31,7 +31,7 @@ class UnwritableRecord(Exception):
 
 
 def row_of(record: ReadRecord, form: str, taken: dict[str, str]) -> Row:
-    """A record as a row: its position, time in milliseconds, key, value and the columns `taken` from
+    """A record as a row: position, time in milliseconds, key, value, and the columns `taken` from
     the value.
     """
     topic, partition, offset = record.topic, record.partition, record.offset
