@@ -169,15 +169,13 @@ def mininet(switches: int) -> dict[str, Any]:
             text=True,
         )
         if installed.returncode:
-            return {
-                "lacks": f"apt-get could not install Mininet: {installed.stderr.strip().splitlines()[-1:]}"
-            }
+            last_line = installed.stderr.strip().splitlines()[-1:]
+            return {"lacks": f"apt-get could not install Mininet: {last_line}"}
     argv = ["unshare", "--net", SYSTEM_PYTHON, "-c", MININET, str(switches), str(BRANCHES)]
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode:
-        return {
-            "lacks": f"Mininet ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
-        }
+        last_line = done.stderr.strip().splitlines()[-1:]
+        return {"lacks": f"Mininet ended with status {done.returncode}: {last_line}"}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     print(
         f"mininet, {switches} hosts, {switches} switches: build {found['seconds']:.2f} s, teardown "

@@ -2,14 +2,17 @@
 
     scripts/bench links [--quick]
 
-    rtt_error_ms_max       the largest, over one-way delays from 0.5 to 100 ms, of |median round trip − 2 × delay − that of a plain veth|.
-                           The plain veth is asked after a rest as long as the delay, for it is rest that makes a processor slow to wake:
-                           0.05 ms after 1 ms, 0.18 ms after 100 ms. Those medians are in plain_rtt_ms.
+    rtt_error_ms_max       the largest |median round trip − 2 × delay − that of a plain veth|, over
+                           one-way delays from 0.5 to 100 ms. The plain veth is measured after a
+                           pause as long as the delay, because a CPU then wakes more slowly:
+                           0.05 ms after 1 ms, 0.18 ms after 100 ms (plain_rtt_ms).
     tcp_ratio_10ms         what TCP carries over a link of 10 ms, ÷ over a plain veth
-    rate_error_max         the largest deviation of what TCP carries from 1448/1514 of the rate: the share of content in full frames
-    loss_in_interval       1 if 1 % and 10 % are lost, within the 99.9 % interval, both of datagrams and of single segments of TCP
-    small_packets_lost     of 100,000 datagrams of 64 bytes each second, by the emulation; also small_packets_reordered. What the
-                           receiver's own buffer dropped is counted apart.
+    rate_error_max         the largest deviation of TCP's throughput from 1448/1514 of the rate, the
+                           share of payload in full frames
+    loss_in_interval       1 if losses of 1 % and 10 % are within the 99.9 % interval, for datagrams
+                           and for single TCP segments
+    small_packets_lost     of 100,000 datagrams of 64 bytes a second, by the emulation; also
+                           small_packets_reordered. Drops in the receiver's buffer count separately.
 
 Root has a delay line in real time; `user` holds the same figures for an ordinary user (nobody). The
 programs at the ends are ordinary processes always. What the hypervisor disturbed is measured again,
@@ -31,6 +34,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -246,8 +250,8 @@ class End:
 
     def __init__(self, net: Any, host: str, *words: object) -> None:
         argv = [sys.executable, "-I", "-S", str(HERE), "end", *map(str, words)]
-        start = lambda: subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        start = partial(
+            subprocess.Popen, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.process = net.hosts[host].call(start)
 
@@ -305,9 +309,11 @@ def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
         round(there - 2 * delay - near, 4)
         for delay, near, there in zip(DELAYS_MS, plain_ms, other_ms, strict=True)
     ]
-    by_delay = lambda values: {
-        f"{delay:g} ms": value for delay, value in zip(DELAYS_MS, values, strict=True)
-    }
+
+    def by_delay(values: list[float]) -> dict[str, float]:
+        pairs = zip(DELAYS_MS, values, strict=True)
+        return {f"{delay:g} ms": value for delay, value in pairs}
+
     return {
         "rtt_error_ms_max": max(map(abs, errors)),
         "rtt_error_ms": by_delay(errors),

@@ -348,8 +348,14 @@ def job(
     )
     order = SparkDriverOrder(
         java=tuple(java),
-        settings={"spark.master": "local[2]", "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"{folder}/events",
-                     "spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false", "spark.ui.enabled": "false"},
+        settings={
+            "spark.master": "local[2]",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": f"{folder}/events",
+            "spark.eventLog.rolling.enabled": "false",
+            "spark.eventLog.compress": "false",
+            "spark.ui.enabled": "false",
+        },
         job=str(ROOT / "src" / "gateway_traffic" / "__main__.py"),
         args=("job", *words, *options),
     )  # fmt: skip

@@ -51,17 +51,24 @@ def take(batch, number):
         Path(sign).touch()
 
 
-rows.writeStream.option("checkpointLocation", checkpoint).foreachBatch(take).start().awaitTermination()
+writer = rows.writeStream.option("checkpointLocation", checkpoint)
+writer.foreachBatch(take).start().awaitTermination()
 """
 EXPERIMENT = """
 version: 1
 name: spark-start
 topology:
   switches: [core]
-  links: [{ends: [m, core]}, {ends: [w1, core], delay: 1ms}, {ends: [w2, core], delay: 1ms}, {ends: [engine, core]}]
+  links:
+    - {ends: [m, core]}
+    - {ends: [w1, core], delay: 1ms}
+    - {ends: [w2, core], delay: 1ms}
+    - {ends: [engine, core]}
 components:
   spark: {kind: spark_cluster, master: m, workers: [w1, w2], cores: 1}
-  first: {kind: spark_job, node: engine, cluster: spark, job: job.py, args: ["{self.checkpoint}", "{run.directory}/first-batch"]}
+  first:
+    {kind: spark_job, node: engine, cluster: spark, job: job.py,
+     args: ["{self.checkpoint}", "{run.directory}/first-batch"]}
 """
 
 
@@ -120,7 +127,10 @@ def stock(folder: Path) -> dict[str, float]:
             )
             await_(lambda wanted=number: workers() >= wanted, folder / f"worker{number}.log")  # type: ignore[misc]
         there = time.monotonic()
-        settings = "--conf spark.executor.memory=512m --conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1"
+        settings = (
+            "--conf spark.executor.memory=512m --conf spark.sql.shuffle.partitions=2 "
+            "--conf spark.driver.host=127.0.0.1"
+        )
         submit = {
             "PYSPARK_SUBMIT_ARGS": f"--master {url} {settings} pyspark-shell",
             "PYSPARK_PYTHON": sys.executable,

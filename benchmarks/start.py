@@ -48,12 +48,16 @@ topology:
     - {{ends: [engine, core], delay: 2ms}}
     - {{ends: [home, core], delay: 5ms}}
 components:
-  kafka: {{kind: kafka, nodes: [broker], topics: {{lines: {{partitions: 2}}, frequencies: {{partitions: 2}}}}}}
-  poet: {{kind: producer, node: edge, writes: lines, file: {JOBS}/lines.txt, key: tab, rate: 500/s, linger: 5ms}}
+  kafka:
+    {{kind: kafka, nodes: [broker],
+     topics: {{lines: {{partitions: 2}}, frequencies: {{partitions: 2}}}}}}
+  poet:
+    {{kind: producer, node: edge, writes: lines, file: {JOBS}/lines.txt, key: tab,
+     rate: 500/s, linger: 5ms}}
   counter:
     {{kind: spark_job, node: engine, job: {JOBS}/frequencies.py, reads: lines, writes: frequencies,
-     args: [--bootstrap, "{{kafka.bootstrap}}", --reads, lines, --writes, frequencies, --checkpoint, "{{self.checkpoint}}",
-            --trigger, 0 seconds]}}
+     args: [--bootstrap, "{{kafka.bootstrap}}", --reads, lines, --writes, frequencies,
+            --checkpoint, "{{self.checkpoint}}", --trigger, 0 seconds]}}
   reader: {{kind: consumer, node: home, reads: frequencies}}
 """
 STOCK_KAFKA_FLAGS = (
@@ -177,7 +181,10 @@ def stock(folder: Path) -> float:
             "frequencies",
         ]
         connectors = ",".join(str(path) for path in artifacts.jars("spark_job"))
-        submit = f"--master local[2] --conf spark.sql.shuffle.partitions=2 --jars {connectors} pyspark-shell"
+        submit = (
+            "--master local[2] --conf spark.sql.shuffle.partitions=2 "
+            f"--jars {connectors} pyspark-shell"
+        )
         env = {
             **os.environ,
             "JAVA_HOME": str(Path(java).parents[1]),

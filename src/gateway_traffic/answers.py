@@ -1,9 +1,9 @@
 """The exact answer for any set of records: traffic per gateway and day, per day, and the ten
 busiest gateways of each day.
 
-Two ways lead to it. `true_traffic` takes the truth from a trace. `reported_traffic` takes a set of
-records, such as those that were acknowledged, and what they say by the rules of their version,
-straightforwardly: all of them sorted by date, nothing dropped for lateness. Without loss both
+There are two sources. `true_traffic` takes the truth from a trace. `reported_traffic` takes a set
+of records, such as those that were acknowledged, and applies the rules of their version to all of
+them, sorted by date, with nothing dropped for lateness. Without loss both
 agree: *counter* and *cumulative* exactly, *rate* within RATE_ERROR of the value. With loss,
 *counter* lacks what the lost records said, *cumulative* lacks only what was lost just before a
 restart, and *rate* takes the next record's rate for the lost time.
@@ -27,9 +27,7 @@ TOP = 10
 
 @dataclass(frozen=True)
 class Answer:
-    """What there is to know about a set of records. All sums are in bytes; day is the number of
-    days since 1970, UTC.
-    """
+    """The totals of a set of records, in bytes; day is the number of days since 1970, UTC."""
 
     totals: pl.DataFrame
     """gateway_id, day, tx, rx: one row for each gateway and day."""
@@ -42,7 +40,7 @@ class Answer:
 
 
 def answer(traffic: pl.DataFrame) -> Answer:
-    """From traffic per record (gateway_id, date, tx, rx)."""
+    """Sum up traffic per record (gateway_id, date, tx, rx)."""
     day = (pl.col("date") // DAY_MS).cast(pl.Int32).alias("day")
     totals = (
         traffic.group_by("gateway_id", day).agg(pl.col("tx", "rx").sum()).sort("day", "gateway_id")
@@ -57,8 +55,9 @@ def true_traffic(trace: pl.DataFrame) -> pl.DataFrame:
 
 
 def reported_traffic(version: Version, records: pl.DataFrame) -> pl.DataFrame:
-    """What records (gateway_id, date, ipTx, ipRx, restarts) say about the traffic, each counted
-    once.
+    """The traffic that records report, each counted once.
+
+    The columns of records are gateway_id, date, ipTx, ipRx and restarts.
     """
     once = records.unique(IDENTITY, keep="first").sort(IDENTITY)
     return once.with_columns(_READINGS[version]).select(
@@ -67,7 +66,7 @@ def reported_traffic(version: Version, records: pl.DataFrame) -> pl.DataFrame:
 
 
 def acked(trace: pl.DataFrame, ledger: pl.DataFrame, version: Version) -> pl.DataFrame:
-    """The records of a trace that a client's ledger calls acknowledged."""
+    """The records of a trace that are acknowledged in a client's ledger."""
     known = ledger.filter(pl.col("acked").is_not_null()).select(IDENTITY).unique()
     return records_of(trace, version).join(known, on=IDENTITY, how="semi")
 
@@ -110,5 +109,5 @@ _READINGS = {
 
 def _top(totals: pl.DataFrame, name: str) -> pl.DataFrame:
     ordered = totals.sort(["day", name, "gateway_id"], descending=[False, True, False])
-    placed = ordered.with_columns(place=pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("day"))
-    return placed.filter(pl.col("place") <= TOP).select("day", "place", "gateway_id", name)
+    ranked = ordered.with_columns(place=pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("day"))
+    return ranked.filter(pl.col("place") <= TOP).select("day", "place", "gateway_id", name)

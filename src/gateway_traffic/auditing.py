@@ -1,7 +1,7 @@
-"""Auditing: is what a store says the exact answer for what was acknowledged, and how long did
+"""Auditing: does a store hold the exact answer for the acknowledged records, and how long did
 records take to get there?
 
-A store does not tell when it took each record. A watch therefore counts its records many times a
+A store does not say when it took each record. A watch therefore counts its records many times a
 second; the time at which it held k of them, less the time at which the k-th was due, is the latency
 of the k-th. Where records overtake each other they swap latencies.
 """
@@ -23,6 +23,8 @@ from gateway_traffic.stores.store import TrafficStore
 COUNTS = {"time_ns": pl.Int64, "records": pl.Int64}
 """Columns of a watch's file: monotonic nanoseconds, and how many records the store held."""
 DIFFERENCES_SHOWN = 3
+Totals = dict[tuple[str, int], tuple[float, float]]
+"""Bytes sent and received, by gateway and day."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +38,18 @@ class Audit:
 
     @property
     def says(self) -> str:
-        """In one line."""
+        """The result in one line."""
         days = f"{self.days} day{'' if self.days == 1 else 's'}"
         if not self.differences:
-            return f"the store equals the exact answer for {self.acked:,} acknowledged records: {self.gateways:,} gateways, {days}"
+            return (
+                f"the store equals the exact answer for {self.acked:,} acknowledged records: "
+                f"{self.gateways:,} gateways, {days}"
+            )
         shown = "; ".join(self.differences[:DIFFERENCES_SHOWN])
-        return f"{len(self.differences)} of the store's totals differ from the exact answer for {self.acked:,} records: {shown}"
+        return (
+            f"{len(self.differences)} of the store's totals differ from the exact answer for "
+            f"{self.acked:,} records: {shown}"
+        )
 
 
 def read_ledgers(paths: Sequence[Path]) -> pl.DataFrame:
@@ -57,8 +65,9 @@ def read_ledgers(paths: Sequence[Path]) -> pl.DataFrame:
 def audit(
     trace: pl.DataFrame, ledger: pl.DataFrame, store: TrafficStore, version: Version
 ) -> Audit:
-    """Compare every gateway's every day. *Rate* is a product of doubles, so it may differ by
-    RATE_ERROR of the value.
+    """Compare the totals of every gateway and day with the exact answer.
+
+    *Rate* is a product of doubles, so it may differ by RATE_ERROR of the value.
     """
     records = answers.acked(trace, ledger, version)
     if records.is_empty():
@@ -66,37 +75,42 @@ def audit(
             "the ledgers call no record of the trace acknowledged: there is nothing to compare"
         )
     exact = answers.answer(answers.reported_traffic(version, records)).totals
-    wanted = {
+    expected = {
         (gateway_id, day): (tx, rx)
         for gateway_id, day, tx, rx in exact.select("gateway_id", "day", "tx", "rx").iter_rows()
     }
-    days = sorted({day for _, day in wanted} | {total.day for total in store.days()})
-    found = {
-        (total.gateway_id, total.day): (total.tx, total.rx)
-        for day in days
-        for total in store.totals_of_day(day)
-    }
+    days = {day for _, day in expected} | {total.day for total in store.days()}
     error = answers.RATE_ERROR if version is Version.RATE else 0.0
-    differences = [
-        f"{gateway_id} on day {day}: {_shown(found.get((gateway_id, day)))}, exact is "
-        f"{_shown(wanted.get((gateway_id, day)))}"
-        for gateway_id, day in sorted(found.keys() | wanted.keys())
-        if not _same(found.get((gateway_id, day)), wanted.get((gateway_id, day)), error)
-    ]
-    count = records.unique(answers.IDENTITY).height
     return Audit(
-        acked=count,
+        acked=records.unique(answers.IDENTITY).height,
         gateways=exact["gateway_id"].n_unique(),
         days=exact["day"].n_unique(),
-        differences=differences,
+        differences=_differences(_totals_in(store, sorted(days)), expected, error),
     )
+
+
+def _totals_in(store: TrafficStore, days: Sequence[int]) -> Totals:
+    totals = [total for day in days for total in store.totals_of_day(day)]
+    return {(total.gateway_id, total.day): (total.tx, total.rx) for total in totals}
+
+
+def _differences(stored: Totals, expected: Totals, error: float) -> list[str]:
+    sentences = []
+    for key in sorted(stored.keys() | expected.keys()):
+        total, exact = stored.get(key), expected.get(key)
+        if not _same(total, exact, error):
+            gateway_id, day = key
+            sentences.append(
+                f"{gateway_id} on day {day}: {_shown(total)}, exact is {_shown(exact)}"
+            )
+    return sentences
 
 
 def latencies_s(
     ledger: pl.DataFrame, counts: pl.DataFrame
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], int]:
-    """Seconds from due to store of each acknowledged record, as far as the watch saw it, and how
-    many it never saw there.
+    """Seconds from due to store of each acknowledged record that the watch saw, and the number of
+    records that it never saw.
     """
     acked = ledger.filter(pl.col("acked").is_not_null())
     due = acked.group_by(answers.IDENTITY).agg(pl.col("due").min())["due"].sort().to_numpy()
@@ -107,13 +121,12 @@ def latencies_s(
 
 
 def _same(
-    found: tuple[float, float] | None, wanted: tuple[float, float] | None, error: float
+    stored: tuple[float, float] | None, expected: tuple[float, float] | None, error: float
 ) -> bool:
-    if found is None or wanted is None:
-        return found is wanted
-    return all(
-        abs(one - other) <= error * abs(other) for one, other in zip(found, wanted, strict=True)
-    )
+    if stored is None or expected is None:
+        return stored is expected
+    pairs = zip(stored, expected, strict=True)
+    return all(abs(one - other) <= error * abs(other) for one, other in pairs)
 
 
 def _shown(total: tuple[float, float] | None) -> str:

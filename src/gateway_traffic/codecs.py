@@ -20,10 +20,9 @@ from gateway_traffic.records import NEWEST_SCHEMA, Encoding, Record, Serialisati
 
 
 def schema_text(schema: int) -> str:
-    """The Avro schema of this version, as committed."""
-    return (
-        resources.files("gateway_traffic").joinpath("schemas", f"traffic.{schema}.avsc").read_text()
-    )
+    """The Avro schema of this version, as JSON text."""
+    schemas = resources.files("gateway_traffic").joinpath("schemas")
+    return schemas.joinpath(f"traffic.{schema}.avsc").read_text()
 
 
 SCHEMAS: dict[int, Any] = {
@@ -38,24 +37,24 @@ _NUMBERS = (float, int)
 
 
 def encode(record: Record, encoding: Encoding) -> bytes:
-    """The bytes of a record. What the encoding's schema does not have is left out."""
+    """The bytes of a record, without the fields that the encoding's schema does not have."""
     fields = dict(zip(FIELDS[encoding.schema], record, strict=False))
     if encoding.serialisation is Serialisation.JSON:
         return orjson.dumps(fields)
-    written = io.BytesIO()
-    fastavro.schemaless_writer(written, SCHEMAS[encoding.schema], fields)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, SCHEMAS[encoding.schema], fields)
+    return buffer.getvalue()
 
 
 def decode(payload: bytes, encoding: Encoding, reader: int = NEWEST_SCHEMA) -> Record:
-    """The record in these bytes, which `encoding` tells how to read, as the schema `reader` sees
-    it. Raises RecordError, nothing else.
+    """Read bytes written in `encoding` and return the record as the schema `reader` sees it.
+
+    Raises RecordError, nothing else.
     """
-    fields = (
-        _read_json(payload, encoding)
-        if encoding.serialisation is Serialisation.JSON
-        else _read_avro(payload, encoding)
-    )
+    if encoding.serialisation is Serialisation.JSON:
+        fields = _read_json(payload, encoding)
+    else:
+        fields = _read_avro(payload, encoding)
     if encoding.schema > reader:
         fields = {name: fields[name] for name in FIELDS[reader]}
     return Record(**fields)
@@ -67,19 +66,15 @@ def _read_json(payload: bytes, encoding: Encoding) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise RecordError("malformed", f"this is not JSON: {error}") from None
     if type(fields) is not dict or fields.keys() != _KEYS[encoding.schema]:
-        found = ", ".join(sorted(fields)[:10]) if type(fields) is dict else type(fields).__name__
-        raise RecordError(
-            "schema",
-            f"{encoding.name} has the fields {', '.join(FIELDS[encoding.schema])}; found "
-            f"{found[:200] or 'none'}",
-        )
-    whole = type(fields["date"]) is int and type(fields.get("restarts", 0)) is int
-    if (
-        not whole
-        or type(fields["gateway_id"]) is not str
-        or type(fields["ipTx"]) not in _NUMBERS
-        or type(fields["ipRx"]) not in _NUMBERS
-    ):
+        raise _wrong_fields(fields, encoding)
+    typed = (
+        type(fields["gateway_id"]) is str
+        and type(fields["date"]) is int
+        and type(fields.get("restarts", 0)) is int
+        and type(fields["ipTx"]) in _NUMBERS
+        and type(fields["ipRx"]) in _NUMBERS
+    )
+    if not typed:
         raise RecordError(
             "schema",
             "gateway_id is a string, date and restarts are whole numbers, ipTx and ipRx are "
@@ -88,13 +83,21 @@ def _read_json(payload: bytes, encoding: Encoding) -> dict[str, Any]:
     return fields
 
 
+def _wrong_fields(fields: Any, encoding: Encoding) -> RecordError:
+    names = ", ".join(sorted(fields)[:10]) if type(fields) is dict else type(fields).__name__
+    expected = ", ".join(FIELDS[encoding.schema])
+    return RecordError(
+        "schema", f"{encoding.name} has the fields {expected}; found {names[:200] or 'none'}"
+    )
+
+
 def _read_avro(payload: bytes, encoding: Encoding) -> dict[str, Any]:
     stream = io.BytesIO(payload)
     try:
         fields = cast(
             dict[str, Any], fastavro.schemaless_reader(stream, SCHEMAS[encoding.schema], None)
         )
-    except Exception as error:  # Bytes of strangers: fastavro raises whatever it stumbles over.
+    except Exception as error:  # fastavro raises any kind of error for bytes it cannot read.
         raise RecordError(
             "malformed", f"this is not {encoding.name}: {type(error).__name__}"
         ) from None

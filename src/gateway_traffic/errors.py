@@ -1,10 +1,10 @@
-"""What can go wrong.
+"""The errors of gateway_traffic.
 
 GatewayTrafficError
-├── UsageError      what was asked for cannot be: a wrong option, a file that is no trace, a store with other tables
-│   └── NoStoreError    no job has made the store; one may still do
-├── RecordError     a record that is not as its format says; `flaw` is the short name under which it is counted
-└── ServiceError    the world failed: a port is taken, Kafka does not answer, topics are missing
+├── UsageError        a wrong option, a file that is no trace, a store with other tables
+│   └── NoStoreError  the store does not exist yet; a job may still create it
+├── RecordError       a record that breaks its format; it is counted by its `flaw`
+└── ServiceError      a port is taken, Kafka does not answer, topics are missing
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ class GatewayTrafficError(Exception):
 
 
 class UsageError(GatewayTrafficError):
-    """What was asked for cannot be."""
+    """The user asked for something impossible."""
 
 
 class NoStoreError(UsageError):
-    """There is no such store, or its tables are not there: a job makes them."""
+    """The store or its tables do not exist yet: a job creates them."""
 
 
 class RecordError(GatewayTrafficError):
-    """A record that is not as its format says."""
+    """A record that breaks its format; `flaw` is the short name it is counted by."""
 
     def __init__(self, flaw: str, says: str) -> None:
         super().__init__(says)

@@ -1,4 +1,4 @@
-"""What is asked of the machine."""
+"""Limits of the operating system."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import resource
 
 
 def allow_many_sockets() -> None:
-    """As many open files as this user may have: each socket is one, and there are thousands."""
+    """Raise the limit on open files to its maximum: a client has thousands of sockets."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

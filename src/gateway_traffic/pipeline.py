@@ -1,10 +1,9 @@
-"""The whole pipeline against a Kafka and a Spark that are given: server, job and client as
-processes of their own.
+"""The whole pipeline against an existing Kafka and Spark, with server, job and client as processes.
 
     trace ── client ── server ── Kafka (given) ── job on Spark (local or given) ── store ── audit
 
-One target decides where; the pieces are the same commands that a box runs on emulated hosts. Pieces
-end with it, unless it is killed without a word (kill -9).
+A box runs the same commands on emulated hosts. All processes end with the pipeline, unless it is
+killed by SIGKILL.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """What is to run, and where."""
+    """The options of one run, as the command line gives them."""
 
     bootstrap: str
     spark_master: str
     store: str
     folder: Path
-    """For the trace, the ledger and logs; empty, because each run has its own."""
+    """For the trace, the ledger and logs; must be empty, because each run has its own."""
     checkpoint: str
-    """Where all of Spark's hosts can write."""
+    """A path that all of Spark's hosts can write to."""
     homes: traces.Homes
     version: Version
     rate: float
@@ -52,16 +51,16 @@ class Pipeline:
     prefix: str
     settings: tuple[str, ...]
     drain_s: float
-    """How long the job may take to catch up after the load, and to begin."""
+    """Time limit for the job to start, and to catch up after the load."""
 
     @property
     def trace(self) -> Path:
-        """What is sent."""
+        """The file of what is sent."""
         return self.folder / "trace.parquet"
 
     @property
     def ledger(self) -> Path:
-        """What became of it."""
+        """The client's ledger: what became of each record."""
         return self.folder / "ledger.parquet"
 
 
@@ -80,13 +79,13 @@ def carry_out(pipeline: Pipeline, say: Say) -> auditing.Audit:
     with ExitStack() as stack:
         server = stack.enter_context(piece("server", folder, _server(pipeline)))
         job = stack.enter_context(piece("job", folder, _job(pipeline)))
-        url = server.answer("ready ", within_s=pipeline.drain_s)
+        url = server.wait_for_line("ready ", within_s=pipeline.drain_s)
         say(
             f"server at {url}, job on {pipeline.spark_master}; sending {len(trace):,} records at "
             f"{pipeline.rate:g} a second"
         )
         client = stack.enter_context(piece("client", folder, _client(pipeline, url)))
-        _until(
+        _wait_until(
             lambda: client.ended,
             [server, job],
             within_s=len(trace) / pipeline.rate + pipeline.drain_s,
@@ -95,29 +94,29 @@ def carry_out(pipeline: Pipeline, say: Say) -> auditing.Audit:
         ledger = auditing.read_ledgers([pipeline.ledger])
         say(f"{ledger['acked'].count():,} acknowledged; waiting for the job to catch up")
         acked = ledger.filter(pl.col("acked").is_not_null()).unique(["gateway_id", "date"]).height
-        store = StoreWatch(pipeline.store, written=lambda: job.has_said(BATCH_DONE))
+        store = StoreWatch(pipeline.store, written=lambda: job.has_printed(BATCH_DONE))
         what = f"the store to hold {acked:,} records"
-        _until(
+        _wait_until(
             lambda: store.holds(acked),
             [server, job],
             within_s=pipeline.drain_s,
             what=what,
             why=lambda: store.trouble,
         )
-        return _audited(pipeline, trace, ledger)
+        return _audit(pipeline, trace, ledger)
 
 
-def _audited(pipeline: Pipeline, trace: pl.DataFrame, ledger: pl.DataFrame) -> auditing.Audit:
+def _audit(pipeline: Pipeline, trace: pl.DataFrame, ledger: pl.DataFrame) -> auditing.Audit:
     with closing(open_store(pipeline.store, read_only=True)) as store:
         return auditing.audit(trace, ledger, store, pipeline.version)
 
 
 class StoreWatch:
-    """Looks how many records a store holds, and remembers why there are too few.
+    """Checks how many records a store holds; `trouble` says why there are too few.
 
-    A store that does not answer, or that the job has not made yet, may be there the next time. What
-    no waiting heals is raised: a wrong address, tables that are not a job's, and a store that is
-    not there although the job has written a batch.
+    A store that does not answer, or that the job has not created yet, may be there the next time.
+    Raised is what waiting does not solve: a wrong address, tables of another program, and a missing
+    store although the job has written a batch.
     """
 
     def __init__(self, address: str, *, written: Callable[[], bool]) -> None:
@@ -126,7 +125,7 @@ class StoreWatch:
         self.trouble = ""
 
     def holds(self, records: int) -> bool:
-        """Whether it holds as many records at least."""
+        """Whether it holds at least this many records."""
         written = self._written()
         try:
             with closing(open_store(self._address, read_only=True)) as store:
@@ -148,24 +147,13 @@ def _server(pipeline: Pipeline) -> list[str]:
 
 
 def _job(pipeline: Pipeline) -> list[str]:
-    words = [
-        "job",
-        "--bootstrap",
-        pipeline.bootstrap,
-        "--version",
-        pipeline.version,
-        "--topic",
-        topic_of(pipeline.version, pipeline.prefix),
-    ]
-    words += [
-        "--checkpoint",
-        pipeline.checkpoint,
-        "--store",
-        pipeline.store,
-        "--spark-master",
-        pipeline.spark_master,
-    ]
-    return [*words, *(word for setting in pipeline.settings for word in ("--setting", setting))]
+    words = ["job", "--bootstrap", pipeline.bootstrap, "--version", pipeline.version]
+    words += ["--topic", topic_of(pipeline.version, pipeline.prefix)]
+    words += ["--checkpoint", pipeline.checkpoint, "--store", pipeline.store]
+    words += ["--spark-master", pipeline.spark_master]
+    for setting in pipeline.settings:
+        words += ["--setting", setting]
+    return words
 
 
 def _client(pipeline: Pipeline, url: str) -> list[str]:
@@ -183,26 +171,25 @@ class Piece:
 
     @property
     def ended(self) -> bool:
-        """Whether it came to its end; ServiceError with its last lines if that was a bad one."""
+        """Whether it has exited with status 0; ServiceError with its last lines if it failed."""
         status = self._process.poll()
         if status:
-            last = "".join(
-                f"\n  | {line}" for line in self._log.read_text(errors="replace").splitlines()[-12:]
-            )
+            lines = self._log.read_text(errors="replace").splitlines()[-12:]
+            last = "".join(f"\n  | {line}" for line in lines)
             raise ServiceError(
                 f"the {self.name} ended with status {status}. Its last lines (all in "
                 f"{self._log}):{last}"
             )
         return status == 0
 
-    def has_said(self, begins: str) -> bool:
-        """Whether a line of its output begins so."""
+    def has_printed(self, begins: str) -> bool:
+        """Whether a line of its output begins with this text."""
         return bool(self._lines(begins))
 
-    def answer(self, begins: str, *, within_s: float) -> str:
-        """The rest of the first line that begins so."""
-        _until(
-            lambda: self.has_said(begins),
+    def wait_for_line(self, begins: str, *, within_s: float) -> str:
+        """Wait for a line that begins with this text and return the rest of it."""
+        _wait_until(
+            lambda: self.has_printed(begins),
             [self],
             within_s=within_s,
             what=f"the {self.name} to be ready",
@@ -210,16 +197,13 @@ class Piece:
         return self._lines(begins)[0].removeprefix(begins).strip()
 
     def _lines(self, begins: str) -> list[str]:
-        return [
-            line
-            for line in self._log.read_text(errors="replace").splitlines()
-            if line.startswith(begins)
-        ]
+        lines = self._log.read_text(errors="replace").splitlines()
+        return [line for line in lines if line.startswith(begins)]
 
 
 @contextmanager
 def piece(name: str, folder: Path, words: Sequence[str]) -> Iterator[Piece]:
-    """Start one of our commands; it is asked to end with the block, and made to if it does not."""
+    """Start one of our commands; at the end of the block it is terminated, then killed."""
     log = folder / f"{name}.log"
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -236,7 +220,7 @@ def piece(name: str, folder: Path, words: Sequence[str]) -> Iterator[Piece]:
             process.wait()
 
 
-def _until(
+def _wait_until(
     done: Callable[[], bool],
     living: Sequence[Piece],
     *,
@@ -244,8 +228,9 @@ def _until(
     what: str,
     why: Callable[[], str] = lambda: "",
 ) -> None:
-    """Wait for a condition while nobody may end who is needed. `why` tells what is still wrong when
-    the time is up.
+    """Wait for a condition; ServiceError if a process in `living` ends or the time is up.
+
+    `why` says what is still missing when the time is up.
     """
     end, pause = time.monotonic() + within_s, threading.Event()
     while not done():
@@ -253,7 +238,6 @@ def _until(
             raise ServiceError(f"the {gone[0]} ended too early, while waiting for {what}")
         if time.monotonic() > end:
             cause = why()
-            raise ServiceError(
-                f"waited {within_s:.0f} s for {what}" + (f": {cause}" if cause else "")
-            )
+            reason = f": {cause}" if cause else ""
+            raise ServiceError(f"waited {within_s:.0f} s for {what}{reason}")
         pause.wait(STEP_S)

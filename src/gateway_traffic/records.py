@@ -14,18 +14,17 @@ What `ipTx` and `ipRx` mean depends on the version, and each version has its own
 A gateway's first record has nothing to compare with: it carries 0 in *counter* and *rate*, and in
 *cumulative* only sets the base. Traffic belongs to the day (UTC) of the record that reports it.
 
-**Restart or wrap?** A counter that falls has wrapped or begun again. `restarts` (schema 2) tells which: a gateway keeps this small number
-through power cuts and adds one at each start. It needs no clock, unlike a boot time, which gateways
-take before they know the time. It also reveals a restart after which the counter has already risen
-past its old value, and costs one byte in Avro. The rule, between two records of a gateway that
-follow each other by date:
+**Restart or wrap?** A counter that falls has wrapped or restarted. `restarts` (schema 2) tells
+which: a gateway stores this small number across power cuts and adds one at each start. It needs no
+clock, unlike a boot time, which gateways take before they know the time. It also reveals a restart
+after which the counter has already risen past its old value, and costs one byte in Avro. The rule,
+for two records of a gateway that follow each other by date:
 
 - both `restarts` known and different: a restart; the traffic is the new value.
 - both known and equal: the traffic is the rise modulo MAXIMUM.
 - one not known (schema 1): a rise is a rise; a fall is a wrap if the rise modulo MAXIMUM is at most
-  half of MAXIMUM for both counters,
-  otherwise a restart. A gateway with schema 1 must therefore report before 2**39 bytes have passed: 73 minutes of a full Gbit/s.
-  With schema 2 the limit is MAXIMUM itself.
+  half of MAXIMUM for both counters, otherwise a restart. A gateway with schema 1 must therefore
+  report before 2**39 bytes have passed: 73 minutes at 1 Gbit/s. With schema 2 the limit is MAXIMUM.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from gateway_traffic.errors import RecordError
 MAXIMUM = 2.0**40
 """Where a cumulative counter starts again from zero; no counter ever shows it."""
 RATE_MAX = 1.25e11
-"""Bytes per second: 1 Tbit/s. No home has more."""
+"""Bytes per second, 1 Tbit/s: no home has more."""
 RESTARTS_UNKNOWN = -1
 RESTARTS_MAX = 2**31 - 1
 GATEWAY_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 DAY_MS = 86_400_000
 NEWEST_SCHEMA = 2
 SCHEMA_HEADER = "schema"
-"""Name of the Kafka header that tells a record's encoding."""
+"""The Kafka header that names a record's encoding."""
 
 
 class Version(StrEnum):
@@ -84,33 +83,33 @@ class Encoding:
 
     @property
     def name(self) -> str:
-        """As the Kafka header and the WebSocket subprotocol spell it: `avro.2`."""
+        """The value of the Kafka header and the WebSocket subprotocol: `avro.2`."""
         return f"{self.serialisation}.{self.schema}"
 
     @property
     def content_type(self) -> str:
-        """As HTTP's Content-Type spells it."""
+        """The value of HTTP's Content-Type."""
         return f"application/{self.serialisation};schema={self.schema}"
 
 
-ENCODINGS = {
-    encoding.name: encoding
-    for encoding in (
-        Encoding(each, schema) for each in Serialisation for schema in range(1, NEWEST_SCHEMA + 1)
-    )
-}
-"""Every encoding that is understood, by name."""
+_ALL_ENCODINGS = [
+    Encoding(serialisation, schema)
+    for serialisation in Serialisation
+    for schema in range(1, NEWEST_SCHEMA + 1)
+]
+ENCODINGS = {encoding.name: encoding for encoding in _ALL_ENCODINGS}
+"""Every known encoding by name."""
 HIGHEST = {Version.CUMULATIVE: MAXIMUM - 1, Version.COUNTER: MAXIMUM - 1, Version.RATE: RATE_MAX}
 """The highest value of ipTx and ipRx in each version."""
 
 
 def topic_of(version: Version, prefix: str = "traffic") -> str:
-    """The topic that holds a version, in whatever encoding."""
+    """The topic of a version; it holds all encodings."""
     return f"{prefix}-{version}"
 
 
 def check(record: Record, version: Version, *, earliest_ms: int, latest_ms: int) -> None:
-    """Raise a RecordError if a value cannot be true."""
+    """Raise a RecordError if a value is impossible."""
     gateway_id, date, sent, received, restarts = record
     if not GATEWAY_ID.fullmatch(gateway_id):
         raise RecordError(

@@ -1,4 +1,4 @@
-"""A token for each gateway: made from one secret, so that no table of gateways is needed.
+"""A token for each gateway, derived from one secret: no table of gateways is needed.
 
 The token of a gateway is the HMAC-SHA256 of its id under the secret. It travels as `Authorization:
 Bearer TOKEN`, and a record is accepted only if it names the gateway whose token came with it.
@@ -19,7 +19,7 @@ SCHEME = "Bearer "
 
 
 class Tokens:
-    """Knows the token of every gateway."""
+    """Derives and checks the tokens of all gateways."""
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < SECRET_BYTES_MIN:
@@ -27,27 +27,26 @@ class Tokens:
                 f"a secret needs at least {SECRET_BYTES_MIN} bytes; this one has {len(secret)}"
             )
         self._secret = secret
-        self._remembered = lru_cache(maxsize=100_000)(self._make)
+        self._cached = lru_cache(maxsize=100_000)(self._make)
 
     def __repr__(self) -> str:
         return "Tokens(…)"
 
     def of(self, gateway_id: str) -> str:
         """The token of a gateway."""
-        return self._remembered(gateway_id)
+        return self._cached(gateway_id)
 
     def admit(self, gateway_id: str, authorization: str) -> bool:
-        """Whether this is the Authorization of this gateway; takes the same time whatever is wrong
-        with it.
-        """
-        return hmac.compare_digest(authorization.encode(), (SCHEME + self.of(gateway_id)).encode())
+        """Whether this is the Authorization of this gateway; compared in constant time."""
+        expected = SCHEME + self.of(gateway_id)
+        return hmac.compare_digest(authorization.encode(), expected.encode())
 
     def _make(self, gateway_id: str) -> str:
         return hmac.new(self._secret, gateway_id.encode(), hashlib.sha256).hexdigest()
 
 
 def read_tokens(path: Path | None) -> Tokens | None:
-    """From a file with the secret; none if there is no file."""
+    """The tokens for the secret in this file; None without a path."""
     if path is None:
         return None
     try:

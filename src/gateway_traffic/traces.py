@@ -1,19 +1,18 @@
-"""Traces: what a number of gateways measured and sent, made from a seed, kept as Parquet.
+"""Traces: what many gateways measured and sent, generated from a seed and stored as Parquet.
 
 A trace has one row for each record that is sent, ordered by `due`:
 
 | column | |
 |---|---|
 | gateway_id, date | the record's identity; date in milliseconds since 1970, UTC |
-| due | when it is sent, in the same milliseconds: mostly within two seconds of date, for late records minutes later |
+| due | when it is sent, in ms since 1970: within 2 s of date, or minutes later if late |
 | since | date of the gateway's record before this one; its own date for the first |
-| tx, rx | the truth: bytes that the gateway measured since its last record, whole numbers; 0 for the first |
+| tx, rx | the truth: whole bytes since the gateway's last record; 0 for the first |
 | counter_tx, counter_rx | the gateway's counters at date, as *cumulative* has them |
 | restarts | how often the gateway has started again |
 | copy | this row repeats an earlier one |
 
-What passes between a gateway's last record and a restart is measured by nobody, and is no part of
-the truth.
+Traffic between a gateway's last record and a restart is never measured and not part of the truth.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from gateway_traffic.records import DAY_MS, MAXIMUM, Version
 Floats = NDArray[np.float64]
 
 LINE_RX, LINE_TX = 1.25e8, 6.25e7
-"""The most that a home's line carries, bytes per second: 1 Gbit/s down, half of it up."""
+"""Capacity of a home's line in bytes per second: 1 Gbit/s down, half of it up."""
 GAP_MAX_S = 3600.0
 """With the line's rate this keeps every interval below half of MAXIMUM, so that even schema 1 tells
 wraps from restarts.
@@ -59,8 +58,8 @@ COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Homes:
-    """What is asked of a trace. The same values give the same trace; a gateway's rows do not depend
-    on how many others there are.
+    """The parameters of a trace. The same values give the same trace, and a gateway's rows do not
+    depend on the number of gateways.
     """
 
     gateways: int = 200
@@ -71,16 +70,14 @@ class Homes:
     interval_s: float = 60.0
     """Usual time between two records of a gateway."""
     gaps_per_day: float = 1.0
-    """Times at which a gateway says nothing for up to an hour, while its home goes on."""
+    """Silences of a gateway of up to an hour, while its home still has traffic."""
     restarts_per_day: float = 0.2
     late: float = 0.01
-    """Share of records that are sent minutes after they were made, behind younger ones."""
+    """Share of records that are sent minutes too late, after newer ones."""
     duplicates: float = 0.005
     """Share of records that are sent twice."""
     wraps: float = 0.1
-    """Share of gateways whose counter is placed so that it wraps within the trace, unless a restart
-    comes first.
-    """
+    """Share of gateways whose counter wraps within the trace, unless a restart comes first."""
 
     def __post_init__(self) -> None:
         if self.gateways < 1 or self.days <= 0 or self.interval_s < 1 or self.seed < 0:
@@ -99,19 +96,19 @@ class Homes:
 
 
 def generate(homes: Homes) -> pl.DataFrame:
-    """The trace of these homes."""
+    """Generate the trace of these homes."""
     start_ms = _midnight_ms(homes.start)
     frames = [_gateway(homes, number, start_ms) for number in range(homes.gateways)]
     return pl.concat(frames).sort("due", "gateway_id", "date", "copy").select(COLUMNS)
 
 
 def write(trace: pl.DataFrame, path: Path, homes: Homes) -> None:
-    """Keep a trace, and what was asked of it."""
+    """Write a trace as Parquet, with its parameters as metadata."""
     trace.write_parquet(path, metadata={"homes": json.dumps(asdict(homes))})
 
 
 def read(path: Path) -> pl.DataFrame:
-    """A trace that was kept."""
+    """Read a trace; UsageError if the file is none."""
     try:
         trace = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -125,22 +122,21 @@ def read(path: Path) -> pl.DataFrame:
 
 
 def records_of(trace: pl.DataFrame, version: Version) -> pl.DataFrame:
-    """What the gateways send in this version, in the order of the trace: the record's fields, and
-    due.
-    """
+    """The records that the gateways send in this version, in the trace's order, each with `due`."""
     seconds = (pl.col("date") - pl.col("since")) / 1000
     values = {
         Version.CUMULATIVE: (pl.col("counter_tx"), pl.col("counter_rx")),
         Version.COUNTER: (pl.col("tx"), pl.col("rx")),
-        Version.RATE: tuple(
-            pl.when(seconds > 0).then(pl.col(name) / seconds).otherwise(0.0)
-            for name in ("tx", "rx")
-        ),
+        Version.RATE: (_mean_rate("tx", seconds), _mean_rate("rx", seconds)),
     }
     sent, received = values[version]
     return trace.select(
         "gateway_id", "date", sent.alias("ipTx"), received.alias("ipRx"), "restarts", "due"
     )
+
+
+def _mean_rate(name: str, seconds: pl.Expr) -> pl.Expr:
+    return pl.when(seconds > 0).then(pl.col(name) / seconds).otherwise(0.0)
 
 
 def _midnight_ms(day: str) -> int:
@@ -169,19 +165,18 @@ def _gateway(homes: Homes, number: int, start_ms: int) -> pl.DataFrame:
         "restarts": np.cumsum(boots).astype(np.int32) + random.integers(0, 20, dtype=np.int32),
     }
     frame = pl.DataFrame(rows).with_columns(gateway_id=pl.lit(f"gw-{number:06d}"))
-    return _sent(homes, random, frame)
+    return _add_due_times(homes, random, frame)
 
 
 def _dates(homes: Homes, random: np.random.Generator) -> Floats:
-    """Seconds since the start at which a gateway makes a record: nearly a minute apart, now and
-    then with a gap.
+    """Times of a gateway's records, in seconds since the start: about `interval_s` apart, with
+    a few gaps.
     """
     count = int(homes.days * 86_400 / homes.interval_s * 1.2) + 10
     steps = homes.interval_s * np.maximum(0.05, random.normal(1.0, 0.05, count))
     gaps = random.random(count) < homes.gaps_per_day * homes.interval_s / 86_400
-    steps += np.where(
-        gaps, np.minimum(random.exponential(900.0, count), GAP_MAX_S - homes.interval_s), 0.0
-    )
+    lengths = np.minimum(random.exponential(900.0, count), GAP_MAX_S - homes.interval_s)
+    steps += np.where(gaps, lengths, 0.0)
     dates = random.uniform(0, homes.interval_s) + np.cumsum(steps)
     inside = dates[dates < homes.days * 86_400]
     return inside if len(inside) else dates[:1]
@@ -190,7 +185,7 @@ def _dates(homes: Homes, random: np.random.Generator) -> Floats:
 def _traffic(
     random: np.random.Generator, times_s: Floats, seconds: Floats
 ) -> tuple[Floats, Floats]:
-    """Bytes received and sent in each interval: homes differ by orders of magnitude, evenings are
+    """Bytes received and sent in each interval. Homes differ by orders of magnitude, evenings are
     busy, downloads are large.
     """
     count = len(times_s)
@@ -199,9 +194,9 @@ def _traffic(
     downloads = np.where(random.random(count) < 0.03, 10 * (1 + random.pareto(1.3, count)), 0.0)
     rate = usual * busyness(times_s) * (noise + downloads)
     upward = random.lognormal(np.log(0.1), 0.6, count)
-    return np.floor(np.minimum(rate, LINE_RX) * seconds), np.floor(
-        np.minimum(rate * upward, LINE_TX) * seconds
-    )
+    received = np.minimum(rate, LINE_RX) * seconds
+    sent = np.minimum(rate * upward, LINE_TX) * seconds
+    return np.floor(received), np.floor(sent)
 
 
 def busyness(times_s: Floats) -> Floats:
@@ -217,22 +212,21 @@ def busyness(times_s: Floats) -> Floats:
 def _counter(
     random: np.random.Generator, traffic: Floats, boots: NDArray[np.bool_], wraps: bool
 ) -> Floats:
-    """The cumulative counter: from a base that an unknown past has left, from zero at each boot,
-    wrapping at MAXIMUM.
+    """The cumulative counter: it starts at a random base and at zero after each boot, and wraps at
+    MAXIMUM.
     """
     total = np.cumsum(traffic)
-    base = (
-        np.floor(MAXIMUM - random.random() * total[-1])
-        if wraps
-        else np.floor(random.uniform(0, MAXIMUM))
-    )
+    if wraps:
+        base = np.floor(MAXIMUM - random.random() * total[-1])
+    else:
+        base = np.floor(random.uniform(0, MAXIMUM))
     began = np.where(boots, total - traffic, -base)  # What to subtract from here on.
     latest = np.maximum.accumulate(np.where(boots, np.arange(len(boots)), 0))
     return np.asarray((total - began[latest]) % MAXIMUM, dtype=np.float64)
 
 
-def _sent(homes: Homes, random: np.random.Generator, frame: pl.DataFrame) -> pl.DataFrame:
-    """Add when each record is sent, and the copies."""
+def _add_due_times(homes: Homes, random: np.random.Generator, frame: pl.DataFrame) -> pl.DataFrame:
+    """Add when each record is sent, and the records that are sent twice."""
     count = len(frame)
     late_ms = np.where(
         random.random(count) < homes.late,
@@ -243,13 +237,12 @@ def _sent(homes: Homes, random: np.random.Generator, frame: pl.DataFrame) -> pl.
     first = frame.with_columns(due=pl.Series(due), copy=pl.lit(False))
     again = random.random(count) < homes.duplicates
     delay = (1000 + random.exponential(30_000.0, count)).astype(np.int64)
-    copies = first.with_columns(due=pl.col("due") + pl.Series(delay), copy=pl.lit(True)).filter(
-        pl.Series(again)
-    )
+    delayed = first.with_columns(due=pl.col("due") + pl.Series(delay), copy=pl.lit(True))
+    copies = delayed.filter(pl.Series(again))
     return pl.concat([first, copies])
 
 
 def span_days(trace: pl.DataFrame) -> float:
-    """How much time of the trace's own passes while it is sent."""
+    """The time from the first to the last due record of a trace, in days."""
     last, first = trace["due"].max(), trace["due"].min()
     return (int(last) - int(first)) / DAY_MS if len(trace) else 0.0  # type: ignore[arg-type]

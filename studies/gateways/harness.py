@@ -254,7 +254,7 @@ def query(
     session.conf.set("spark.sql.shuffle.partitions", str(shuffle))
     store = SqliteStore(folder / "traffic.db")
     encodings = (encoding,)
-    wanted = jobs.Job(
+    wanted = jobs.JobOptions(
         version=version,
         bootstrap=on.broker.bootstrap,
         checkpoint=f"{folder}/checkpoint",

@@ -4,7 +4,9 @@ A statement is about one number that each repetition measures once, such as the 
 times, and has a range in which that number must lie. The 95 % interval of its mean (Student)
 decides:
 
-    inside the range: holds      outside: does not hold      across an end of the range, or only one repetition: cannot be told
+    inside the range                                         holds
+    outside                                                  does not hold
+    across an end of the range, or only one repetition       cannot be told
 
 What must be so in every repetition does not hold if it was not so in one.
 
@@ -101,7 +103,8 @@ class Statement:
             if self.counted
             else f"{self._measured(summary_of(self.values))}; wanted {self._wanted()}"
         )
-        return f"- **{self.answer}**: {self.says}: {measured}.{f' Likely because {reason}.' if reason else ''}"
+        likely = f" Likely because {reason}." if reason else ""
+        return f"- **{self.answer}**: {self.says}: {measured}.{likely}"
 
     def _count(self) -> str:
         return f"in {sum(self.values):.0f} of {len(self.values)} repetitions"

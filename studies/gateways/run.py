@@ -37,23 +37,27 @@ NAMES = (
 )
 HEAD = f"""# The thesis's experiments, on today's Spark
 
-The thesis on home-gateway traffic measured its platform with Spark 1.6 and Kafka 0.8 on five machines of two cores. Here are its five
-experiments and its open questions on Spark 4.1 and Kafka 4.3, all on one machine of two cores: what it claimed, what was measured, and
-what that says of the claim. Rates go further than its 1,200 records/s.
+The thesis on home-gateway traffic measured its platform with Spark 1.6 and Kafka 0.8 on five
+machines of two cores. Here are its five experiments and its open questions on Spark 4.1 and Kafka
+4.3, all on one machine of two cores: what it claimed, what was measured, and what that says of the
+claim. Rates go further than its 1,200 records/s.
 
-    python studies/gateways/run.py versions        # one of them; `all` for all, about an hour on a quiet machine
+    python studies/gateways/run.py versions        # one of them; `all`: about an hour in all
     python studies/gateways/run.py readme          # this page again, from results/
 
-Batches are those of the real job (`gateway-traffic job`) with duplicates removed, into the embedded store, in a warm JVM that all points
-share; records wait in Kafka and each batch takes as many as would come in its interval. The first two batches of a query and
-a first round over all points are not counted; of the other {harness.COUNTED} batches the median is.
-Points are means over repetitions, with 95 % intervals (Student); `results/NAME.csv` has every repetition. Experiments with replicas
-run `platform.yaml` on an emulated network.
+Batches are those of the real job (`gateway-traffic job`) with duplicates removed, into the embedded
+store, in a warm JVM that all points share; records wait in Kafka and each batch takes as many as
+would come in its interval. The first two batches of a query and a first round over all points are
+not counted; of the other {harness.COUNTED} batches the median is.
+Points are means over repetitions, with 95 % intervals (Student); `results/NAME.csv` has every
+repetition. Experiments with replicas run `platform.yaml` on an emulated network.
 
-Each part of a claim is a range for a number that every repetition measures. It **holds** if the 95 % interval of that number lies inside
-the range, does **not hold** if it lies outside, and **cannot be told** if it reaches across an end of the range. "About" is within
+Each part of a claim is a range for a number that every repetition measures. It **holds** if the
+95 % interval of that number lies inside the range, does **not hold** if it lies outside, and
+**cannot be told** if it reaches across an end of the range. "About" is within
 {judging.share(judging.ABOUT)} of the number, "as long as" within {judging.share(judging.ALIKE)}.
-What must be so in every repetition does not hold if it was not so in one. What follows "likely because" was not measured.
+What must be so in every repetition does not hold if it was not so in one. What follows "likely
+because" was not measured.
 """
 
 
@@ -107,7 +111,8 @@ def each_by_itself(options: list[str]) -> int:
         )
         if ended([sys.executable, __file__, name, *options]):
             failed.append(name)
-    whole = f"all: {len(NAMES) - len(failed)} of {len(NAMES)} experiments in {(time.monotonic() - began) / 60:.1f} min"
+    done, minutes = len(NAMES) - len(failed), (time.monotonic() - began) / 60
+    whole = f"all: {done} of {len(NAMES)} experiments in {minutes:.1f} min"
     print("; failed: ".join([whole, ", ".join(failed)]) if failed else whole, flush=True)
     return len(failed)
 

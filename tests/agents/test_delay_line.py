@@ -16,7 +16,7 @@ from streambed.agents.delay_line.channel import Verdicts
 from streambed.agents.delay_line.copies import COPIER, neighbour
 from streambed.agents.delay_line.gauge import KEPT, Gauge
 from streambed.agents.delay_line.queue import NEVER_NS, PLAIN, Queue, needs_single, needs_whole
-from streambed.agents.delay_line.wakeup_estimate import LONGEST_NS, Habit
+from streambed.agents.delay_line.wakeup_estimate import LONGEST_NS, LatencyEstimate
 
 MS = 1_000_000
 VERDICT, VERDICT_UP_TO = 0x301, 0x303
@@ -279,7 +279,7 @@ def test_a_gauge_that_nobody_saw_is_still_there_when_the_next_is_written(tmp_pat
 
 
 def test_what_usually_passes_is_learned_for_a_rest_of_that_length_and_for_longer_ones() -> None:
-    wakes = Habit(50_000)
+    wakes = LatencyEstimate(50_000)
     for _ in range(100):
         wakes.learn(MS, 20_000)
         wakes.learn(100 * MS, 10 * LONGEST_NS)

@@ -5,16 +5,16 @@ import pytest
 
 from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.record_source import (
+    add_text_and_headers,
     as_record,
     contents_of,
     from_function,
-    made_up_records,
-    repeated,
+    random_records,
+    repeat_contents,
     source_of,
     topics_of,
-    worded,
 )
-from streambed.agents.producer.schedule import NEVER, Agenda, AsTheyGo, schedule_of
+from streambed.agents.producer.schedule import NEVER, Agenda, AsFastAsPossible, schedule_of
 from streambed.record import now_ns
 from streambed.record.orders import ProducerMember, RecordsOrder, ScheduleOrder
 
@@ -34,7 +34,7 @@ def times_of(schedule, first=0):
 def test_the_lines_of_a_file_come_over_and_over(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n")
 
-    record_of = repeated(contents_of(tmp_path / "a.txt", "lines"), "none")
+    record_of = repeat_contents(contents_of(tmp_path / "a.txt", "lines"), "none")
 
     assert [record_of(number) for number in range(3)] == [
         (None, b"one", []),
@@ -44,7 +44,7 @@ def test_the_lines_of_a_file_come_over_and_over(tmp_path):
 
 
 def test_the_text_before_the_first_tab_is_the_key():
-    record_of = repeated([b"doc/1\ta\tb", b"no tab"], "tab")
+    record_of = repeat_contents([b"doc/1\ta\tb", b"no tab"], "tab")
 
     assert [record_of(0), record_of(1)] == [(b"doc/1", b"a\tb", []), (None, b"no tab", [])]
 
@@ -71,8 +71,8 @@ def test_an_empty_file_has_no_line_to_send(tmp_path):
 
 
 def test_a_text_is_filled_with_the_record_its_number_and_its_topic():
-    record_of = worded(
-        repeated([b"\xff{n}"], "none"),
+    record_of = add_text_and_headers(
+        repeat_contents([b"\xff{n}"], "none"),
         "{record} {n:3} of {topic} {else} {{n}}",
         lambda sequence: "lines",
     )
@@ -116,7 +116,7 @@ def test_without_a_rate_all_records_are_due_at_the_start():
 def test_without_a_rate_and_an_end_each_record_is_due_when_it_is_sent():
     start_ns = now_ns()
     schedule = schedule_of(replace(ORDER, rate=None), POET, held=0, start_ns=start_ns)
-    over = AsTheyGo(start_ns=start_ns - 2, end_ns=start_ns - 1)
+    over = AsFastAsPossible(start_ns=start_ns - 2, end_ns=start_ns - 1)
 
     due, later = (next(schedule.from_number(10**9)) for _ in range(2))
     assert due.first == 10**9 and start_ns <= due.times[0] <= later.times[0] <= now_ns()
@@ -147,7 +147,7 @@ def test_records_are_taken_as_they_fall_due_and_not_too_many_at_once():
 
 def test_made_up_records_have_the_size_and_repeat_by_seed():
     record_of, again = (
-        made_up_records(size=64, keys=10, spread="uniform", seed="7 poet") for _ in range(2)
+        random_records(size=64, keys=10, spread="uniform", seed="7 poet") for _ in range(2)
     )
 
     assert len(record_of(0)[1]) == 64
@@ -187,8 +187,8 @@ def test_the_only_line_of_a_file_is_what_all_records_are(monkeypatch, tmp_path):
 
 
 def test_zipf_keys_favour_the_first_and_uniform_keys_do_not():
-    zipf = made_up_records(size=1, keys=100, spread="zipf", seed="1")
-    uniform = made_up_records(size=1, keys=100, spread="uniform", seed="1")
+    zipf = random_records(size=1, keys=100, spread="zipf", seed="1")
+    uniform = random_records(size=1, keys=100, spread="uniform", seed="1")
 
     assert Counter(zipf(number)[0] for number in range(2000))[b"0"] > 200
     assert Counter(uniform(number)[0] for number in range(2000))[b"0"] < 60
@@ -231,8 +231,11 @@ def test_many_producers_at_one_rate_take_turns():
 
 
 def test_headers_are_filled_in_as_texts_are():
-    record_of = worded(
-        repeated([b"one"], "none"), "", lambda sequence: "lines", {"number": "{n}", "of": "{topic}"}
+    record_of = add_text_and_headers(
+        repeat_contents([b"one"], "none"),
+        "",
+        lambda sequence: "lines",
+        {"number": "{n}", "of": "{topic}"},
     )
 
     assert record_of(4) == (None, b"one", [("number", b"5"), ("of", b"lines")])
@@ -241,8 +244,7 @@ def test_headers_are_filled_in_as_texts_are():
 @pytest.mark.parametrize("sizes", ["uniform", "exponential", "normal", "lognormal", "pareto"])
 def test_drawn_sizes_have_the_mean_and_repeat_by_seed(sizes):
     record_of, again = (
-        made_up_records(size=1000, sizes=sizes, keys=0, spread="uniform", seed="7")
-        for _ in range(2)
+        random_records(size=1000, sizes=sizes, keys=0, spread="uniform", seed="7") for _ in range(2)
     )
     found = [len(record_of(number)[1]) for number in range(20_000)]
 
@@ -252,7 +254,7 @@ def test_drawn_sizes_have_the_mean_and_repeat_by_seed(sizes):
 
 
 def test_normal_keys_lie_around_the_middle():
-    record_of = made_up_records(size=1, keys=100, spread="normal", seed="1")
+    record_of = random_records(size=1, keys=100, spread="normal", seed="1")
     found = [int(record_of(number)[0]) for number in range(2000)]
 
     assert 48 < sum(found) / len(found) < 51

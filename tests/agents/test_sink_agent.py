@@ -11,7 +11,7 @@ import pytest
 from streambed.agents import sink
 from streambed.agents.agent import Agent
 from streambed.agents.reader import Reader, ReaderSetup, ReadRecord
-from streambed.agents.sink import Sinking, Unfit, row_of
+from streambed.agents.sink import SinkReading, UnwritableRecord, row_of
 from streambed.agents.store_query import frame_of
 from streambed.errors import StoreError
 from streambed.record.orders import ConsumerMember, SinkOrder
@@ -51,7 +51,7 @@ def test_columns_are_taken_from_json_with_their_types():
     ],
 )
 def test_a_record_that_does_not_fit_is_named(value, form, says):
-    with pytest.raises(Unfit) as refusal:
+    with pytest.raises(UnwritableRecord) as refusal:
         row_of(record(value), form, COLUMNS)
 
     assert "record lines/1 at 7 cannot be written" in str(refusal.value)
@@ -129,7 +129,7 @@ def test_a_sink_writes_then_flushes_its_ledger_and_only_then_commits(tmp_path, m
         store=Address(engine="sqlite"),
         table=SinkTable(name="records", columns={}),
     )
-    sinking = Sinking(Agent(), order, lambda setup: Readers(setup, calls))
+    sinking = SinkReading(Agent(), order, lambda setup: Readers(setup, calls))
     monkeypatch.setattr(sinking.table, "flush", lambda: calls.append("flush"))
 
     sinking.take(0.02)

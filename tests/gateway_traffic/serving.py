@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
-from gateway_traffic.client.office import ClientProtocol, Office, Patience
 from gateway_traffic.client.replay import Pace, Replay
+from gateway_traffic.client.session import ClientProtocol, ClientSession, Patience
 from gateway_traffic.codecs import encode
-from gateway_traffic.ingest.entrance import Entrance
+from gateway_traffic.ingest.admission import Admission
 from gateway_traffic.ingest.forwarder import Headers, Settled
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.ingest.server import Server
@@ -109,7 +109,7 @@ async def running(
     tokens: Tokens | None = None,
 ) -> AsyncIterator[Running]:
     forwarder, tally = HeldForwarder(held=held, capacity=capacity), Tally()
-    server = Server(Entrance(forwarder, limits or Limits(stop_s=2.0), tally, tokens, "traffic"))
+    server = Server(Admission(forwarder, limits or Limits(stop_s=2.0), tally, tokens, "traffic"))
     port = await server.open("127.0.0.1", 0)
     try:
         yield Running(server, forwarder, tally, port)
@@ -124,10 +124,10 @@ def replayed(
     tokens: Tokens | None = None,
     patience: Patience | None = None,
     authority: Path | None = None,
-) -> tuple[Replay, Office]:
+) -> tuple[Replay, ClientSession]:
     """A client as fast as it can be."""
     quick = patience or Patience(backoff_s=0.01, backoff_max_s=0.05)
-    office = Office(
+    session = ClientSession(
         url,
         version=Version.COUNTER,
         encoding=ENCODING,
@@ -135,7 +135,7 @@ def replayed(
         tokens=tokens,
         authority=authority,
     )
-    return Replay(office, protocol, ENCODING, Pace(speed_up=0)), office
+    return Replay(session, protocol, ENCODING, Pace(speed_up=0)), session
 
 
 def load(count: int, gateways: int = 3) -> pl.DataFrame:

@@ -35,8 +35,15 @@ def sent(version: Version, *rows: tuple[str, int, float, float, int]) -> list[fl
         ((100.0, 7), (90.0, -1), 90.0),
     ],
     ids=[
-        "rise", "wrap", "a fall without a restart is a wrap however long", "restart", "restart that rose past the old value",
-        "schema 1: short way round is a wrap", "schema 1: long way round is a restart", "mixed: a rise", "mixed: a restart",
+        "rise",
+        "wrap",
+        "a fall without a restart is a wrap however long",
+        "restart",
+        "restart that rose past the old value",
+        "schema 1: short way round is a wrap",
+        "schema 1: long way round is a restart",
+        "mixed: a rise",
+        "mixed: a restart",
     ],
 )  # fmt: skip
 def test_a_wrap_is_told_from_a_restart(before, after, traffic):

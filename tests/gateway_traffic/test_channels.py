@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway_traffic.client.http_channel import HttpChannel
-from gateway_traffic.client.office import Patience
+from gateway_traffic.client.session import Patience
 from gateway_traffic.client.websocket_channel import BINARY, TEXT, frame, split
 
 

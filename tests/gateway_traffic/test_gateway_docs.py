@@ -11,7 +11,7 @@ import typer
 
 from gateway_traffic.cli import app
 from gateway_traffic.codecs import FIELDS
-from gateway_traffic.ingest.entrance import STATUS
+from gateway_traffic.ingest.admission import STATUS
 from gateway_traffic.ingest.server import POSTS, SOCKETS
 from gateway_traffic.records import (
     ENCODINGS,

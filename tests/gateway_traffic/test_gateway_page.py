@@ -43,17 +43,17 @@ def test_it_shows_the_newest_day_unless_another_is_named(store):
     state = State(store, lambda: 7)
     state.look(1.0)
 
-    assert state.shown()["day"]["date"] == "2024-01-01"
-    assert state.shown()["day"]["top_sent"][0] == ("gw-000029", 29e9)
-    assert state.shown("2023-12-31")["day"]["records"] == 1
-    assert (state.shown()["lag"], state.shown()["days"]) == (7, ["2023-12-31", "2024-01-01"])
+    assert state.as_json()["day"]["date"] == "2024-01-01"
+    assert state.as_json()["day"]["top_sent"][0] == ("gw-000029", 29e9)
+    assert state.as_json("2023-12-31")["day"]["records"] == 1
+    assert (state.as_json()["lag"], state.as_json()["days"]) == (7, ["2023-12-31", "2024-01-01"])
 
 
 def test_an_empty_store_has_no_day_to_show(tmp_path):
     state = State(SqliteStore(tmp_path / "empty.db"), lambda: None)
     state.look(1.0)
 
-    assert state.shown()["day"] is None
+    assert state.as_json()["day"] is None
 
 
 def test_rates_are_over_the_last_ten_seconds():
@@ -147,4 +147,4 @@ def test_what_is_unusual_is_shown_if_the_store_knows_it(store):
     state = State(store, lambda: None)
     state.look(1.0)
 
-    assert [each["gateway_id"] for each in state.shown()["anomalies"]] == ["gw-2", "gw-1"]
+    assert [each["gateway_id"] for each in state.as_json()["anomalies"]] == ["gw-2", "gw-1"]

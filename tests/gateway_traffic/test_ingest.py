@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 from serving import ENCODING, Running, load, payload, record, replayed, running
 
-from gateway_traffic.client.office import ClientProtocol, Patience
+from gateway_traffic.client.session import ClientProtocol, Patience
 from gateway_traffic.codecs import encode
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.records import ENCODINGS
@@ -116,14 +116,14 @@ def test_a_request_is_not_held_for_ever():
 def test_a_socket_is_not_read_beyond_its_bound():
     async def test() -> None:
         async with running(held=True, limits=Limits(in_flight=8, stop_s=2.0)) as at:
-            replay, office = replayed(at.url, ClientProtocol.WEBSOCKET)
+            replay, session = replayed(at.url, ClientProtocol.WEBSOCKET)
             sending = asyncio.ensure_future(replay.run(load(100, gateways=1)))
             await at.until(lambda: at.forwarder.outstanding == 8)
             await asyncio.sleep(0.05)
             assert at.forwarder.outstanding == 8
             at.forwarder.release()
             await sending
-            assert len(at.forwarder.taken) == len(office.ledger) == 100
+            assert len(at.forwarder.taken) == len(session.ledger) == 100
 
     run(test)
 
@@ -131,7 +131,7 @@ def test_a_socket_is_not_read_beyond_its_bound():
 def test_sockets_are_not_read_while_too_much_waits_for_kafka():
     async def test() -> None:
         async with running(held=True, capacity=10) as at:
-            replay, office = replayed(at.url, ClientProtocol.WEBSOCKET)
+            replay, session = replayed(at.url, ClientProtocol.WEBSOCKET)
             sending = asyncio.ensure_future(replay.run(load(300, gateways=3)))
             await at.until(lambda: at.forwarder.full)
             await asyncio.sleep(0.05)
@@ -140,7 +140,7 @@ def test_sockets_are_not_read_while_too_much_waits_for_kafka():
             )
             at.forwarder.release()
             await sending
-            assert office.ledger.frame()["acked"].null_count() == 0
+            assert session.ledger.frame()["acked"].null_count() == 0
 
     run(test)
 
@@ -149,7 +149,7 @@ def test_sockets_are_not_read_while_too_much_waits_for_kafka():
 def test_what_kafka_fails_to_take_is_sent_again_and_only_then_acknowledged(protocol):
     async def test() -> None:
         async with running(held=True) as at:
-            replay, office = replayed(
+            replay, session = replayed(
                 at.url, protocol, patience=Patience(backoff_s=0.01, backoff_max_s=0.02)
             )
             sending = asyncio.ensure_future(replay.run(load(30)))
@@ -158,7 +158,7 @@ def test_what_kafka_fails_to_take_is_sent_again_and_only_then_acknowledged(proto
             await at.until(lambda: at.forwarder.waiting, limit_s=10)
             at.forwarder.release()
             await sending
-            ledger = office.ledger.frame()
+            ledger = session.ledger.frame()
             assert len(ledger) == 30 and ledger["acked"].null_count() == 0
             assert ledger["attempts"].max() > 1
             assert len(set(at.forwarder.taken)) == 30
@@ -236,11 +236,11 @@ def test_a_wrong_record_closes_its_own_socket_after_the_right_ones_are_acknowled
 def test_a_client_gives_up_only_the_record_that_is_rejected(protocol):
     async def test() -> None:
         async with running() as at:
-            replay, office = replayed(at.url, protocol)
+            replay, session = replayed(at.url, protocol)
             records = load(30)
             records[7, "ipTx"] = -1.0
             await replay.run(records)
-            ledger = office.ledger.frame()
+            ledger = session.ledger.frame()
             rejected = ledger.filter(ledger["acked"].is_null())
             assert (len(ledger), rejected["date"].to_list(), rejected["status"].to_list()) == (
                 30,
@@ -254,7 +254,10 @@ def test_a_client_gives_up_only_the_record_that_is_rejected(protocol):
 def test_who_says_nothing_or_speaks_slowly_is_cut_off():
     async def test() -> None:
         async with running(limits=Limits(first_request_s=0.2, body_s=0.2, idle_s=1.0)) as at:
-            head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: {ENCODING.content_type}\r\nContent-Length: 90\r\n".encode()
+            content_type = f"Content-Type: {ENCODING.content_type}\r\n"
+            head = (
+                f"POST {PATH} HTTP/1.1\r\nHost: x\r\n{content_type}Content-Length: 90\r\n".encode()
+            )
             silent, slow_head, slow_body, kept = await asyncio.gather(
                 raw(at, b""),
                 raw(at, head),
@@ -293,7 +296,7 @@ def test_garbage_and_too_many_connections_harm_nobody():
             await at.until(lambda: at.tally.cut_off["connections"] >= 3)
             for _, writer in crowd:
                 writer.close()
-            await at.until(lambda: at.server._door.connections == [])
+            await at.until(lambda: at.server._http.connections == [])
             assert (await posted(at, payload()))[0] == 204
 
     run(test)
@@ -311,9 +314,9 @@ def test_a_token_admits_its_own_gateway_only_and_never_reaches_a_log(caplog):
             status, _, text = await posted(at, payload(1, "gw-2"), right)
             assert status == 401 and tokens.of("gw-1") not in text
             for protocol in ClientProtocol:
-                replay, office = replayed(at.url, protocol, tokens=tokens)
+                replay, session = replayed(at.url, protocol, tokens=tokens)
                 await replay.run(load(6))
-                assert office.ledger.frame()["acked"].null_count() == 0
+                assert session.ledger.frame()["acked"].null_count() == 0
 
     run(test)
     assert tokens.of("gw-1") not in caplog.text
@@ -403,9 +406,9 @@ def test_several_servers_share_a_port():
             (port,) = free_ports(1)
             for each in (first, second):
                 await each.server.open("127.0.0.1", port, share_port=True)
-            replay, office = replayed(f"http://127.0.0.1:{port}", ClientProtocol.PER_CONNECTION)
+            replay, session = replayed(f"http://127.0.0.1:{port}", ClientProtocol.PER_CONNECTION)
             await replay.run(load(100))
-            assert office.ledger.frame()["acked"].null_count() == 0
+            assert session.ledger.frame()["acked"].null_count() == 0
             assert first.forwarder.taken and second.forwarder.taken
             assert len(first.forwarder.taken) + len(second.forwarder.taken) == 100
 
@@ -445,15 +448,15 @@ def test_records_come_by_tls_too(certificate, protocol):
             context.load_cert_chain(certificate)
             (port,) = free_ports(1)
             await at.server.open("127.0.0.1", port, tls=context)
-            trusting, office = replayed(
+            trusting, session = replayed(
                 f"https://127.0.0.1:{port}", protocol, authority=certificate
             )
             await trusting.run(load(12))
-            assert office.ledger.frame()["acked"].null_count() == 0
-            mistrusting, office = replayed(
+            assert session.ledger.frame()["acked"].null_count() == 0
+            mistrusting, session = replayed(
                 f"https://127.0.0.1:{port}", protocol, patience=Patience(record_s=0.05)
             )
             await mistrusting.run(load(3))
-            assert office.ledger.frame()["acked"].null_count() == 3
+            assert session.ledger.frame()["acked"].null_count() == 3
 
     run(test)

@@ -16,11 +16,11 @@ from gateway_traffic.errors import ServiceError
 from gateway_traffic.jobs import job as jobs
 from gateway_traffic.jobs import quick_json
 from gateway_traffic.jobs.archive import batch_lander, compact, write_totals
-from gateway_traffic.jobs.decoding import JSON_SCHEMA, decoded, letters, readable
-from gateway_traffic.jobs.source import Job
+from gateway_traffic.jobs.decoding import JSON_SCHEMA, dead_letters, decoded, readable
+from gateway_traffic.jobs.source import JobOptions
 from gateway_traffic.records import ENCODINGS, Record, Version
 from gateway_traffic.stores.sqlite import SqliteStore
-from gateway_traffic.stores.store import disagreement, merged
+from gateway_traffic.stores.store import disagreement, merged_totals
 from gateway_traffic.traces import Homes, generate, records_of
 
 pytestmark = [
@@ -156,7 +156,7 @@ def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
     decoded_rows = decoded(bad, Version.COUNTER)
     found = [
         ({header.key: bytes(header.value).decode() for header in row.headers}, row.value)
-        for row in letters(decoded_rows).collect()
+        for row in dead_letters(decoded_rows).collect()
     ]
 
     assert [headers["reason"] for headers, _ in found] == [
@@ -259,7 +259,7 @@ def test_the_archive_gives_the_stream_s_totals_before_and_after_compaction(spark
 
     assert [disagreement(totals, stored, day) for day in (first, last)] == [0.0, 0.0]
     assert len(list(tmp_path.glob("archive/days/day=*/*.parquet"))) == 1
-    assert merged(again, stored, closed_before=last) == [
+    assert merged_totals(again, stored, closed_before=last) == [
         total for day in (first, last) for total in stored.totals_of_day(day)
     ]
     assert len(records) > sum(day.records for day in again.days())  # Copies count once.
@@ -269,7 +269,7 @@ def test_a_query_that_ends_without_a_word_is_started_again_and_not_for_ever(
     spark, monkeypatch, tmp_path
 ):
     wanted, told, started = (
-        Job(version=Version.COUNTER, bootstrap="127.0.0.1:1", checkpoint=str(tmp_path)),
+        JobOptions(version=Version.COUNTER, bootstrap="127.0.0.1:1", checkpoint=str(tmp_path)),
         [],
         [],
     )

@@ -110,7 +110,7 @@ def test_a_wait_that_was_too_long_names_the_cause(path):
         ServiceError,
         match=r"waited 0 s for the store to hold 3 records: there is no store .*traffic\.db",
     ):
-        pipeline._until(
+        pipeline._wait_until(
             lambda: store.holds(3),
             [],
             within_s=0,

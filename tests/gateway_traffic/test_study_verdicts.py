@@ -239,8 +239,8 @@ def test_a_statement_shows_the_numbers_beside_the_range(load: Load) -> None:
         == "- **Holds**: it is about 10: 10 (10 to 10); wanted 8 to 12. Likely because it fits."
     )
     assert (
-        said(5.0, 5.0, 5.0)
-        == "- **Does not hold**: it is about 10: 5 (5 to 5); wanted 8 to 12. Likely because it is small."
+        said(5.0, 5.0, 5.0) == "- **Does not hold**: it is about 10: 5 (5 to 5); wanted 8 to 12. "
+        "Likely because it is small."
     )
     assert (
         said(15.0, 15.0, 15.0)

@@ -24,8 +24,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from gateway_traffic import traces
 from gateway_traffic.client.ledger import Summary
-from gateway_traffic.client.office import ClientProtocol, Patience
-from gateway_traffic.client.send import Sent, send
+from gateway_traffic.client.send import SendOptions, send
+from gateway_traffic.client.session import ClientProtocol, Patience
 from gateway_traffic.codecs import decode
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import (
@@ -107,7 +107,7 @@ def sent(
     wanted = {"records": ROWS, "speed_up": 0.0, "patience": quick} | asked
     return asyncio.run(
         send(
-            Sent(
+            SendOptions(
                 trace=trace,
                 url=url,
                 version=version,

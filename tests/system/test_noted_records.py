@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streambed.agents.producer.due_times import Due
-from streambed.agents.producer.ledger_sender import NotingSender
+from streambed.agents.producer.ledger_sender import LedgerSender
 from streambed.agents.producer.record_source import Record, Source
 from streambed.agents.producer.sender import UNDECIDED
 from streambed.agents.producer.sent_rows import SentRows
@@ -62,7 +62,7 @@ class Noting:
         self._rows = SentRows(Table(self._path, SENT))
         client = {"bootstrap.servers": broker.bootstrap, **SETTINGS, **settings}
         agent: Any = SimpleNamespace(stopping=False)
-        self.sender = NotingSender("poet/h1", agent, source, client, self._rows)
+        self.sender = LedgerSender("poet/h1", agent, source, client, self._rows)
         self.sender.prepare()
 
     def send(self, numbers: range) -> int:

@@ -11,11 +11,11 @@ from gateway_traffic.cli import (
     auditing,
     clients,
     jobs,
-    looking,
-    paging,
+    page,
     running,
     servers,
-    tracing,
+    store,
+    trace,
 )
 from gateway_traffic.errors import GatewayTrafficError, UsageError
 
@@ -26,28 +26,29 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Traffic of home gateways: make a trace, take it in through a server in front of Kafka, send it, and know the exact answer.\n\n"
-    "A first round: `trace day.parquet`, `topics --bootstrap HOST:PORT`, `serve --bootstrap "
-    "HOST:PORT`, "
+    help="Traffic of home gateways: make a trace, take it in through a server in front of Kafka, "
+    "send it, and know the exact answer.\n\n"
+    "A first round: `trace day.parquet`, `topics --bootstrap HOST:PORT`, "
+    "`serve --bootstrap HOST:PORT`, "
     "`send day.parquet --ledger ledger.parquet`, `answer day.parquet --ledger ledger.parquet`.",
 )
-app.command()(tracing.trace)
+app.command()(trace.trace)
 app.command()(servers.topics)
 app.command()(servers.serve)
 app.command()(servers.token)
 app.command()(clients.send)
-app.command()(tracing.answer)
+app.command()(trace.answer)
 app.command()(jobs.job)
-app.command()(looking.top)
-app.command()(looking.means)
-app.command()(looking.anomalies)
+app.command()(store.top)
+app.command()(store.means)
+app.command()(store.anomalies)
 app.command()(archives.batch)
 app.command()(archives.agree)
 app.command()(archives.train)
 app.command()(auditing.watch)
 app.command()(auditing.audit)
 app.command()(auditing.latency)
-app.command()(paging.page)
+app.command()(page.page)
 app.command()(running.run)
 
 

@@ -1,6 +1,4 @@
-"""Jobs over an archive: its totals, their agreement with the stream's, and what anomalies are told
-by.
-"""
+"""Commands over an archive: compute its totals, compare them with the stream's, train a model."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ def batch(
     spark_master: Master = "",
     setting: Settings = None,
 ) -> None:
-    """Compute each gateway's traffic per day from an archive, by the same transforms as the
-    stream.
-    """
+    """Compute each gateway's traffic per day from an archive, with the stream's transforms."""
     from gateway_traffic.jobs import archive as archives
 
     spark = _spark(archive, spark_master, setting)
@@ -76,12 +72,12 @@ def agree(
     """
     archived, streamed = open_store(batch, read_only=True), open_store(store, read_only=True)
     try:
-        found = agreement(archived, streamed, lateness_days=lateness_days)
+        days = agreement(archived, streamed, lateness_days=lateness_days)
     finally:
         archived.close()
         streamed.close()
-    Console().print(_table(found, bound))
-    if any(day.closed and day.difference > bound for day in found):
+    Console().print(_table(days, bound))
+    if any(day.closed and day.difference > bound for day in days):
         raise Exit(DISAGREE)
 
 
@@ -98,18 +94,18 @@ def train(
 
     spark = _spark(archive, spark_master, setting)
     try:
-        learnt = anomalies.train(archives.archived_parts(spark, archive, version))
+        trained = anomalies.train(archives.archived_parts(spark, archive, version))
     finally:
         spark.stop()
-    anomalies.write_model(learnt, model)
+    anomalies.write_model(trained, model)
     Console().print(
-        f"{model}: the deviation is a factor of {2.718281828**learnt.deviation:.2f}",
+        f"{model}: the deviation is a factor of {2.718281828**trained.deviation:.2f}",
         highlight=False,
     )
 
 
 def _spark(archive: Path, master: str, setting: list[str] | None) -> Any:
-    """Spark's session; it takes a while to import, and the other commands do without."""
+    """A Spark session; Spark is imported only here because it is slow to import."""
     if not archive.is_dir():
         raise UsageError(f"there is no archive {archive}: a job with --archive makes it")
     from gateway_traffic.jobs.job import session
@@ -126,22 +122,19 @@ def _spark(archive: Path, master: str, setting: list[str] | None) -> Any:
     return spark
 
 
-def _table(found: list[Agreement], bound: float) -> Table:
+def _table(days: list[Agreement], bound: float) -> Table:
     table = Table(title="archive and stream; the merged view takes closed days from the archive")
-    for name in (
-        "day",
-        "",
-        "archive GB",
-        "stream GB",
-        "largest difference of a gateway",
-        "verdict",
-    ):
-        table.add_column(name, justify="right" if "GB" in name or "difference" in name else "left")
-    for day in found:
+    for name in ("day", ""):
+        table.add_column(name)
+    for name in ("archive GB", "stream GB", "largest difference of a gateway"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for day in days:
         date = str(datetime.fromtimestamp(day.day * DAY_MS / 1000, UTC).date())
-        verdict = "" if not day.closed else "agree" if day.difference <= bound else "differ"
-        amounts = (f"{amount / 1e9:,.3f}" for amount in (day.batch, day.stream))
-        table.add_row(
-            date, "closed" if day.closed else "open", *amounts, f"{day.difference:.2g}", verdict
-        )
+        verdict = ""
+        if day.closed:
+            verdict = "agree" if day.difference <= bound else "differ"
+        state = "closed" if day.closed else "open"
+        amounts = [f"{amount / 1e9:,.3f}" for amount in (day.batch, day.stream)]
+        table.add_row(date, state, *amounts, f"{day.difference:.2g}", verdict)
     return table

@@ -1,4 +1,4 @@
-"""Watching a store, and judging it."""
+"""Commands that watch a store and compare it with the exact answer."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ from gateway_traffic.stores.store import DayTotal, TrafficStore
 
 DIFFERS = 1
 Ledgers = Annotated[list[Path], Option("--ledger", help="A client's ledger; may be repeated.")]
-Counts = Annotated[Path, Option(help="CSV file with how many records the store held, and when.")]
+Counts = Annotated[Path, Option(help="CSV file of `watch --counts`.")]
 
 
 def watch(
     store: StoreAddress = "traffic.db",
     counts: Annotated[
-        Path | None, Option(help="CSV file for how many records the store held, and when.")
+        Path | None, Option(help="CSV file for the number of records in the store over time.")
     ] = None,
     every: Annotated[float, Option(help="Seconds between two looks.", min=0.01)] = 0.2,
-    show_every: Annotated[
-        float, Option(help="At least so many seconds between two tables.", min=0.0)
-    ] = 0.0,
+    show_every: Annotated[float, Option(help="Least seconds between two tables.", min=0.0)] = 0.0,
     within: Annotated[float, Option(help="Seconds until the store must be there.")] = 120.0,
 ) -> None:
     """Show the ten busiest gateways whenever the store has changed, until stopped."""
@@ -42,15 +40,15 @@ def watch(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
     with contextlib.ExitStack() as stack:
-        opened = _opened(store, stopping, within)
+        opened = _wait_for_store(store, stopping, within)
         if opened is None:
             return
         stack.callback(opened.close)
         file = stack.enter_context(counts.open("w")) if counts else None
-        _look_on(opened, file, stopping, every, show_every)
+        _poll(opened, file, stopping, every, show_every)
 
 
-def _opened(store: str, stopping: threading.Event, within: float) -> TrafficStore | None:
+def _wait_for_store(store: str, stopping: threading.Event, within: float) -> TrafficStore | None:
     """The store once there is one; None if the user stopped waiting."""
     end = time.monotonic() + within
     while not stopping.wait(0.1):
@@ -66,22 +64,23 @@ def _opened(store: str, stopping: threading.Event, within: float) -> TrafficStor
     return None
 
 
-def _look_on(
+def _poll(
     store: TrafficStore,
     file: TextIO | None,
     stopping: threading.Event,
     every: float,
     show_every: float,
 ) -> None:
-    console, shown, shown_s = Console(), [DayTotal(0, 0.0, 0.0, 0)], 0.0
-    print(",".join(auditing.COUNTS), file=file, flush=True) if file else None
+    console = Console()
+    shown, shown_s = [DayTotal(0, 0.0, 0.0, 0)], 0.0
+    if file:
+        print(",".join(auditing.COUNTS), file=file, flush=True)
     while True:
         ended = stopping.wait(every)
         days = store.days()
         if file:
-            print(
-                f"{time.monotonic_ns()},{sum(day.records for day in days)}", file=file, flush=True
-            )
+            records = sum(day.records for day in days)
+            print(f"{time.monotonic_ns()},{records}", file=file, flush=True)
         if days and days != shown and (ended or time.monotonic() - shown_s >= show_every):
             console.print(table_of(store, _busiest(days, shown)))
             shown, shown_s = days, time.monotonic()
@@ -90,7 +89,7 @@ def _look_on(
 
 
 def _busiest(days: list[DayTotal], before: list[DayTotal]) -> int:
-    """The day to which most records were added."""
+    """The day that gained most records."""
     held = {day.day: day.records for day in before}
     return max(days, key=lambda day: (day.records - held.get(day.day, 0), day.day)).day
 
@@ -101,16 +100,17 @@ def audit(
     store: StoreAddress = "traffic.db",
     version: Annotated[Version, Option(help="What was sent.")] = Version.COUNTER,
 ) -> None:
-    """Compare the store with the exact answer for what the clients' ledgers call acknowledged. Exit
-    status 1 if they differ.
+    """Compare the store with the exact answer for the records that the ledgers call acknowledged.
+
+    Exit status 1 if they differ.
     """
     opened = open_store(store, read_only=True)
     try:
-        found = auditing.audit(traces.read(trace), auditing.read_ledgers(ledger), opened, version)
+        result = auditing.audit(traces.read(trace), auditing.read_ledgers(ledger), opened, version)
     finally:
         opened.close()
-    print(found.says)
-    if found.differences:
+    print(result.says)
+    if result.differences:
         raise Exit(DIFFERS)
 
 
@@ -121,16 +121,17 @@ def latency(
         float | None, Option(help="Seconds within which 99 of 100 records must be in the store.")
     ] = None,
 ) -> None:
-    """Show how long records took from when they were due until the store had them. Exit status 1 if
-    that is too long.
+    """Show how long records took from when they were due until the store had them.
+
+    Exit status 1 if that is too long.
     """
     try:
-        found = pl.read_csv(counts, schema=auditing.COUNTS)
+        counted = pl.read_csv(counts, schema=auditing.COUNTS)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UsageError(
             f"{counts} is no file of `gateway-traffic watch --counts`: {error}"
         ) from None
-    seconds, missing = auditing.latencies_s(auditing.read_ledgers(ledger), found)
+    seconds, missing = auditing.latencies_s(auditing.read_ledgers(ledger), counted)
     if not len(seconds):
         raise UsageError("the watch saw none of the acknowledged records in the store")
     median, tail, longest = np.quantile(seconds, [0.5, 0.99, 1.0])

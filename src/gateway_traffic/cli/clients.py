@@ -1,4 +1,4 @@
-"""Clients that send a trace."""
+"""The command that sends a trace."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rich.table import Table
 from typer import Argument, Exit, Option
 
 from gateway_traffic.client.ledger import Summary
-from gateway_traffic.client.office import ClientProtocol, Patience
-from gateway_traffic.client.send import Sent
+from gateway_traffic.client.send import SendOptions
 from gateway_traffic.client.send import send as send_trace
+from gateway_traffic.client.session import ClientProtocol, Patience
 from gateway_traffic.errors import UsageError
 from gateway_traffic.records import NEWEST_SCHEMA, Encoding, Serialisation, Version
 from gateway_traffic.tokens import read_tokens
@@ -36,24 +36,24 @@ def send(
     protocol: Annotated[
         ClientProtocol,
         Option(
-            help="A connection for each record, one that is kept, or a WebSocket for each gateway."
+            help="A connection for each record, a persistent one, or a WebSocket for each gateway."
         ),
     ] = ClientProtocol.WEBSOCKET,
     speed_up: Annotated[
-        float, Option(help="Seconds of the trace in a second; 0: as fast as acknowledgements come.")
+        float, Option(help="Seconds of the trace per second; 0: as fast as acknowledgements come.")
     ] = 60.0,
     rate: Annotated[
         float | None, Option(help="Records a second on average, instead of a speed-up.")
     ] = None,
-    records: Annotated[int | None, Option(help="Send only the first so many.", min=1)] = None,
+    records: Annotated[
+        int | None, Option(help="Send only the first records of the trace.", min=1)
+    ] = None,
     share: Annotated[
         str, Option(help="2/4: be the second of four clients that share the gateways.")
     ] = "1/1",
     waiting: Annotated[
         int,
-        Option(
-            help="Records that may be due and unacknowledged before the client stops offering more."
-        ),
+        Option(help="Records that may be due and unacknowledged before the client waits."),
     ] = 200_000,
     patience: Annotated[
         float, Option(help="Seconds after which an unacknowledged record is given up.")
@@ -71,14 +71,13 @@ def send(
         bool, Option("--json", help="Print the summary as one JSON object.")
     ] = False,
 ) -> None:
-    """Send a trace as its gateways would, on time: latency counts from when a record was due, not
-    from when it was sent.
+    """Send a trace as its gateways would, on time. Latency counts from when a record was due.
 
-    A gateway sends its records in order. It comes again, after a pause that grows, if it is told to
-    (503, Retry-After, a closed socket) or loses its connection. At the end, or after Ctrl-C, the
-    ledger holds when each record was due, sent and acknowledged.
+    A gateway sends its records in order. After a 503, a closed socket or a lost connection it
+    retries, with growing pauses. At the end, or after Ctrl-C, the ledger holds when each record was
+    due, sent and acknowledged.
     """
-    asked = Sent(
+    options = SendOptions(
         trace=trace,
         url=url,
         version=version,
@@ -94,7 +93,7 @@ def send(
         tokens=read_tokens(secret),
         authority=authority,
     )
-    summary = uvloop.run(send_trace(asked))
+    summary = uvloop.run(send_trace(options))
     if as_json:
         print(json.dumps(summary.as_dict()))
     else:

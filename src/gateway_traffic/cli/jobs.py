@@ -1,13 +1,14 @@
-"""The streaming job."""
+"""The command that runs the streaming job, and what other commands share with it."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -16,9 +17,10 @@ from typer import Option
 from gateway_traffic.cli.servers import Bootstrap
 from gateway_traffic.errors import UsageError
 from gateway_traffic.ingest.forwarder import make_topics
+from gateway_traffic.jobs.source import JobOptions
 from gateway_traffic.records import DAY_MS, ENCODINGS, Serialisation, Version
 from gateway_traffic.stores.opening import open_store
-from gateway_traffic.stores.store import Top, TrafficStore
+from gateway_traffic.stores.store import TrafficStore
 
 StoreAddress = Annotated[
     str, Option(help="Where the results are: a file, or cassandra://HOST:PORT/KEYSPACE.")
@@ -26,7 +28,7 @@ StoreAddress = Annotated[
 
 
 class StateStore(StrEnum):
-    """Where Spark keeps what it must remember between batches."""
+    """Where Spark keeps its state between batches."""
 
     HDFS = "hdfs"
     ROCKSDB = "rocksdb"
@@ -38,7 +40,7 @@ def job(
     checkpoint: Annotated[
         str,
         Option(
-            help="Folder that a new start goes on from. It belongs to one version and number of partitions."
+            help="Folder that a new start resumes from; for one version and number of partitions."
         ),
     ],
     store: StoreAddress = "traffic.db",
@@ -53,18 +55,14 @@ def job(
     ] = "",
     trigger: Annotated[
         str,
-        Option(
-            help="Time between batches, such as '500 milliseconds'; once: take what is there, then end."
-        ),
+        Option(help="Time between batches, such as '500 milliseconds'; once: take what is there."),
     ] = "1 second",
     lateness: Annotated[
         str,
-        Option(
-            help="Records that come so long after younger ones are dropped; what is older is forgotten."
-        ),
+        Option(help="Records that come later than this after newer ones are dropped."),
     ] = "1 day",
     duplicates: Annotated[
-        bool, Option(help="Count records that come twice twice: less state, for measurements.")
+        bool, Option(help="Count repeated records twice: less state, for measurements.")
     ] = False,
     partitions: Annotated[
         int, Option(help="Of the state, and tasks that compute; about as many as cores.", min=1)
@@ -73,7 +71,7 @@ def job(
         StateStore, Option(help="hdfs: in memory, with files; rocksdb: for more state than memory.")
     ] = StateStore.HDFS,
     offsets_per_batch: Annotated[
-        int, Option(help="The most records of a batch; 0: all that wait.", min=0)
+        int, Option(help="Most records of a batch; 0: all that wait.", min=0)
     ] = 0,
     least_partitions: Annotated[
         int, Option(help="Tasks that read, if more than the topic's partitions.", min=0)
@@ -86,20 +84,16 @@ def job(
     ] = None,
     archive: Annotated[
         str,
-        Option(
-            help="Folder in which every record that can be read is kept too, as Parquet by day."
-        ),
+        Option(help="Folder in which every readable record is archived, as Parquet by day."),
     ] = "",
     model: Annotated[
         Path | None,
-        Option(
-            help="What `gateway-traffic train` has learnt: hours that are anomalies go to the store."
-        ),
+        Option(help="Model from `gateway-traffic train`: anomalous hours go to the store too."),
     ] = None,
     patience: Annotated[
         float,
         Option(
-            help="What fails is started again at its checkpoint; seconds without one more batch until it is given up.",
+            help="Seconds of failures without one more batch until the job gives up restarting.",
             min=0,
         ),
     ] = 120.0,
@@ -107,26 +101,17 @@ def job(
 ) -> None:
     """Compute each gateway's traffic per day from Kafka into a store, with Spark, until stopped.
 
-    Started again with the same checkpoint it goes on exactly where it was, also after a crash: the
-    store has every record's traffic once. Spark needs its connectors spark-sql-kafka-0-10 and
-    spark-avro, by --setting spark.jars.packages=… or as your cluster has them.
+    With the same checkpoint it resumes exactly where it stopped, also after a crash: the store has
+    every record's traffic once. Spark needs its connectors spark-sql-kafka-0-10 and spark-avro, by
+    --setting spark.jars.packages=… or from your cluster.
     """
-    from gateway_traffic.jobs import job as jobs
-    from gateway_traffic.jobs.anomalies import read_model
-    from gateway_traffic.jobs.source import (
-        Job,
-    )  # Spark takes a while to import; the other commands do without.
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    wanted = Job(
+    options = JobOptions(
         version=version,
         bootstrap=bootstrap,
         checkpoint=checkpoint,
         topic=topic,
         letters=letters,
-        encodings=tuple(
-            name for name, each in ENCODINGS.items() if serialisation in (None, each.serialisation)
-        ),
+        encodings=_encodings_of(serialisation),
         trigger=trigger,
         lateness=lateness,
         once=not duplicates,
@@ -134,37 +119,77 @@ def job(
         least_partitions=least_partitions,
         archive=archive,
     )
-    settings, learnt = settings_of(setting or []), read_model(model) if model else None
-    opened = open_store(store)
-    make_topics(bootstrap, [wanted.buries], partitions=1, replicas=1, within_s=30.0)
-    name = f"{version} traffic"
-    spark = jobs.session(
-        name=name,
-        master=spark_master,
-        partitions=partitions,
-        state_store=state_store,
-        settings=settings,
+    spark_options: dict[str, Any] = {
+        "name": f"{version} traffic",
+        "master": spark_master,
+        "partitions": partitions,
+        "state_store": state_store,
+        "settings": settings_of(setting or []),
+    }
+    _run(options, spark_options, store, model=model, patience_s=patience, tops=tops)
+
+
+def _encodings_of(serialisation: Serialisation | None) -> tuple[str, ...]:
+    """The names of its encodings; of all if there is none."""
+    return tuple(
+        name
+        for name, encoding in ENCODINGS.items()
+        if serialisation in (None, encoding.serialisation)
     )
+
+
+def _run(
+    options: JobOptions,
+    spark_options: dict[str, Any],
+    store: str,
+    *,
+    model: Path | None,
+    patience_s: float,
+    tops: bool,
+) -> None:
+    # Spark is slow to import, and the other commands do without it.
+    from gateway_traffic.jobs import job as jobs
+    from gateway_traffic.jobs.anomalies import read_model
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    anomaly_model = read_model(model) if model else None
+    opened = open_store(store)
+    topics = [options.dead_letter_topic]
+    make_topics(options.bootstrap, topics, partitions=1, replicas=1, within_s=30.0)
+    spark = jobs.session(**spark_options)
     spark.sparkContext.setLogLevel("ERROR")
-    console = Console()
-
-    def show(number: int, days: set[int]) -> None:
-        console.print(f"batch {number}: {len(days)} days changed", highlight=False)
-        for day in sorted(days)[-1:] if tops else ():
-            console.print(table_of(opened, day))
-
-    def complain(says: str) -> None:
-        print(f"gateway-traffic: the job was {says}", file=sys.stderr, flush=True)
-
     try:
-        jobs.run(spark, wanted, opened, show, patience_s=patience, troubled=complain, model=learnt)
+        jobs.run(
+            spark,
+            options,
+            opened,
+            _batch_printer(opened, tops=tops),
+            patience_s=patience_s,
+            troubled=_print_trouble,
+            model=anomaly_model,
+        )
     finally:
         spark.stop()
         opened.close()
 
 
+def _batch_printer(store: TrafficStore, *, tops: bool) -> Callable[[int, set[int]], None]:
+    console = Console()
+
+    def show(number: int, days: set[int]) -> None:
+        console.print(f"batch {number}: {len(days)} days changed", highlight=False)
+        if tops and days:
+            console.print(table_of(store, max(days)))
+
+    return show
+
+
+def _print_trouble(says: str) -> None:
+    print(f"gateway-traffic: the job was {says}", file=sys.stderr, flush=True)
+
+
 def settings_of(words: list[str]) -> dict[str, str]:
-    """Spark's settings from KEY=VALUE."""
+    """Spark's settings from KEY=VALUE words."""
     if wrong := [word for word in words if "=" not in word]:
         raise UsageError(
             f"a setting is KEY=VALUE, such as spark.driver.memory=2g; asked for: {wrong[0]!r}"
@@ -173,7 +198,7 @@ def settings_of(words: list[str]) -> dict[str, str]:
 
 
 def day_of(text: str) -> int:
-    """Days since 1970."""
+    """An ISO date as days since 1970."""
     try:
         return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000) // DAY_MS
     except ValueError:
@@ -183,14 +208,15 @@ def day_of(text: str) -> int:
 def table_of(store: TrafficStore, day: int) -> Table:
     """The ten busiest gateways of a day, and the day's total."""
     total = next(each for each in store.days() if each.day == day)
-    found: Top = store.top(day)
+    top = store.top(day)
     date = datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date()
     table = Table(
-        title=f"{date}: {total.tx / 1e9:,.3f} GB sent, {total.rx / 1e9:,.3f} GB received, {total.records:,} records"
+        title=f"{date}: {total.tx / 1e9:,.3f} GB sent, {total.rx / 1e9:,.3f} GB received, "
+        f"{total.records:,} records"
     )
     for name in ("place", "sent most", "GB", "received most", "GB"):
         table.add_column(name, justify="left" if "most" in name else "right")
-    for place, (sent, received) in enumerate(zip(found.sent, found.received, strict=True), 1):
+    for place, (sent, received) in enumerate(zip(top.sent, top.received, strict=True), 1):
         table.add_row(
             str(place), sent[0], f"{sent[1] / 1e9:,.3f}", received[0], f"{received[1] / 1e9:,.3f}"
         )

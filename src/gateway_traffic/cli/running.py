@@ -1,4 +1,4 @@
-"""The whole pipeline in one command, wherever it is to run."""
+"""The command that runs the whole pipeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gateway_traffic.stores.opening import open_store
 
 LOCAL_SPARK = "local[2]"
 DECLARED = ("--experiment", "--set")
-"""What a box is told; the declaration says all the rest."""
+"""The options of a box; its declaration holds all the rest."""
 
 
 class Target(StrEnum):
@@ -38,7 +38,8 @@ def run(
     target: Annotated[
         Target,
         Option(
-            help="box: on a network emulated by streambed; local: your Kafka, Spark in a process here; cluster: both are yours."
+            help="box: on a network emulated by streambed; local: your Kafka, Spark in a process "
+            "here; cluster: your Kafka and Spark."
         ),
     ],
     bootstrap: Annotated[str, Option(help="local, cluster: Kafka's address.")] = "",
@@ -52,9 +53,7 @@ def run(
     store: Annotated[str, Option(help="The store. Default: traffic.db in the folder.")] = "",
     checkpoint: Annotated[
         str,
-        Option(
-            help="A new one, where all of Spark's hosts can write. Default: in the folder, for one host."
-        ),
+        Option(help="A new one that all of Spark's hosts can write to. Default: in the folder."),
     ] = "",
     version: Annotated[Version, Option(help="What is sent.")] = Version.COUNTER,
     gateways: Annotated[int, Option(help="How many homes.", min=1)] = 200,
@@ -77,17 +76,18 @@ def run(
         Option("--set", help="box: a change of the declaration, KEY=VALUE; may be repeated."),
     ] = None,
 ) -> None:
-    """Run all of it: make a trace, serve, compute, send, and compare the store with the exact
-    answer. Exit status 1 if they differ.
+    """Run all of it: make a trace, serve, compute, send, compare the store with the exact answer.
+
+    Exit status 1 if they differ.
     """
-    _refuse_what_is_not_for(target, context)
+    _refuse_unused_options(target, context)
     if target is Target.BOX:
         _become_box(experiment, change or [])
+    if target is Target.LOCAL:
+        spark_master = spark_master or LOCAL_SPARK
     pipeline = Pipeline(
-        bootstrap=_needed(bootstrap, "bootstrap", target),
-        spark_master=spark_master or LOCAL_SPARK
-        if target is Target.LOCAL
-        else _needed(spark_master, "spark-master", target),
+        bootstrap=_require(bootstrap, "bootstrap", target),
+        spark_master=_require(spark_master, "spark-master", target),
         store=store or str(folder / "traffic.db"),
         folder=folder,
         checkpoint=checkpoint or str(folder.absolute() / "checkpoint"),
@@ -99,52 +99,46 @@ def run(
         settings=tuple(setting or ()),
         drain_s=drain,
     )
-    found = carry_out(pipeline, print)
+    result = carry_out(pipeline, print)
     _show(pipeline.store)
-    print(found.says)
-    if found.differences:
+    print(result.says)
+    if result.differences:
         raise Exit(DIFFERS)
 
 
-def _needed(address: str, option: str, target: Target) -> str:
+def _require(address: str, option: str, target: Target) -> str:
     if not address:
         raise UsageError(f"--target {target} needs --{option}: the address of yours")
     return address
 
 
-def _refuse_what_is_not_for(target: Target, context: Context) -> None:
-    """An option that would change nothing is a misunderstanding."""
-    options = {
-        str(each.name): each.opts[0] for each in context.command.params if each.name != "target"
-    }
-    sources = {option: context.get_parameter_source(name) for name, option in options.items()}
-    given = [
-        option for option, source in sources.items() if source and source.name == "COMMANDLINE"
-    ]
-    if wrong := [option for option in given if (option in DECLARED) is not (target is Target.BOX)]:
-        what = "the declaration of a box says that" if target is Target.BOX else "that is for a box"
-        raise UsageError(f"--target {target} takes no {wrong[0]}: {what}")
+def _refuse_unused_options(target: Target, context: Context) -> None:
+    """Refuse options that would change nothing with this target."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name == "target" or not source or source.name != "COMMANDLINE":
+            continue
+        option = parameter.opts[0]
+        if target is Target.BOX and option not in DECLARED:
+            raise UsageError(
+                f"--target {target} takes no {option}: the declaration of a box says that"
+            )
+        if target is not Target.BOX and option in DECLARED:
+            raise UsageError(f"--target {target} takes no {option}: that is for a box")
 
 
 def _become_box(experiment: Path, changes: list[str]) -> NoReturn:
-    """The command `streambed`, in place of this process, so that signals and the exit status are
-    its own.
-    """
+    """Replace this process by `streambed run`, which then gets signals and sets the exit status."""
     if not experiment.is_file():
         raise UsageError(f"there is no declaration {experiment}: name one with --experiment")
     beside = Path(sys.executable).with_name("streambed")
     program = str(beside) if beside.exists() else shutil.which("streambed")
     if program is None:
         raise UsageError("--target box needs the command streambed: pip install streambed")
-    os.execv(
-        program,
-        [
-            program,
-            "run",
-            str(experiment),
-            *(word for change in changes for word in ("--set", change)),
-        ],
-    )
+    words = [program, "run", str(experiment)]
+    for change in changes:
+        words += ["--set", change]
+    os.execv(program, words)
 
 
 def _show(store: str) -> None:

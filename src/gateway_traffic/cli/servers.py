@@ -1,4 +1,4 @@
-"""Topics and the ingest server."""
+"""The commands that make topics, run the ingest server and print tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer import Argument, Option
 from gateway_traffic.errors import UsageError
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.ingest.limits import Limits
-from gateway_traffic.ingest.serve import Serving
+from gateway_traffic.ingest.serve import ServeOptions
 from gateway_traffic.ingest.serve import serve as serve_until_stopped
 from gateway_traffic.records import Version, topic_of
 from gateway_traffic.tokens import read_tokens
@@ -79,7 +79,7 @@ def serve(
         float, Option(help="Time without a record after which a connection is cut off.")
     ] = USUAL.idle_s,
     hold_s: Annotated[
-        float, Option(help="Time after which a request that waits for Kafka is told to come again.")
+        float, Option(help="Time limit for Kafka; then a client must send its request again.")
     ] = USUAL.hold_s,
     stop_s: Annotated[
         float, Option(help="Time for Kafka to acknowledge the rest after a signal to stop.")
@@ -89,8 +89,8 @@ def serve(
 
     POST /v1/VERSION takes one record; its Content-Type is application/json;schema=2 or
     application/avro;schema=2, or schema=1. The WebSocket /v1/VERSION/socket takes one gateway's
-    records; its subprotocol is json.2, avro.2, json.1 or avro.1. GET /health and /metrics tell how
-    it is. SIGTERM stops it without loss.
+    records; its subprotocol is json.2, avro.2, json.1 or avro.1. GET /health and /metrics show its
+    state. SIGTERM stops it without loss.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     limits = Limits(
@@ -102,7 +102,7 @@ def serve(
         hold_s=hold_s,
         stop_s=stop_s,
     )
-    serving = Serving(
+    options = ServeOptions(
         bootstrap=bootstrap,
         host=host,
         port=port,
@@ -114,11 +114,11 @@ def serve(
         key=key,
     )
     scheme = "https" if certificate else "http"
-    uvloop.run(
-        serve_until_stopped(
-            serving, lambda opened: print(f"ready {scheme}://{host}:{opened}", flush=True)
-        )
-    )
+
+    def announce(opened_port: int) -> None:
+        print(f"ready {scheme}://{host}:{opened_port}", flush=True)
+
+    uvloop.run(serve_until_stopped(options, announce))
 
 
 def token(

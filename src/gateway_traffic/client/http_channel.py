@@ -1,8 +1,7 @@
-"""The least of HTTP/1.1 that posts a record and understands the answer, over a connection that is
-kept or not.
+"""A minimal HTTP/1.1 client connection that posts records.
 
-It understands answers with a Content-Length or without a body, which is what the ingest server
-gives. Anything else is a lost connection.
+It reads responses with a Content-Length or without a body, which is what the ingest server sends.
+Anything else counts as a lost connection.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ BODILESS = (204, 304)
 
 
 class Poster(Protocol):
-    """Who posts over a channel."""
+    """The owner of a channel; these are its callbacks."""
 
     def ready(self) -> None:
         """The connection is open."""
 
     def answered(self, status: int, retry_after_s: float) -> None:
-        """An answer has come."""
+        """A response has arrived."""
 
     def lost(self, why: str) -> None:
-        """The connection is gone; an answer that was awaited will not come."""
+        """The connection is gone; an awaited response will not come."""
 
 
 class HttpChannel(asyncio.Protocol):
-    """One connection. One request at a time."""
+    """One connection, with one request at a time."""
 
     def __init__(self, poster: Poster, head: bytes) -> None:
         self._poster = poster
@@ -40,12 +39,12 @@ class HttpChannel(asyncio.Protocol):
         self._closed = False
 
     def post(self, payload: bytes) -> None:
-        """Send a request; `head` has all of it up to the length."""
+        """Send a request; `head` holds all of it up to the length."""
         assert self._write
         self._write(b"%b%d\r\n\r\n%b" % (self._head, len(payload), payload))
 
     def close(self) -> None:
-        """End the connection; the poster hears nothing more."""
+        """Abort the connection without calling the poster."""
         self._closed = True
         if self._transport:
             self._transport.abort()
@@ -62,27 +61,30 @@ class HttpChannel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """From asyncio."""
         self._answer += data
-        head, found, body = self._answer.partition(b"\r\n\r\n")
-        if not found:
+        head, separator, body = self._answer.partition(b"\r\n\r\n")
+        if not separator:
             if len(self._answer) > ANSWER_BYTES_MAX:
                 self._break("the answer has no end")
             return
         status, headers = parse_head(head)
-        length = 0 if status in BODILESS else _whole(headers.get(b"content-length", b"-"))
+        length = (
+            0 if status in BODILESS else _digits_or_minus_one(headers.get(b"content-length", b"-"))
+        )
         if not status or length < 0 or length > ANSWER_BYTES_MAX:
             self._break("the answer is not understood")
         elif len(body) >= length:
             self._answer = b""
             if headers.get(b"connection", b"").lower() == b"close":
                 self.close()
-            self._poster.answered(status, float(max(0, _whole(headers.get(b"retry-after", b"0")))))
+            retry_after = _digits_or_minus_one(headers.get(b"retry-after", b"0"))
+            self._poster.answered(status, float(max(0, retry_after)))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """From asyncio."""
         self.failed(str(exc or "the server closed the connection"))
 
     def failed(self, why: str) -> None:
-        """There is no connection, or no longer."""
+        """Connecting failed, or the connection was lost: tell the poster, once."""
         if not self._closed:
             self._closed = True
             self._poster.lost(why)
@@ -98,15 +100,18 @@ class HttpChannel(asyncio.Protocol):
 
 
 def parse_head(head: bytes) -> tuple[int, dict[bytes, bytes]]:
-    """Status and headers of an answer, names in lower case; status 0 if it is none."""
+    """Status and headers of a response, names in lower case; status 0 if it is not HTTP."""
     first, *lines = head.split(b"\r\n")
     words = first.split(b" ", 2)
-    status = _whole(words[1]) if len(words) > 1 and words[0].startswith(b"HTTP/1.") else 0
-    return max(0, status), {
-        name.strip().lower(): value.strip()
-        for name, _, value in (line.partition(b":") for line in lines)
-    }
+    status = (
+        _digits_or_minus_one(words[1]) if len(words) > 1 and words[0].startswith(b"HTTP/1.") else 0
+    )
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        headers[name.strip().lower()] = value.strip()
+    return max(0, status), headers
 
 
-def _whole(digits: bytes) -> int:
+def _digits_or_minus_one(digits: bytes) -> int:
     return int(digits) if digits.isdigit() else -1

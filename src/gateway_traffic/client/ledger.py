@@ -1,6 +1,4 @@
-"""The ledger of a client: when each record was due, sent and acknowledged, and what became of
-it.
-"""
+"""The ledger of a client: when each record was due, sent and acknowledged, and its last status."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ import polars as pl
 
 
 class Sending:
-    """One record on its way. Times are monotonic nanoseconds."""
+    """One record to send. Times are monotonic nanoseconds."""
 
     __slots__ = ("attempts", "date", "due_ns", "gateway_id", "payload", "sent_ns")
 
@@ -27,8 +25,8 @@ class Sending:
         self.sent_ns = 0
         self.attempts = 0
 
-    def sent(self) -> bytes:
-        """The payload, which is written to a socket now."""
+    def start_attempt(self) -> bytes:
+        """Note one more attempt, now, and return the payload to write."""
         self.attempts += 1
         if not self.sent_ns:
             self.sent_ns = time.monotonic_ns()
@@ -36,15 +34,15 @@ class Sending:
 
 
 class Ledger:
-    """Every record that is done with: acknowledged (`acked` is not null), rejected (`status` is
-    400 to 499) or given up.
+    """Every settled record: acknowledged (`acked` is not null), rejected (`status` is 400 to 499)
+    or given up.
 
     | column | |
     |---|---|
     | gateway_id, date | the record |
     | due, sent, acked | monotonic nanoseconds; sent: the first time; acked: null if it was not |
     | attempts | how often it was sent |
-    | status | the last answer as HTTP has it; 0: none; a close code of WebSocket below 4000 as it is |
+    | status | the last HTTP status, or a WebSocket close code below 4000; 0: none |
     | bytes | length of its payload |
 
     `monotonic + epoch_ns` (in the file's metadata) is the time since 1970.
@@ -63,7 +61,7 @@ class Ledger:
         return len(self._gateway_ids)
 
     def add(self, sending: Sending, *, status: int, acked_ns: int = 0) -> None:
-        """A record is done with."""
+        """Add a settled record."""
         self._gateway_ids.append(sending.gateway_id)
         row = (
             sending.date,
@@ -78,19 +76,18 @@ class Ledger:
             append(value)
 
     def frame(self) -> pl.DataFrame:
-        """As a table."""
+        """The ledger as a table with the columns above."""
         columns = {"gateway_id": pl.Series(self._gateway_ids, dtype=pl.String)}
-        frame = pl.DataFrame(
-            columns
-            | {name: pl.Series(values, dtype=pl.Int64) for name, values in self._numbers.items()}
-        )
+        for name, values in self._numbers.items():
+            columns[name] = pl.Series(values, dtype=pl.Int64)
+        frame = pl.DataFrame(columns)
         return frame.with_columns(pl.when(pl.col("acked") > 0).then("acked").alias("acked"))
 
-    def write(self, path: Path, **asked: Any) -> None:
-        """Keep it as Parquet, with what was asked of the client."""
-        self.frame().write_parquet(
-            path, metadata={"epoch_ns": str(self.epoch_ns), "asked": json.dumps(asked, default=str)}
-        )
+    def write(self, path: Path, **options: Any) -> None:
+        """Write it as Parquet, with the client's options as metadata."""
+        asked = json.dumps(options, default=str)
+        metadata = {"epoch_ns": str(self.epoch_ns), "asked": asked}
+        self.frame().write_parquet(path, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -110,12 +107,12 @@ class Summary:
     max_ms: float
 
     def as_dict(self) -> dict[str, float]:
-        """For JSON."""
+        """The numbers, rounded for JSON."""
         return {name: round(value, 3) for name, value in asdict(self).items()}
 
 
 def summarise(frame: pl.DataFrame) -> Summary:
-    """The summary of a ledger."""
+    """Summarise a ledger's table."""
     acked = frame.filter(pl.col("acked").is_not_null())
     sent = frame.filter(pl.col("sent") > 0)
     rejected = frame.filter(pl.col("acked").is_null() & pl.col("status").is_between(400, 499))

@@ -1,4 +1,4 @@
-"""Run one client: read a trace, send it, keep the ledger."""
+"""Run one client: read a trace, send it, write the ledger."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import polars as pl
 
 from gateway_traffic import traces
 from gateway_traffic.client.ledger import Summary, summarise
-from gateway_traffic.client.office import ClientProtocol, Office, Patience
 from gateway_traffic.client.replay import Pace, Replay, speed_up_for
+from gateway_traffic.client.session import ClientProtocol, ClientSession, Patience
 from gateway_traffic.errors import UsageError
 from gateway_traffic.machine import allow_many_sockets
 from gateway_traffic.records import Encoding, Version
@@ -20,8 +20,8 @@ from gateway_traffic.tokens import Tokens
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sent:
-    """What is asked of a client."""
+class SendOptions:
+    """The options of one client, as the command line gives them."""
 
     trace: Path
     url: str
@@ -32,7 +32,7 @@ class Sent:
     rate: float | None = None
     """Records a second on average, instead of a speed-up."""
     records: int | None = None
-    """Only so many records of the trace."""
+    """Send only the first records of the trace."""
     share: tuple[int, int] = (1, 1)
     """(1, 4): the first of four clients that share the gateways."""
     ledger: Path | None = None
@@ -42,44 +42,47 @@ class Sent:
     authority: Path | None = None
 
 
-async def send(asked: Sent) -> Summary:
-    """Send a trace. SIGINT and SIGTERM end it early, and the ledger is kept all the same."""
+async def send(options: SendOptions) -> Summary:
+    """Send a trace. After SIGINT or SIGTERM it stops early and still writes the ledger."""
     allow_many_sockets()
-    records = _records(asked)
-    speed_up = speed_up_for(records, asked.rate) if asked.rate is not None else asked.speed_up
-    pace = Pace(speed_up=speed_up, waiting_max=asked.waiting_max)
-    office = Office(
-        asked.url,
-        version=asked.version,
-        encoding=asked.encoding,
-        patience=asked.patience,
-        tokens=asked.tokens,
-        authority=asked.authority,
+    records = _records(options)
+    speed_up = options.speed_up
+    if options.rate is not None:
+        speed_up = speed_up_for(records, options.rate)
+    pace = Pace(speed_up=speed_up, waiting_max=options.waiting_max)
+    session = ClientSession(
+        options.url,
+        version=options.version,
+        encoding=options.encoding,
+        patience=options.patience,
+        tokens=options.tokens,
+        authority=options.authority,
     )
-    replay = Replay(office, asked.protocol, asked.encoding, pace)
+    replay = Replay(session, options.protocol, options.encoding, pace)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, setattr, replay, "stopping", True)
     await replay.run(records)
-    if asked.ledger:
-        kept = {
-            "trace": asked.trace,
-            "version": asked.version,
-            "encoding": asked.encoding.name,
-            "protocol": asked.protocol,
+    if options.ledger:
+        metadata = {
+            "trace": options.trace,
+            "version": options.version,
+            "encoding": options.encoding.name,
+            "protocol": options.protocol,
             "speed_up": speed_up,
         }
-        office.ledger.write(asked.ledger, **kept)
-    return summarise(office.ledger.frame())
+        session.ledger.write(options.ledger, **metadata)
+    return summarise(session.ledger.frame())
 
 
-def _records(asked: Sent) -> pl.DataFrame:
-    records = traces.records_of(traces.read(asked.trace), asked.version)
-    number, of = asked.share
+def _records(options: SendOptions) -> pl.DataFrame:
+    records = traces.records_of(traces.read(options.trace), options.version)
+    number, of = options.share
     if not 1 <= number <= of:
         raise UsageError(f"a share is 1/1, 1/2, 2/2 and so on; asked for: {number}/{of}")
     if of > 1:
         records = records.filter(pl.col("gateway_id").hash(seed=0) % of == number - 1)
-    records = records.head(asked.records) if asked.records is not None else records
+    if options.records is not None:
+        records = records.head(options.records)
     if not len(records):
-        raise UsageError(f"{asked.trace} has no records for this client")
+        raise UsageError(f"{options.trace} has no records for this client")
     return records

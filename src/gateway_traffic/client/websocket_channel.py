@@ -1,6 +1,4 @@
-"""The least of WebSocket (RFC 6455) that sends records and reads what the ingest server says:
-numbers, pings and a close frame.
-"""
+"""A minimal WebSocket client (RFC 6455): sends records and reads counts, pings and close frames."""
 
 from __future__ import annotations
 
@@ -14,18 +12,19 @@ from gateway_traffic.client.http_channel import ANSWER_BYTES_MAX, parse_head
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 TEXT, BINARY, CLOSE, PING, PONG = 0x1, 0x2, 0x8, 0x9, 0xA
+NO_STATUS = 1005
 ABNORMAL = 1006
-"""The code for a socket that was lost without a close frame; it never travels."""
+"""The code for a socket lost without a close frame; it is never sent."""
 
 
-class Correspondent(Protocol):
-    """Who sends over a channel."""
+class SocketOwner(Protocol):
+    """The owner of a channel; these are its callbacks."""
 
     def ready(self) -> None:
         """The socket is open, or can be written to again."""
 
     def acked(self, count: int) -> None:
-        """So many records of this socket have been acknowledged."""
+        """The first `count` records of this socket have been acknowledged."""
 
     def closed(self, code: int, why: str, retry_after_s: float = 0.0) -> None:
         """The socket is closed: a close code, or the HTTP status that refused it."""
@@ -34,8 +33,8 @@ class Correspondent(Protocol):
 class WebSocketChannel(asyncio.Protocol):
     """One socket."""
 
-    def __init__(self, correspondent: Correspondent, head: bytes) -> None:
-        self._correspondent = correspondent
+    def __init__(self, owner: SocketOwner, head: bytes) -> None:
+        self._owner = owner
         self._key = base64.b64encode(os.urandom(16))
         self._head = head
         self._transport: asyncio.Transport | None = None
@@ -46,7 +45,7 @@ class WebSocketChannel(asyncio.Protocol):
 
     @property
     def opening(self) -> bool:
-        """Whether it is neither open yet nor closed."""
+        """Whether the handshake is still going on."""
         return not self._open and not self._closed
 
     @property
@@ -60,7 +59,7 @@ class WebSocketChannel(asyncio.Protocol):
         self._transport.write(frame(payload, kind, os.urandom(4)))
 
     def close(self) -> None:
-        """Say goodbye and end the connection; the correspondent hears nothing more."""
+        """Send a close frame and close the connection without calling the owner."""
         if self._open and not self._closed:
             self.send((1000).to_bytes(2, "big"), CLOSE)
         self._closed = True
@@ -80,9 +79,9 @@ class WebSocketChannel(asyncio.Protocol):
         self._received += data
         if not self._open:
             self._shake_hands()
-        while self._open and not self._closed and (found := split(self._received)):
-            kind, payload, self._received = found
-            self._understand(kind, payload)
+        while self._open and not self._closed and (frame_read := split(self._received)):
+            kind, payload, self._received = frame_read
+            self._handle_frame(kind, payload)
         if len(self._received) > ANSWER_BYTES_MAX:
             self._end(ABNORMAL, "the server sends more than it should")
 
@@ -91,7 +90,7 @@ class WebSocketChannel(asyncio.Protocol):
         self.failed(str(exc or "the server closed the connection"))
 
     def failed(self, why: str) -> None:
-        """There is no connection, or no longer."""
+        """Connecting failed, or the connection was lost: tell the owner, once."""
         self._end(ABNORMAL, why)
 
     def pause_writing(self) -> None:
@@ -102,39 +101,36 @@ class WebSocketChannel(asyncio.Protocol):
         """From asyncio."""
         self._paused = False
         if self.usable:
-            self._correspondent.ready()
+            self._owner.ready()
 
     def _shake_hands(self) -> None:
-        head, found, rest = self._received.partition(b"\r\n\r\n")
-        if not found:
+        head, separator, rest = self._received.partition(b"\r\n\r\n")
+        if not separator:
             return
         status, headers = parse_head(head)
         if status != 101:
-            again = headers.get(b"retry-after", b"0")
-            self._end(
-                status or ABNORMAL,
-                "the server refused the socket",
-                float(again) if again.isdigit() else 0.0,
-            )
-        elif headers.get(b"sec-websocket-accept") != base64.b64encode(
-            hashlib.sha1(self._key + GUID).digest()
-        ):
+            retry_after = headers.get(b"retry-after", b"0")
+            retry_after_s = float(retry_after) if retry_after.isdigit() else 0.0
+            self._end(status or ABNORMAL, "the server refused the socket", retry_after_s)
+        elif headers.get(b"sec-websocket-accept") != self._expected_accept():
             self._end(ABNORMAL, "the server's handshake is wrong")
         else:
             self._received, self._open = rest, True
-            self._correspondent.ready()
+            self._owner.ready()
 
-    def _understand(self, kind: int, payload: bytes) -> None:
+    def _expected_accept(self) -> bytes:
+        return base64.b64encode(hashlib.sha1(self._key + GUID).digest())
+
+    def _handle_frame(self, kind: int, payload: bytes) -> None:
         if kind == TEXT and payload.isdigit():
-            self._correspondent.acked(int(payload))
+            self._owner.acked(int(payload))
         elif kind == PING:
             self.send(payload, PONG)
         elif kind == CLOSE:
             if self._transport and not self._transport.is_closing():
                 self.send(payload[:2], CLOSE)
-            self._end(
-                int.from_bytes(payload[:2], "big") or 1005, payload[2:].decode(errors="replace")
-            )
+            code = int.from_bytes(payload[:2], "big") or NO_STATUS
+            self._end(code, payload[2:].decode(errors="replace"))
         elif kind != PONG:
             self._end(ABNORMAL, "the server says what is not understood")
 
@@ -144,7 +140,7 @@ class WebSocketChannel(asyncio.Protocol):
         self._closed = True
         if self._transport:
             self._transport.close()
-        self._correspondent.closed(code, why, retry_after_s)
+        self._owner.closed(code, why, retry_after_s)
 
 
 def frame(payload: bytes, kind: int, mask: bytes) -> bytes:
@@ -156,16 +152,16 @@ def frame(payload: bytes, kind: int, mask: bytes) -> bytes:
         size = b"\xfe" + length.to_bytes(2, "big")
     else:
         size = b"\xff" + length.to_bytes(8, "big")
-    # All bytes at once, as one long number: a loop over bytes would cost more than all the rest.
+    # XOR all bytes as one long number: a loop over bytes would cost more than all the rest.
     masks = int.from_bytes((mask * (length // 4 + 1))[:length], "big")
     masked = (int.from_bytes(payload, "big") ^ masks).to_bytes(length, "big")
     return b"%c%b%b%b" % (0x80 | kind, size, mask, masked)
 
 
 def split(received: bytes) -> tuple[int, bytes, bytes] | None:
-    """Kind and payload of the first frame of a server, and the rest; None if it is not all there.
+    """Kind and payload of the first frame, and the remaining bytes; None if it is incomplete.
 
-    Fragments, extensions and masks are not for this server to send: they have kind -1.
+    The ingest server never sends fragments, extensions or masks: they have kind -1.
     """
     if len(received) < 2:
         return None

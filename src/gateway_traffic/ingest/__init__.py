@@ -1,3 +1,1 @@
-"""The ingest server: records of gateways come in by HTTP or WebSocket, and are acknowledged once
-Kafka has acknowledged them.
-"""
+"""The ingest server: takes records by HTTP or WebSocket and acknowledges them once Kafka has."""

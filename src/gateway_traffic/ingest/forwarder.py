@@ -1,9 +1,7 @@
-"""The way to Kafka: records go in, and each is settled once, when Kafka has acknowledged it or
-given it up.
+"""Forward records to Kafka; each is settled once, when Kafka has acknowledged it or it failed.
 
-librdkafka does the work in threads of its own. Its reports are fetched by the event loop every
-millisecond while any are awaited, so that callbacks run in the loop and no thread of Python's is
-needed.
+librdkafka works in its own threads. The event loop polls its reports every millisecond while any
+are awaited, so callbacks run in the loop and no Python thread is needed.
 """
 
 from __future__ import annotations
@@ -21,17 +19,16 @@ from gateway_traffic.errors import ServiceError
 from gateway_traffic.ingest.limits import Limits
 
 Settled = Callable[[str], None]
-"""Called once for a record: with nothing when Kafka has acknowledged it, else with why it has not.
-"""
+"""Called once for a record: with "" once Kafka has acknowledged it, else with the reason."""
 Headers = list[tuple[str, str | bytes | None]]
-"""As confluent-kafka takes them."""
+"""Headers in the form of confluent-kafka."""
 POLL_S = 0.001
 STALLED_S = 5.0
-"""Records that wait longer than this for Kafka mean that it is slow or away."""
+"""If Kafka acknowledges nothing for longer than this, it is slow or away."""
 
 
 class Forwarder(Protocol):
-    """What the server asks of the way to Kafka."""
+    """What the server needs to forward records."""
 
     outstanding: int
 
@@ -52,11 +49,11 @@ class Forwarder(Protocol):
         """Why records wait; empty if all is well."""
 
     async def close(self, within_s: float) -> int:
-        """Wait until everything is settled. Returns how many records were not."""
+        """Wait until everything is settled. Returns the number of records that are not."""
 
 
 class KafkaForwarder:
-    """To a Kafka cluster, by an idempotent producer that asks for all in-sync replicas."""
+    """Forwards to a Kafka cluster with an idempotent producer and acks=all."""
 
     def __init__(
         self, bootstrap: str, limits: Limits, settings: dict[str, str] | None = None
@@ -71,7 +68,7 @@ class KafkaForwarder:
         self._loop = asyncio.get_running_loop()
         self._error = ""
         self._producer = Producer(
-            _producer_settings(bootstrap, limits) | {"error_cb": self._failed} | (settings or {})
+            _producer_settings(bootstrap, limits) | {"error_cb": self._on_error} | (settings or {})
         )
 
     def forward(
@@ -102,29 +99,32 @@ class KafkaForwarder:
 
     @property
     def full(self) -> bool:
-        """Whether the bound on memory is reached."""
+        """Whether the limit on outstanding records or bytes is reached."""
         return (
             self.outstanding >= self._limits.outstanding_records
             or self._bytes >= self._limits.outstanding_bytes
         )
 
     async def room(self) -> None:
-        """Wait until a quarter of the bound is free."""
+        """Wait until a quarter of the limit is free."""
         await self._room.wait()
 
     @property
     def trouble(self) -> str:
-        """Whether Kafka has settled nothing for long, though records wait."""
+        """Says so if records wait and Kafka has acknowledged none for STALLED_S."""
         waited_s = time.monotonic() - self._settled_at
         if self.outstanding and waited_s > STALLED_S:
-            return f"Kafka has acknowledged none of {self.outstanding} records for {waited_s:.0f} s. {self._error}".strip()
+            stalled = (
+                f"Kafka has acknowledged none of {self.outstanding} records for {waited_s:.0f} s."
+            )
+            return f"{stalled} {self._error}".strip()
         return ""
 
-    def _failed(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         self._error = f"Its client says: {error.str()}"
 
     async def close(self, within_s: float) -> int:
-        """Wait for Kafka, then give up on the rest."""
+        """Wait for Kafka, then purge the rest."""
         end = time.monotonic() + within_s
         while self.outstanding and time.monotonic() < end:
             self._producer.poll(0)
@@ -160,9 +160,7 @@ class KafkaForwarder:
 
 
 class Discard:
-    """To nowhere: every record is settled in the loop's next round. It shows what the server costs
-    without Kafka.
-    """
+    """Discards records and settles them at once, to measure the server without Kafka."""
 
     def __init__(self) -> None:
         self.outstanding = 0
@@ -172,7 +170,7 @@ class Discard:
     def forward(
         self, topic: str, key: str, value: bytes, headers: Headers, settled: Settled
     ) -> None:
-        """Forget the record."""
+        """Drop the record and settle it in the next poll."""
         if not self._waiting:
             self._loop.call_later(POLL_S, self._settle)
         self._waiting.append(settled)
@@ -186,15 +184,15 @@ class Discard:
 
     @property
     def full(self) -> bool:
-        """Never."""
+        """Always false."""
         return False
 
     async def room(self) -> None:
-        """Always."""
+        """Return at once."""
 
     @property
     def trouble(self) -> str:
-        """None."""
+        """Always empty."""
         return ""
 
     async def close(self, within_s: float) -> int:
@@ -207,16 +205,16 @@ def missing_topics(bootstrap: str, topics: Iterable[str], within_s: float) -> li
     """Which of these topics Kafka does not have; None if Kafka does not answer in time."""
     client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     try:
-        there = client.list_topics(timeout=within_s).topics
+        existing = client.list_topics(timeout=within_s).topics
     except KafkaException:
         return None
-    return [topic for topic in topics if topic not in there]
+    return [topic for topic in topics if topic not in existing]
 
 
 def make_topics(
     bootstrap: str, topics: Iterable[str], *, partitions: int, replicas: int, within_s: float
 ) -> list[str]:
-    """Make those of these topics that Kafka does not have; their names."""
+    """Create the topics that Kafka does not have. Returns their names."""
     missing = missing_topics(bootstrap, topics, within_s)
     if missing is None:
         raise ServiceError(
@@ -224,12 +222,10 @@ def make_topics(
             "the address right?"
         )
     client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    made = (
-        client.create_topics([NewTopic(topic, partitions, replicas) for topic in missing])
-        if missing
-        else {}
-    )
-    for topic, future in made.items():
+    if not missing:
+        return []
+    topics_to_make = [NewTopic(topic, partitions, replicas) for topic in missing]
+    for topic, future in client.create_topics(topics_to_make).items():
         try:
             future.result()
         except KafkaException as error:
@@ -246,12 +242,12 @@ def _producer_settings(bootstrap: str, limits: Limits) -> dict[str, Any]:
         "acks": "all",
         "linger.ms": 2,
         "delivery.timeout.ms": int(limits.delivery_s * 1000),
-        # As Java's clients: a gateway keeps its partition whoever writes.
+        # The partitioner of Java clients: a gateway keeps its partition with any client.
         "partitioner": "murmur2_random",
-        # Twice what we let in, so that our own bound is the one that is met.
+        # Twice our own limit, so that ours is reached first.
         "queue.buffering.max.messages": limits.outstanding_records * 2,
         "queue.buffering.max.kbytes": max(1024, limits.outstanding_bytes * 2 // 1024),
         "reconnect.backoff.max.ms": 1000,
-        # It would report each attempt to connect; `trouble` says what there is to know.
+        # It would log each attempt to connect; `trouble` is enough.
         "log_level": 0,
     }

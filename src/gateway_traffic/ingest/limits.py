@@ -1,4 +1,4 @@
-"""Every bound of the ingest server in one place."""
+"""All limits of the ingest server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gateway_traffic.errors import UsageError
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one server holds, and for how long."""
+    """How much one server holds, and for how long."""
 
     record_bytes: int = 4096
-    """The longest record that is read."""
+    """Size of the longest record."""
     outstanding_records: int = 50_000
     """Records given to Kafka and not yet acknowledged by it. At this many, HTTP gets 503 and
     sockets are not read.
@@ -23,25 +23,25 @@ class Limits:
     connections: int = 20_000
     """Open connections; one more is closed at once."""
     first_request_s: float = 10.0
-    """A connection that has not sent a whole first request by then is cut off."""
+    """Time limit for the first whole request of a connection; then it is cut off."""
     body_s: float = 10.0
-    """A request whose body is not there by then is refused."""
+    """Time limit for the body of a request; then it is refused."""
     idle_s: float = 150.0
-    """A connection or socket that sends no whole record for so long is cut off. Gateways report
-    each minute.
+    """Time without a whole record after which a connection is cut off. Gateways report each
+    minute.
     """
     hold_s: float = 10.0
-    """A request that Kafka has not acknowledged by then is told to come again."""
+    """Time limit for Kafka to acknowledge a request; then the client must send it again."""
     delivery_s: float = 120.0
-    """Kafka has so long to take a record; then sockets that wait for it are closed."""
+    """Time limit for Kafka to take a record; then the sockets that wait for it are closed."""
     retry_after_s: int = 1
-    """What a refused client is told to wait."""
+    """The Retry-After of a refused client."""
     stop_s: float = 20.0
     """After a signal to stop: time for Kafka to acknowledge what was accepted."""
     earliest_ms: int = 1_262_304_000_000
-    """No record is older than 2010."""
+    """Records dated before 2010 are refused."""
     ahead_ms: int = 86_400_000
-    """No record is from further in the future."""
+    """Records dated further in the future are refused."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

@@ -1,4 +1,4 @@
-"""Run one ingest server until it is told to stop."""
+"""Run one ingest server until a signal stops it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway_traffic.errors import ServiceError, UsageError
-from gateway_traffic.ingest.entrance import Entrance
+from gateway_traffic.ingest.admission import Admission
 from gateway_traffic.ingest.forwarder import Discard, Forwarder, KafkaForwarder, missing_topics
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.ingest.server import Server
@@ -23,12 +23,12 @@ from gateway_traffic.tokens import Tokens
 log = logging.getLogger(__name__)
 
 ASK_S = 5.0
-"""How long Kafka is asked for its topics before the server opens without an answer."""
+"""Time limit for Kafka to list its topics; after it the server opens anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serving:
-    """What is asked of a server."""
+class ServeOptions:
+    """The options of one server, as the command line gives them."""
 
     bootstrap: str
     """Kafka's address; empty: records are discarded, to measure the server alone."""
@@ -42,59 +42,58 @@ class Serving:
     key: Path | None = None
 
 
-async def serve(serving: Serving, on_open: Callable[[int], None]) -> None:
-    """Serve until SIGTERM or SIGINT. Raises ServiceError if Kafka did not take everything that was
-    accepted.
+async def serve(options: ServeOptions, on_open: Callable[[int], None]) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises ServiceError if Kafka did not take everything that was accepted.
     """
     allow_many_sockets()
-    tls = _tls(serving)
-    await _see_to_topics(serving)
+    tls = _tls(options)
+    await _check_topics(options)
     forwarder: Forwarder = (
-        KafkaForwarder(serving.bootstrap, serving.limits) if serving.bootstrap else Discard()
+        KafkaForwarder(options.bootstrap, options.limits) if options.bootstrap else Discard()
     )
-    server = Server(Entrance(forwarder, serving.limits, Tally(), serving.tokens, serving.prefix))
+    server = Server(Admission(forwarder, options.limits, Tally(), options.tokens, options.prefix))
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    on_open(await server.open(serving.host, serving.port, share_port=serving.share_port, tls=tls))
+    on_open(await server.open(options.host, options.port, share_port=options.share_port, tls=tls))
     await stopped.wait()
     unsettled = await server.stop()
     if unsettled:
         raise ServiceError(
             f"stopped, but Kafka had not acknowledged {unsettled} records within "
-            f"{serving.limits.stop_s:g} s. "
+            f"{options.limits.stop_s:g} s. "
             "No client was told that they were taken."
         )
 
 
-async def _see_to_topics(serving: Serving) -> None:
-    """Missing topics are a mistake. A Kafka that is away is not: the server opens and holds its
-    clients back until it comes.
-    """
-    if not serving.bootstrap:
+async def _check_topics(options: ServeOptions) -> None:
+    """Refuse missing topics. If Kafka does not answer, open anyway: clients wait until it does."""
+    if not options.bootstrap:
         return
-    topics = [topic_of(version, serving.prefix) for version in Version]
-    missing = await asyncio.to_thread(missing_topics, serving.bootstrap, topics, ASK_S)
+    topics = [topic_of(version, options.prefix) for version in Version]
+    missing = await asyncio.to_thread(missing_topics, options.bootstrap, topics, ASK_S)
     if missing is None:
         log.warning(
-            "Kafka at %s does not answer yet; clients wait until it does", serving.bootstrap
+            "Kafka at %s does not answer yet; clients wait until it does", options.bootstrap
         )
     elif missing:
         raise ServiceError(
-            f"Kafka at {serving.bootstrap} has no topic {', '.join(missing)}. "
-            f"Make them: gateway-traffic topics --bootstrap {serving.bootstrap} --prefix "
-            f"{serving.prefix}"
+            f"Kafka at {options.bootstrap} has no topic {', '.join(missing)}. "
+            f"Make them: gateway-traffic topics --bootstrap {options.bootstrap} --prefix "
+            f"{options.prefix}"
         )
 
 
-def _tls(serving: Serving) -> ssl.SSLContext | None:
-    if not serving.certificate:
+def _tls(options: ServeOptions) -> ssl.SSLContext | None:
+    if not options.certificate:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        context.load_cert_chain(serving.certificate, serving.key)
+        context.load_cert_chain(options.certificate, options.key)
     except (OSError, ssl.SSLError) as error:
         raise UsageError(
-            f"the certificate {serving.certificate} and its key cannot be used: {error}"
+            f"the certificate {options.certificate} and its key cannot be used: {error}"
         ) from None
     return context

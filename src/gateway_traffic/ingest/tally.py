@@ -1,4 +1,4 @@
-"""What the server counts: plain numbers while it works, Prometheus's words when asked."""
+"""The server's counters: plain numbers, rendered for Prometheus on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREFIX = "gateway_traffic_"
 
 
 class Tally(Collector):
-    """Counts of one server."""
+    """The counters of one server."""
 
     def __init__(self) -> None:
         self.acked: Counter[tuple[str, str]] = Counter()
@@ -35,19 +35,19 @@ class Tally(Collector):
         self.ack_total_s = 0.0
         self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
 
-    def took(self, seconds: float) -> None:
-        """A record was acknowledged by Kafka so long after it was accepted."""
+    def observe_ack(self, seconds: float) -> None:
+        """Count one acknowledgement of Kafka, `seconds` after the record was accepted."""
         self.ack_counts[bisect_left(ACK_BOUNDS_S, seconds)] += 1
         self.ack_total_s += seconds
 
     def text(self) -> bytes:
-        """As Prometheus reads it."""
+        """All metrics in Prometheus's text format."""
         registry = CollectorRegistry()
         registry.register(self)
         return generate_latest(registry)
 
     def collect(self) -> Iterator[Metric]:
-        """For prometheus_client."""
+        """The metrics, as prometheus_client asks for them."""
         acked = CounterMetricFamily(
             f"{PREFIX}acked", "Records acknowledged by Kafka.", labels=["version", "encoding"]
         )

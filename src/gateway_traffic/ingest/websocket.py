@@ -3,7 +3,7 @@
 The subprotocol names the encoding, such as `avro.2`. The server answers with text messages that
 hold one number: how many records of this socket Kafka has acknowledged so far. What has not been
 acknowledged when a socket closes should be sent again on a new one. Records of a gateway keep their
-order all the way into one topic partition, so the number means the first so many records.
+order all the way into one topic partition, so a number n means the first n records.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from aiohttp import WebSocketError, WSCloseCode, WSMsgType, hdrs, web
 
 from gateway_traffic.errors import RecordError
-from gateway_traffic.ingest.entrance import STATUS, Entrance, Lane
+from gateway_traffic.ingest.admission import STATUS, Admission, IngestRoute
 
 REASON_BYTES_MAX = 120
 """A close frame holds at most 123."""
 CLOSE_S = 2.0
-"""How long a client may take to answer a close frame."""
+"""Time limit for a client to answer a close frame."""
 
 
 class End(NamedTuple):
@@ -32,9 +32,9 @@ class End(NamedTuple):
 class Socket:
     """One open WebSocket."""
 
-    def __init__(self, entrance: Entrance, lane: Lane) -> None:
-        self._entrance = entrance
-        self._lane = lane
+    def __init__(self, admission: Admission, route: IngestRoute) -> None:
+        self._admission = admission
+        self._route = route
         self._loop = asyncio.get_running_loop()
         self._accepted = 0
         self._acked = 0
@@ -45,17 +45,15 @@ class Socket:
         self._reading: asyncio.Task[End] | None = None
         self._stopped: End | None = None
         self._channel = web.WebSocketResponse(
-            protocols=(lane.encoding.name,),
+            protocols=(route.encoding.name,),
             compress=False,
-            max_msg_size=entrance.limits.record_bytes,
+            max_msg_size=admission.limits.record_bytes,
             timeout=CLOSE_S,
             decode_text=False,
         )
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Read until there is nothing more to read; acknowledge everything that was accepted;
-        close.
-        """
+        """Read until the end, acknowledge everything that was accepted, then close."""
         await self._channel.prepare(request)
         self._reading = self._loop.create_task(
             self._read(request.headers.get(hdrs.AUTHORIZATION, ""))
@@ -66,7 +64,7 @@ class Socket:
             await asyncio.wait({self._reading})
             end = self._stopped or self._reading.result()
             if not self._channel.closed:
-                await asyncio.wait({acknowledging}, timeout=self._entrance.limits.delivery_s)
+                await asyncio.wait({acknowledging}, timeout=self._admission.limits.delivery_s)
                 await self._channel.close(
                     code=end.code, message=end.says.encode()[:REASON_BYTES_MAX]
                 )
@@ -83,36 +81,33 @@ class Socket:
 
     @property
     def silent_s(self) -> float:
-        """How long ago the last record came; 0 while any is unacknowledged, for then the socket may
+        """Time since the last record; 0 while one is unacknowledged, because then the socket may
         not be read.
         """
         return self._loop.time() - self._heard if self._acked == self._accepted else 0.0
 
     async def _read(self, authorization: str) -> End:
-        receive, forwarder, in_flight = (
-            self._channel.receive,
-            self._entrance.forwarder,
-            self._entrance.limits.in_flight,
-        )
+        receive = self._channel.receive
+        forwarder = self._admission.forwarder
+        in_flight = self._admission.limits.in_flight
         while True:
             message = await receive()
             if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
-                return self._broken_off(message.data)
+                return self._end_of_messages(message.data)
             try:
                 self._accept(message.data, authorization)
             except RecordError as error:
-                self._entrance.tally.rejected[error.flaw] += 1
+                self._admission.tally.rejected[error.flaw] += 1
                 return End(4000 + STATUS[error.flaw], f"record {self._accepted + 1}: {error}")
             if forwarder.full:
                 await forwarder.room()
             while self._accepted - self._acked >= in_flight:
-                # The acknowledger misses nothing by it: as many as `in_flight` are still to be
-                # settled.
+                # `_acknowledge` misses nothing: `in_flight` records are still to be settled.
                 self._settled.clear()
                 await self._settled.wait()
 
     def _accept(self, payload: bytes, authorization: str) -> None:
-        record = self._entrance.admit(payload, self._lane, authorization)
+        record = self._admission.admit(payload, self._route, authorization)
         if record.gateway_id != self._gateway_id:
             if self._gateway_id:
                 raise RecordError(
@@ -122,12 +117,12 @@ class Socket:
             self._gateway_id = record.gateway_id
         self._heard = self._loop.time()
         self._accepted += 1
-        self._entrance.forward(payload, record, self._lane, self._on_settled)
+        self._admission.forward(payload, record, self._route, self._on_settled)
 
     def _on_settled(self, failed: str) -> None:
         """Count in order up to the first failure: what follows it must be sent again as well."""
         if failed:
-            self._entrance.tally.refused["kafka"] += 1
+            self._admission.tally.refused["kafka"] += 1
             self._failed = True
             self.stop(WSCloseCode.TRY_AGAIN_LATER, failed)
         elif not self._failed:
@@ -135,24 +130,23 @@ class Socket:
         self._settled.set()
 
     async def _acknowledge(self, reading: asyncio.Task[End]) -> None:
-        """Tell the client how far Kafka has come, in as few messages as its pace allows."""
-        told = 0
+        """Send the client the number of acknowledged records, in as few messages as possible."""
+        reported = 0
         while True:
             await self._settled.wait()
             self._settled.clear()
-            if self._acked > told:
-                told = self._acked
+            if self._acked > reported:
+                reported = self._acked
                 try:
-                    await self._channel.send_str(str(told))
+                    await self._channel.send_str(str(reported))
                 except ConnectionError:
                     return
-            if reading.done() and (self._failed or told == self._accepted):
+            if reading.done() and (self._failed or reported == self._accepted):
                 return
 
-    def _broken_off(self, why: object) -> End:
-        """The client went away, or broke the rules of WebSocket and has been told so by aiohttp."""
+    def _end_of_messages(self, why: object) -> End:
+        """The client left, or aiohttp closed the socket for a protocol error."""
         if isinstance(why, WebSocketError):
-            self._entrance.tally.rejected[
-                "too_large" if why.code == WSCloseCode.MESSAGE_TOO_BIG else "malformed"
-            ] += 1
+            too_large = why.code == WSCloseCode.MESSAGE_TOO_BIG
+            self._admission.tally.rejected["too_large" if too_large else "malformed"] += 1
         return End(WSCloseCode.OK)

@@ -1,9 +1,9 @@
-"""Anomalies: parts of a day in which a gateway sends much more than what it receives lets expect.
+"""Anomalies: parts of a day in which a gateway sends much more than its received traffic suggests.
 
-A batch job learns from an archive how the logarithm of what a gateway sends for each record follows
-from the logarithm of what it receives and from the time of day: Spark ML's linear regression,
-fitted a second time without what lies far off. The model is a few numbers, so a stream scores with
-built-in functions: how many standard deviations more was sent than expected. More than LIMIT is an
+A batch job fits a linear regression (Spark ML) to an archive: the logarithm of the bytes sent per
+record, from the logarithm of the bytes received and the time of day. It is fitted a second time
+without outliers. The model is a few numbers, so a stream computes its score with built-in
+functions: by how many standard deviations more was sent than expected. More than LIMIT is an
 anomaly.
 """
 
@@ -25,15 +25,15 @@ from gateway_traffic.records import DAY_MS
 
 LIMIT = 5.0
 LEAST_RECORDS = 10
-"""Of a part; with fewer its mean says little."""
-FAR_OFF = 3.0
+"""Least records of a part; with fewer its mean says little."""
+OUTLIER = 3.0
 FEATURES = ("received", "sine", "cosine")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """What was learnt: the logarithm of what is sent is the intercept plus the weighted features,
-    give or take the deviation.
+    """A fitted model: log(bytes sent) is the intercept plus the weighted features, with a standard
+    deviation.
     """
 
     intercept: float
@@ -41,7 +41,7 @@ class Model:
     deviation: float
 
     def score(self) -> Column:
-        """How many deviations more than expected a part sent; 0 if it has too few records."""
+        """By how many deviations a part sent more than expected; 0 if it has too few records."""
         expected = F.lit(self.intercept)
         for name, feature in _features().items():
             expected = expected + feature * self.weights[name]
@@ -49,18 +49,18 @@ class Model:
 
 
 def train(parts: DataFrame) -> Model:
-    """Learn from PARTS."""
-    first = _fitted(parts)
-    return _fitted(parts.where(F.abs(first.score()) < FAR_OFF))
+    """Fit a model to PARTS, without outliers."""
+    first = _fit(parts)
+    return _fit(parts.where(F.abs(first.score()) < OUTLIER))
 
 
 def write_model(model: Model, path: Path) -> None:
-    """Keep a model as JSON."""
+    """Write a model as JSON."""
     path.write_text(json.dumps(asdict(model), indent=1) + "\n")
 
 
 def read_model(path: Path) -> Model:
-    """A model that was kept."""
+    """Read a model; UsageError if the file is none."""
     try:
         model = Model(**json.loads(path.read_text()))
         known = set(model.weights) == set(FEATURES)
@@ -77,14 +77,9 @@ def read_model(path: Path) -> Model:
 
 
 def _features() -> dict[str, Column]:
-    turn = F.col("part") * (2 * math.pi * PART_MS / DAY_MS)
-    return dict(
-        zip(
-            FEATURES,
-            (F.log1p(F.col("rx") / F.col("records")), F.sin(turn), F.cos(turn)),
-            strict=True,
-        )
-    )
+    angle = F.col("part") * (2 * math.pi * PART_MS / DAY_MS)
+    received = F.log1p(F.col("rx") / F.col("records"))
+    return dict(zip(FEATURES, (received, F.sin(angle), F.cos(angle)), strict=True))
 
 
 def _sent() -> Column:
@@ -95,20 +90,18 @@ def _enough() -> Column:
     return F.col("records") >= LEAST_RECORDS
 
 
-def _fitted(parts: DataFrame) -> Model:
-    examples = parts.where(_enough()).select(
-        _sent().alias("label"), *[feature.alias(name) for name, feature in _features().items()]
-    )
+def _fit(parts: DataFrame) -> Model:
+    features = [feature.alias(name) for name, feature in _features().items()]
+    examples = parts.where(_enough()).select(_sent().alias("label"), *features)
     if examples.isEmpty():
         raise UsageError(
             f"there is nothing to learn from: no gateway has an hour with {LEAST_RECORDS} records"
         )
-    learnt = LinearRegression().fit(
-        VectorAssembler(inputCols=list(FEATURES), outputCol="features").transform(examples)
-    )
-    weights = dict(zip(FEATURES, map(float, learnt.coefficients), strict=True))
+    assembler = VectorAssembler(inputCols=list(FEATURES), outputCol="features")
+    fitted = LinearRegression().fit(assembler.transform(examples))
+    weights = dict(zip(FEATURES, map(float, fitted.coefficients), strict=True))
     return Model(
-        intercept=float(learnt.intercept),
+        intercept=float(fitted.intercept),
         weights=weights,
-        deviation=float(learnt.summary.rootMeanSquaredError),
+        deviation=float(fitted.summary.rootMeanSquaredError),
     )

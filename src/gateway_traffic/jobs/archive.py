@@ -1,11 +1,10 @@
-"""The archive: every record that could be read, in Parquet by day; and the same totals from it,
-by the same transforms.
+"""The archive: every readable record in Parquet by day, and totals from it by the same transforms.
 
-    FOLDER/landing/batch=12/day=19723/…   as a stream wrote it; a batch that is written again takes its own place
+    FOLDER/landing/batch=12/day=19723/…   as a stream wrote it; a repeated batch overwrites itself
     FOLDER/days/day=19723/…               after compaction: one file, each record once
 
-A reader takes both and each record once, so a compaction that died half-way does no harm. The
-folder is on a file system.
+A reader takes both and each record once, so an interrupted compaction does no harm. The folder is
+on a local or mounted file system.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ FOREVER = "1000 days"
 
 
 def batch_lander(folder: Path) -> Callable[[DataFrame, int], None]:
-    """What is done with each batch of records."""
+    """A function for `foreachBatch` that writes each batch into the archive."""
 
     def land(batch: DataFrame, number: int) -> None:
         dated = batch.select(*RECORD, F.floor(F.col("date") / DAY_MS).cast("int").alias("day"))
@@ -40,52 +39,47 @@ def batch_lander(folder: Path) -> Callable[[DataFrame, int], None]:
 
 
 def archived(spark: SparkSession, folder: Path) -> DataFrame:
-    """All records of an archive; some may be there twice."""
+    """All records of an archive; some may occur twice."""
     if not days_of(folder):
         raise UsageError(f"the archive {folder} has no records: a job with --archive writes them")
-    there = [str(path) for name in ("landing", "days") if (path := folder / name).is_dir()]
-    read = spark.read.schema(RECORDS)
-    frames = [read.option("basePath", path).parquet(path).select(*RECORD) for path in there]
+    reader = spark.read.schema(RECORDS)
+    folders = [folder / name for name in ("landing", "days")]
+    paths = [str(path) for path in folders if path.is_dir()]
+    frames = [reader.option("basePath", path).parquet(path).select(*RECORD) for path in paths]
     return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
 
 
 def compact(spark: SparkSession, folder: Path, day: int) -> int:
-    """Bring all of a closed day into one file, each record once. Returns how many files it was
-    before.
-    """
+    """Merge all files of a closed day into one, each record once. Returns their former number."""
     parts = [*folder.glob(f"landing/batch=*/day={day}"), *folder.glob(f"days/day={day}")]
     files = sum(len(list(part.glob("*.parquet"))) for part in parts)
     if not parts:
         return 0
-    made, place = folder / "compacting" / f"day={day}", folder / "days" / f"day={day}"
+    compacted, target = folder / "compacting" / f"day={day}", folder / "days" / f"day={day}"
     once = (
         spark.read.schema(RECORDS)
         .parquet(*map(str, parts))
         .select(*RECORD)
         .dropDuplicates(IDENTITY)
     )
-    once.coalesce(1).sortWithinPartitions(*IDENTITY).write.mode("overwrite").parquet(str(made))
-    place.mkdir(parents=True, exist_ok=True)
-    # The old goes last: a reader finds each record at least once at any time.
-    old = list(place.glob("*.parquet"))
-    for new in made.glob("*.parquet"):
-        new.rename(place / new.name)
+    once.coalesce(1).sortWithinPartitions(*IDENTITY).write.mode("overwrite").parquet(str(compacted))
+    target.mkdir(parents=True, exist_ok=True)
+    # Old files are removed last: a reader finds each record at least once at any time.
+    old = list(target.glob("*.parquet"))
+    for new in compacted.glob("*.parquet"):
+        new.rename(target / new.name)
     for file in old:
         file.unlink()
-    for part in (*[each for each in parts if each != place], folder / "compacting"):
+    merged = [part for part in parts if part != target]
+    for part in (*merged, folder / "compacting"):
         shutil.rmtree(part)
     return files
 
 
 def days_of(folder: Path) -> list[int]:
-    """The days that an archive has something of."""
-    return sorted(
-        {
-            int(path.name.removeprefix("day="))
-            for kind in ("landing/batch=*", "days")
-            for path in folder.glob(f"{kind}/day=*")
-        }
-    )
+    """The days of which an archive has records."""
+    paths = [*folder.glob("landing/batch=*/day=*"), *folder.glob("days/day=*")]
+    return sorted({int(path.name.removeprefix("day=")) for path in paths})
 
 
 def archived_parts(spark: SparkSession, folder: Path, version: Version) -> DataFrame:
@@ -101,6 +95,6 @@ def write_totals(
     *,
     name: str = "archive",
 ) -> None:
-    """The batch job: all totals of an archive into a store of their own."""
+    """The batch job: write all totals of an archive into a separate store."""
     parts = archived_parts(spark, folder, version)
     store.write(name, store.last_batch(name) + 1, [Part(*row) for row in parts.collect()])

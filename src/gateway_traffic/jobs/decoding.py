@@ -1,6 +1,4 @@
-"""Kafka's records as gateways' records, and as letters for those that cannot be read: none is lost
-silently.
-"""
+"""Decode Kafka's records; unreadable ones become dead letters, so none is lost silently."""
 
 from __future__ import annotations
 
@@ -35,66 +33,64 @@ RECORD = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
 def decoded(
     rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(ENCODINGS)
 ) -> DataFrame:
-    """Each of Kafka's rows with its record's fields, and `flaw`: why it cannot be read, null if it
-    can.
-    """
+    """Kafka's rows with their record's fields and `flaw`: why a row cannot be read, else null."""
     chosen = [ENCODINGS[name] for name in encodings]
-    named = rows.select(*KAFKA, _said("headers", SCHEMA_HEADER).cast("string").alias("encoding"))
-    # Selects of their own: Spark would otherwise cut and parse a row again for each of its fields.
+    named = rows.select(
+        *KAFKA, _header_value("headers", SCHEMA_HEADER).cast("string").alias("encoding")
+    )
+    # Separate selects: in one, Spark would cut and parse a row again for each field.
     cut = named.select(
         "*", F.when(F.col("encoding") == USUAL, quick_json.pieces(_text())).alias("pieces")
     )
-    parsed = cut.select("*", F.coalesce(*map(_parsed, chosen)).alias("record"))
+    parsed = cut.select("*", F.coalesce(*map(_parse, chosen)).alias("record"))
     fields = [F.col("record")[name].alias(name) for name in RECORD[:-1]]
     usual = F.col("pieces").isNotNull().alias("usual")
     known = parsed.select(*KAFKA, "encoding", *fields, _restarts().alias("restarts"), usual)
-    return known.withColumn("flaw", _flaw(version, [encoding.name for encoding in chosen])).drop(
-        "usual"
-    )
+    flaw = _flaw(version, [encoding.name for encoding in chosen])
+    return known.withColumn("flaw", flaw).drop("usual")
 
 
 def counted(rows: DataFrame) -> DataFrame:
-    """Decoded rows without Kafka's part, of which Spark counts those with a flaw as they pass by.
+    """Decoded rows without Kafka's columns; Spark counts those with a flaw as an observed metric.
 
-    What asks for the flaw after this does not make Spark parse every row a second time.
+    A later use of `flaw` does not make Spark parse every row a second time.
     """
     return rows.select(*RECORD, "flaw").observe(FLAWS, F.count("flaw").alias(FLAWS))
 
 
 def readable(rows: DataFrame) -> DataFrame:
-    """The gateways' records."""
+    """The records of the rows without a flaw."""
     return rows.where(F.col("flaw").isNull()).select(*RECORD)
 
 
-def letters(rows: DataFrame) -> DataFrame:
-    """What goes to the topic of dead letters: key, value and headers as they came, then the reason
-    and where the row stood.
+def dead_letters(rows: DataFrame) -> DataFrame:
+    """Rows for the topic of dead letters: the original key, value and headers, then the headers
+    `reason` and `place`.
     """
     place = F.concat_ws("/", "topic", "partition", "offset")
     added = F.array(_header("reason", F.col("flaw")), _header("place", place))
-    headers = F.concat(
-        F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>")), added
-    )
+    none = F.array().cast("array<struct<key:string,value:binary>>")
+    headers = F.concat(F.coalesce("headers", none), added)
     return rows.where(F.col("flaw").isNotNull()).select("key", "value", headers.alias("headers"))
 
 
-def _said(headers: str, name: str) -> Column:
-    """The value of the first header with a name, null if there is none. It is most often the first
-    of all: a search takes longer.
+def _header_value(headers: str, name: str) -> Column:
+    """The value of the first header with this name, else null.
+
+    It is mostly the very first header: a search takes longer.
     """
     first = F.get(headers, F.lit(0))
-    place = F.array_position(f"{headers}.key", name).cast("int")
-    return F.when(first["key"] == name, first["value"]).otherwise(
-        F.get(headers, place - 1)["value"]
-    )
+    position = F.array_position(f"{headers}.key", name).cast("int")
+    searched = F.get(headers, position - 1)["value"]
+    return F.when(first["key"] == name, first["value"]).otherwise(searched)
 
 
 def _text() -> Column:
     return F.col("value").cast("string")
 
 
-def _parsed(encoding: Encoding) -> Column:
-    """The record as the newest schema has it, null if the row is in another encoding."""
+def _parse(encoding: Encoding) -> Column:
+    """The record in the newest schema, null if the row is in another encoding."""
     if encoding.serialisation is Serialisation.JSON:
         record = F.coalesce(quick_json.record("pieces"), F.from_json(_text(), JSON_SCHEMA))
     else:
@@ -107,18 +103,17 @@ def _parsed(encoding: Encoding) -> Column:
 
 
 def _restarts() -> Column:
-    """A writer of the first schema does not know of them."""
+    """The first schema in JSON has no `restarts`: they are unknown."""
     record, old = F.col("record"), Encoding(Serialisation.JSON, 1).name
-    return F.when(record.isNotNull() & (F.col("encoding") == old), RESTARTS_UNKNOWN).otherwise(
-        record["restarts"]
-    )
+    lacks_restarts = record.isNotNull() & (F.col("encoding") == old)
+    return F.when(lacks_restarts, RESTARTS_UNKNOWN).otherwise(record["restarts"])
 
 
 def _flaw(version: Version, encodings: list[str]) -> Column:
-    """The first thing that is wrong. A date far ahead would close days for everybody, so it is
-    compared with Kafka's own clock.
+    """The first flaw of a row, else null.
 
-    Whoever found the form usual has looked at the gateway's name already.
+    A date far ahead would close days for all gateways, so it is compared with Kafka's timestamp.
+    For `usual` rows quick_json has checked the gateway_id already.
     """
     missing = F.greatest(*[F.col(name).isNull() for name in RECORD])
     identity = F.col("usual") | F.col("gateway_id").rlike(f"^(?:{GATEWAY_ID.pattern})$")

@@ -1,9 +1,8 @@
-"""JSON of the usual form, read without a parser: Spark's makes a reader with a buffer of 8 KiB for
-every record.
+"""Read JSON of the usual form without a parser: Spark's allocates 8 KiB for every record.
 
 The usual form is what `codecs.encode` writes: no spaces, the fields in their order, no exponents
 and no escapes. It has exactly one comma between two fields, so the record is cut at commas and
-every field lies at a known place. Whatever has another form is not for this.
+every field is at a known position. Other forms are left to Spark's parser.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ USUAL = (
     )
     + r"\z"
 )
-"""As Java's patterns have it."""
+"""A pattern in Java's syntax."""
 
 
 def pieces(text: Column) -> Column:
@@ -36,17 +35,17 @@ def pieces(text: Column) -> Column:
     return F.when(text.rlike(USUAL), F.split(text, ","))
 
 
-def record(found: str) -> Column:
-    """From a column of pieces, as `from_json` would give it; null if there are none."""
+def record(column: str) -> Column:
+    """The record from a column of pieces, as `from_json` returns it; null without pieces."""
     fields = zip(_STARTS, _ENDS, _TYPES, _NAMES, strict=True)
-    made = [
-        _between(F.col(found)[place], start, end).cast(kind).alias(name)
-        for place, (start, end, kind, name) in enumerate(fields)
+    values = [
+        _between(F.col(column)[position], start, end).cast(kind).alias(name)
+        for position, (start, end, kind, name) in enumerate(fields)
     ]
-    return F.when(F.col(found).isNotNull(), F.struct(*made))
+    return F.when(F.col(column).isNotNull(), F.struct(*values))
 
 
 def _between(piece: Column, start: str, end: str) -> Column:
-    """In bytes: to count the letters of a text, Spark looks at each."""
+    """Count in bytes: to count characters, Spark looks at each."""
     length = F.octet_length(piece) - (len(start) + len(end))
     return piece.cast("binary").substr(F.lit(len(start) + 1), length).cast("string")

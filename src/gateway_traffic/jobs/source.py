@@ -1,4 +1,4 @@
-"""What a job is to do, and how it reads Kafka."""
+"""The options of a job, and of Spark's Kafka source."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from gateway_traffic.records import ENCODINGS, Version, topic_of
 
 FETCHES = {"kafka.max.poll.records": "10000", "kafka.max.partition.fetch.bytes": str(4 << 20)}
-"""Records are small: the consumer's own 500 for each poll are few."""
+"""Records are small: the consumer's default of 500 a poll is too few."""
 ONCE = "once"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What the job is to do; every field is an option of the command line."""
+class JobOptions:
+    """The options of a job, as the command line gives them."""
 
     version: Version
     bootstrap: str
@@ -24,32 +24,32 @@ class Job:
     """Topic of dead letters. Default: the topic with -dead."""
     encodings: tuple[str, ...] = tuple(ENCODINGS)
     trigger: str = "1 second"
-    """Time between two batches; `once`: all that is there now, then end."""
+    """Time between two batches; `once`: process what is there now, then end."""
     lateness: str = "1 day"
     once: bool = True
     """Remove duplicates."""
     offsets_per_batch: int = 0
-    """The most records of a batch; 0: all that are there."""
+    """Most records of a batch; 0: no limit."""
     least_partitions: int = 0
-    """Tasks that read, if more than the topic has partitions; 0: as the topic has."""
+    """Least number of reading tasks; 0: one for each partition of the topic."""
     archive: str = ""
-    """Folder in which every record that can be read is kept too."""
+    """Folder in which every readable record is archived; empty: no archive."""
     source: dict[str, str] = field(default_factory=dict)
     """Further options of Spark's Kafka source."""
 
     @property
     def reads(self) -> str:
-        """The topic."""
+        """The topic to read."""
         return self.topic or topic_of(self.version)
 
     @property
-    def buries(self) -> str:
+    def dead_letter_topic(self) -> str:
         """The topic of dead letters."""
         return self.letters or f"{self.reads}-dead"
 
 
-def source_options(job: Job) -> dict[str, str]:
-    """Of Spark's Kafka source, for a stream and for a batch."""
+def source_options(job: JobOptions) -> dict[str, str]:
+    """Options of Spark's Kafka source, for a stream and for a batch."""
     return {
         "kafka.bootstrap.servers": job.bootstrap,
         "subscribe": job.reads,
@@ -59,11 +59,8 @@ def source_options(job: Job) -> dict[str, str]:
     }
 
 
-def stream_options(job: Job) -> dict[str, str]:
-    """Where a stream begins, and how much it takes at once."""
+def stream_options(job: JobOptions) -> dict[str, str]:
+    """Options of Spark's Kafka source for a stream: its start and its limits."""
     limits = {"maxOffsetsPerTrigger": job.offsets_per_batch, "minPartitions": job.least_partitions}
-    return {
-        "startingOffsets": "earliest",
-        **{name: str(limit) for name, limit in limits.items() if limit},
-        **source_options(job),
-    }
+    set_limits = {name: str(limit) for name, limit in limits.items() if limit}
+    return {"startingOffsets": "earliest", **set_limits, **source_options(job)}

@@ -1,1 +1,1 @@
-"""A live page for people: what the store holds now, in a browser."""
+"""A live web page that shows what a store holds now."""

@@ -1,6 +1,4 @@
-"""How far the job is behind: the ends of a topic less the offsets of the last batch that Spark's
-checkpoint calls done.
-"""
+"""The job's lag: the end offsets of a topic minus those of the last batch in Spark's checkpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ LIMIT_S = 2.0
 
 
 def lag_of(bootstrap: str, topic: str, checkpoint: Path) -> Callable[[], int | None]:
-    """Asks anew at each call; None if Kafka does not answer or the job has done no batch yet."""
+    """A function that returns the lag; None if Kafka is silent or no batch is done yet."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "gateway-traffic-page",
@@ -26,17 +24,19 @@ def lag_of(bootstrap: str, topic: str, checkpoint: Path) -> Callable[[], int | N
         done = offsets_done(checkpoint, topic)
         try:
             known = consumer.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions
-            ends = {
-                part: consumer.get_watermark_offsets(TopicPartition(topic, part), timeout=LIMIT_S)[
-                    1
-                ]
-                for part in known
-            }
+            ends = {part: _end_offset(consumer, topic, part) for part in known}
         except KafkaException:
             return None
-        return sum(max(0, end - done.get(part, 0)) for part, end in ends.items()) if done else None
+        if not done:
+            return None
+        return sum(max(0, end - done.get(part, 0)) for part, end in ends.items())
 
     return lag
+
+
+def _end_offset(consumer: Consumer, topic: str, part: int) -> int:
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, part), timeout=LIMIT_S)
+    return int(end)
 
 
 def offsets_done(checkpoint: Path, topic: str) -> dict[int, int]:
@@ -53,9 +53,9 @@ def offsets_done(checkpoint: Path, topic: str) -> dict[int, int]:
 
 
 def _offsets(text: str, topic: str) -> dict[int, int]:
-    """Spark writes a version, the batch's metadata, and the offsets of each source, a line each."""
+    """Spark writes a version, the batch's metadata, then a line of offsets for each source."""
     for line in text.splitlines()[2:]:
-        found = json.loads(line) if line.startswith("{") else {}
-        if topic in found:
-            return {int(part): int(offset) for part, offset in found[topic].items()}
+        source = json.loads(line) if line.startswith("{") else {}
+        if topic in source:
+            return {int(part): int(offset) for part, offset in source[topic].items()}
     return {}

@@ -1,4 +1,4 @@
-"""The page's server: one document, and the newest state as JSON."""
+"""The server of the page: one HTML document, and the newest state as JSON."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ DOCUMENT = Path(__file__).with_name("page.html")
 STATE = web.AppKey("state", State)
 EVERY = web.AppKey("every", float)
 TROUBLE = web.AppKey("trouble", list[str])
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'"
-"""Nothing is loaded from elsewhere."""
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "connect-src 'self'; base-uri 'none'"
+)
+"""Nothing is loaded from other servers."""
 
 
 async def serve(
     state: State, host: str, port: int, every_s: float, opened: Callable[[int], None]
 ) -> None:
-    """Serve until cancelled; `opened` is told the port."""
+    """Serve until cancelled; `opened` is called with the port."""
     runner = web.AppRunner(application(state, every_s), access_log=None)
     await runner.setup()
     try:
@@ -42,12 +45,12 @@ async def serve(
 
 
 def application(state: State, every_s: float) -> web.Application:
-    """The routes, and the task that looks at the store."""
+    """The routes, and the task that polls the store."""
     application = web.Application()
     application[STATE], application[EVERY], application[TROUBLE] = state, every_s, []
     application.router.add_get("/", _document)
     application.router.add_get("/state.json", _state)
-    application.cleanup_ctx.append(_looking)
+    application.cleanup_ctx.append(_poll_while_serving)
     return application
 
 
@@ -61,25 +64,25 @@ async def _document(request: web.Request) -> web.Response:
 
 async def _state(request: web.Request) -> web.Response:
     try:
-        shown = await asyncio.to_thread(request.app[STATE].shown, request.query.get("day", ""))
+        date = request.query.get("day", "")
+        state = await asyncio.to_thread(request.app[STATE].as_json, date)
     except GatewayTrafficError as error:
         return web.json_response({"trouble": str(error)}, status=503)
-    trouble = request.app[TROUBLE]
-    return web.json_response(
-        shown | {"trouble": trouble[0] if trouble else ""}, headers={"Cache-Control": "no-store"}
-    )
+    troubles = request.app[TROUBLE]
+    state["trouble"] = troubles[0] if troubles else ""
+    return web.json_response(state, headers={"Cache-Control": "no-store"})
 
 
-async def _looking(application: web.Application) -> AsyncIterator[None]:
-    task = asyncio.create_task(_look_on(application))
+async def _poll_while_serving(application: web.Application) -> AsyncIterator[None]:
+    task = asyncio.create_task(_poll_store(application))
     yield
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
 
 
-async def _look_on(application: web.Application) -> None:
-    """A store that cannot be read for a while is told to the reader, and looked at again."""
+async def _poll_store(application: web.Application) -> None:
+    """Poll the store forever; while it cannot be read, the page shows why."""
     while True:
         try:
             await asyncio.to_thread(application[STATE].look, time.monotonic())

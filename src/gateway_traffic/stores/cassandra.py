@@ -1,6 +1,6 @@
-"""Cassandra: a table for each question.
+"""Cassandra, with a table for each query.
 
-| table | question | partition |
+| table | query | partition |
 |---|---|---|
 | traffic_by_day | a day's gateways | day |
 | traffic_by_gateway | a gateway's days | gateway_id |
@@ -10,10 +10,10 @@
 | days | every day's total | one for all |
 | batches | how far a query has come | query |
 
-Rows are absolute sums, so that a batch that was half written when the driver died is simply written
-again; its number comes last. Rows of one partition go in one unlogged batch: one message, one
-mutation. The store remembers the parts of the days that it wrote last, from which it makes the
-days' rows: only one job writes.
+Rows are absolute sums, so a batch that was half written when the driver died is written again; its
+number is written last. Rows of one partition go in one unlogged batch: one message, one mutation.
+The store caches the parts of the newest days to compute the rows of a day, so only one job may
+write.
 """
 
 from __future__ import annotations
@@ -68,9 +68,13 @@ TABLE_NAMES = (
     "batches",
 )
 ERA = 0
-"""The days are few: they share one partition."""
-DAYS_REMEMBERED = 8
+"""There are few days: they share one partition."""
+DAYS_CACHED = 8
 COLUMNS = "gateway_id, day, part, tx, rx, records"
+INSERT_RANK = (
+    "insert into top_by_day (day, direction, place, gateway_id, bytes) values (?, ?, ?, ?, ?)"
+)
+INSERT_MEAN = "insert into mean_by_day (day, part, tx, rx, gateways) values (?, ?, ?, ?, ?)"
 
 
 class CassandraStore:
@@ -91,8 +95,8 @@ class CassandraStore:
             row_factory=tuple_factory,
         )
         self._read_only = read_only
-        self._place = f"cassandra://{','.join(hosts)}:{port}/{keyspace}"
-        with self._said():  # A name that nobody knows is refused here already.
+        self._address = f"cassandra://{','.join(hosts)}:{port}/{keyspace}"
+        with self._translate_errors():  # An unknown host name already fails here.
             self._cluster = Cluster(
                 list(hosts),
                 port=port,
@@ -101,25 +105,23 @@ class CassandraStore:
                 reconnection_policy=ConstantReconnectionPolicy(RECONNECT_S, max_attempts=None),
             )
         self._prepared: dict[str, Any] = {}
-        self._remembered: dict[int, dict[tuple[str, int], Part]] = {}
+        self._cached_days: dict[int, dict[tuple[str, int], Part]] = {}
         try:
-            with self._said():
+            with self._translate_errors():
                 self._session = self._open(keyspace, replicas, read_only)
         except BaseException:
             self._cluster.shutdown()
             raise
 
     def last_batch(self, query: str) -> int:
-        """The number of the last batch that is wholly there."""
-        found = self._ask("select number from batches where query = ?", query)
-        return int(found[0][0]) if found else NO_BATCH
+        """The number of the last batch that was completely written."""
+        rows = self._ask("select number from batches where query = ?", query)
+        return int(rows[0][0]) if rows else NO_BATCH
 
     def write(
         self, query: str, batch: int, parts: Sequence[Part], anomalies: Sequence[Anomaly] = ()
     ) -> None:
-        """First the parts, by day and by gateway, then what is made of the days, at last the
-        batch's number.
-        """
+        """Write the parts by day and by gateway, the rows of the days, last the batch's number."""
         if self.last_batch(query) >= batch:
             return
         try:
@@ -132,52 +134,41 @@ class CassandraStore:
                 self._write_day(day, self._day_with(day, some))
             self._ask("insert into batches (query, number) values (?, ?)", query, batch)
         except BaseException:
-            self._remembered.clear()  # What was written of it is not known.
+            self._cached_days.clear()  # It is unknown what was written.
             raise
 
     def days(self) -> list[DayTotal]:
         """Every day's total so far."""
-        return [
-            DayTotal(*row)
-            for row in self._ask("select day, tx, rx, records from days where era = ?", ERA)
-        ]
+        rows = self._ask("select day, tx, rx, records from days where era = ?", ERA)
+        return [DayTotal(*row) for row in rows]
 
     def totals_of_gateway(self, gateway_id: str) -> list[Total]:
         """A gateway's days in order."""
-        return _summed(
-            self._ask(f"select {COLUMNS} from traffic_by_gateway where gateway_id = ?", gateway_id)
-        )
+        text = f"select {COLUMNS} from traffic_by_gateway where gateway_id = ?"
+        return _totals(self._ask(text, gateway_id))
 
     def totals_of_day(self, day: int) -> list[Total]:
         """A day's gateways, by name."""
-        return _summed(self._ask(f"select {COLUMNS} from traffic_by_day where day = ?", day))
+        return _totals(self._ask(f"select {COLUMNS} from traffic_by_day where day = ?", day))
 
     def top(self, day: int) -> Top:
         """The ten busiest gateways of a day."""
         rows = self._ask("select direction, gateway_id, bytes from top_by_day where day = ?", day)
-        sent, received = (
-            tuple((name, amount) for to, name, amount in rows if to == direction)
-            for direction in ("sent", "received")
+        sent = tuple((name, amount) for direction, name, amount in rows if direction == "sent")
+        received = tuple(
+            (name, amount) for direction, name, amount in rows if direction == "received"
         )
         return Top(day, sent, received)
 
     def means(self, day: int) -> list[Mean]:
         """The mean over all gateways, for each part of a day."""
-        return [
-            Mean(*row)
-            for row in self._ask(
-                "select day, part, tx, rx, gateways from mean_by_day where day = ?", day
-            )
-        ]
+        text = "select day, part, tx, rx, gateways from mean_by_day where day = ?"
+        return [Mean(*row) for row in self._ask(text, day)]
 
     def anomalies(self, day: int) -> list[Anomaly]:
         """A day's anomalies."""
-        return [
-            Anomaly(*row)
-            for row in self._ask(
-                "select gateway_id, day, part, score from anomalies_by_day where day = ?", day
-            )
-        ]
+        text = "select gateway_id, day, part, score from anomalies_by_day where day = ?"
+        return [Anomaly(*row) for row in self._ask(text, day)]
 
     def close(self) -> None:
         """End the session and its threads."""
@@ -186,54 +177,53 @@ class CassandraStore:
     def _open(self, keyspace: str, replicas: int, read_only: bool) -> Session:
         session = self._cluster.connect()
         if read_only:
-            self._demand_tables(keyspace)
+            self._require_tables(keyspace)
         else:
             strategy = f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
             session.execute(
                 f'create keyspace if not exists "{keyspace}" with replication = {strategy}'
             )
         session.set_keyspace(keyspace)
-        for text in () if read_only else TABLES:
-            session.execute(text)
+        if not read_only:
+            for text in TABLES:
+                session.execute(text)
         return session
 
-    def _demand_tables(self, keyspace: str) -> None:
-        """What the cluster told when we connected: who opens the store again hears what was made
-        since.
-        """
+    def _require_tables(self, keyspace: str) -> None:
+        """Check the metadata from when we connected; open the store again to see newer tables."""
         known = self._cluster.metadata.keyspaces.get(keyspace)
         if known is None:
             raise NoStoreError(
-                f"there is no keyspace {keyspace} in the store {self._place}: a job makes it"
+                f"there is no keyspace {keyspace} in the store {self._address}: a job makes it"
             )
-        if lacking := [table for table in TABLE_NAMES if table not in known.tables]:
+        if missing := [table for table in TABLE_NAMES if table not in known.tables]:
             raise NoStoreError(
-                f"there is no table {lacking[0]} in the store {self._place}: a job makes it"
+                f"there is no table {missing[0]} in the store {self._address}: a job makes it"
             )
 
     def _write_partitions(self, text: str, rows: list[Any], key: Callable[[Any], Any]) -> None:
-        with self._said():
+        with self._translate_errors():
             statement = self._statement(text)
-            batches = [
-                (batch, ()) for _, some in groupby(rows, key) for batch in _batches(statement, some)
-            ]
+            batches: list[tuple[BatchStatement, tuple[()]]] = []
+            for _, partition in groupby(rows, key):
+                batches += [(batch, ()) for batch in _batches(statement, partition)]
             execute_concurrent(self._session, batches, concurrency=AT_ONCE)
 
     def _day_with(self, day: int, parts: Iterable[Part]) -> list[Part]:
-        """All parts of a day, these among them, by gateway."""
-        if day not in self._remembered:
+        """All parts of a day, including these, by gateway."""
+        if day not in self._cached_days:
             rows = self._ask(f"select {COLUMNS} from traffic_by_day where day = ?", day)
-            self._remembered[day] = {
+            self._cached_days[day] = {
                 (part.gateway_id, part.part): part for part in map(Part._make, rows)
             }
-        known = self._remembered[day]
+        known = self._cached_days[day]
         known.update({(part.gateway_id, part.part): part for part in parts})
-        for oldest in sorted(self._remembered)[:-DAYS_REMEMBERED]:
-            del self._remembered[oldest]
+        for oldest in sorted(self._cached_days)[:-DAYS_CACHED]:
+            del self._cached_days[oldest]
         return sorted(known.values())
 
     def _write_day(self, day: int, parts: list[Part]) -> None:
-        totals = _summed(parts)
+        totals = _totals(parts)
         top = top_of(day, totals)
         ranks = [
             (day, direction, place, gateway_id, amount)
@@ -241,17 +231,12 @@ class CassandraStore:
             for place, (gateway_id, amount) in enumerate(ranked, 1)
         ]
         batch = BatchStatement(BatchType.UNLOGGED)
-        with self._said():
-            placed = self._statement(
-                "insert into top_by_day (day, direction, place, gateway_id, bytes) values (?, ?, "
-                "?, ?, ?)"
-            )
-            batch.add_all([placed] * len(ranks), ranks)
-            averaged = self._statement(
-                "insert into mean_by_day (day, part, tx, rx, gateways) values (?, ?, ?, ?, ?)"
-            )
+        with self._translate_errors():
+            insert_rank = self._statement(INSERT_RANK)
+            batch.add_all([insert_rank] * len(ranks), ranks)
+            insert_mean = self._statement(INSERT_MEAN)
             means = _means(day, parts)
-            batch.add_all([averaged] * len(means), means)
+            batch.add_all([insert_mean] * len(means), means)
             self._session.execute(batch)
         sums = (
             sum(total.tx for total in totals),
@@ -263,7 +248,7 @@ class CassandraStore:
         )
 
     def _ask(self, text: str, *values: str | float) -> list[Any]:
-        with self._said():
+        with self._translate_errors():
             return list(self._session.execute(self._statement(text), values))
 
     def _statement(self, text: str) -> Any:
@@ -272,16 +257,15 @@ class CassandraStore:
         return self._prepared[text]
 
     @contextlib.contextmanager
-    def _said(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except InvalidRequest as error:
-            # Who reads made none of the tables: they are somebody else's, and no waiting heals
-            # that.
+            # A reader made no tables: these belong to another program, so waiting is useless.
             kind = UsageError if self._read_only else ServiceError
-            raise kind(f"the store {self._place} cannot be used: {error}") from error
+            raise kind(f"the store {self._address} cannot be used: {error}") from error
         except (NoHostAvailable, RequestExecutionException, DriverException) as error:
-            raise ServiceError(f"the store {self._place} cannot be used: {error}") from error
+            raise ServiceError(f"the store {self._address} cannot be used: {error}") from error
 
 
 def _day(row: Part | Anomaly) -> int:
@@ -299,25 +283,22 @@ def _batches(statement: Any, rows: Iterator[Any]) -> Iterator[BatchStatement]:
         yield batch
 
 
-def _summed(rows: list[Any]) -> list[Total]:
-    """Days from their parts; rows come ordered."""
+def _totals(rows: list[Any]) -> list[Total]:
+    """Totals of days from their parts; rows come ordered."""
     grouped = groupby(map(Part._make, rows), lambda part: (part.gateway_id, part.day))
     return [_total(gateway_id, day, list(parts)) for (gateway_id, day), parts in grouped]
 
 
 def _means(day: int, parts: list[Part]) -> list[Mean]:
     """The mean of each part of a day."""
-    windows = groupby(sorted(parts, key=lambda part: part.part), lambda part: part.part)
-    return [
-        Mean(
-            day,
-            number,
-            sum(part.tx for part in some) / len(some),
-            sum(part.rx for part in some) / len(some),
-            len(some),
-        )
-        for number, some in ((number, list(group)) for number, group in windows)
-    ]
+    means = []
+    ordered = sorted(parts, key=lambda part: part.part)
+    for number, group in groupby(ordered, lambda part: part.part):
+        some = list(group)
+        mean_tx = sum(part.tx for part in some) / len(some)
+        mean_rx = sum(part.rx for part in some) / len(some)
+        means.append(Mean(day, number, mean_tx, mean_rx, len(some)))
+    return means
 
 
 def _total(gateway_id: str, day: int, parts: list[Part]) -> Total:

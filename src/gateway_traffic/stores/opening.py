@@ -1,4 +1,4 @@
-"""A store by its address."""
+"""Open a store by its address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CASSANDRA_PORT = 9042
 
 
 def open_store(address: str, *, read_only: bool = False) -> TrafficStore:
-    """A file's path, or cassandra://HOST:PORT/KEYSPACE."""
+    """Open the store at a file's path or at cassandra://HOST:PORT/KEYSPACE."""
     parts = urlsplit(address)
     if parts.scheme == "cassandra" and parts.hostname and parts.path.strip("/").isidentifier():
         return _cassandra(parts, read_only)
@@ -29,9 +29,8 @@ def open_store(address: str, *, read_only: bool = False) -> TrafficStore:
 
 
 def _cassandra(parts: SplitResult, read_only: bool) -> TrafficStore:
-    from gateway_traffic.stores.cassandra import (
-        CassandraStore,
-    )  # Its driver takes a while to import.
+    # Cassandra's driver is slow to import.
+    from gateway_traffic.stores.cassandra import CassandraStore
 
     return CassandraStore(
         [str(parts.hostname)],

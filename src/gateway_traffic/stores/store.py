@@ -1,8 +1,8 @@
-"""What a store of traffic can do.
+"""The protocol of a store of traffic, and comparisons of two stores.
 
-A job writes a batch: absolute sums, keyed by gateway, day and part of the day, so that a batch that
-is written again changes nothing. The number of a query's last batch stands in the store too: what
-was written before a driver died is not written a second time.
+A job writes batches of absolute sums, keyed by gateway, day and part of the day, so a repeated
+batch changes nothing. The store also holds the number of each query's last batch: what was written
+before a driver died is not written a second time.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ class TrafficStore(Protocol):
     """One open store. Any number may read while one job writes."""
 
     def last_batch(self, query: str) -> int:
-        """The number of the last batch of this query that is wholly there, NO_BATCH if none is."""
+        """The number of this query's last completely written batch, else NO_BATCH."""
 
     def write(
         self, query: str, batch: int, parts: Sequence[Part], anomalies: Sequence[Anomaly] = ()
     ) -> None:
-        """Keep a batch, once: one that is there already is not written again. An anomaly stays one,
-        with its newest score.
+        """Write a batch, unless it was written before. An anomaly stays one, with its newest
+        score.
         """
 
     def days(self) -> list[DayTotal]:
@@ -110,7 +110,7 @@ class TrafficStore(Protocol):
         """A day's anomalies, by part and name."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
 
 def top_of(day: int, totals: Iterable[Total]) -> Top:
@@ -126,65 +126,59 @@ def top_of(day: int, totals: Iterable[Total]) -> Top:
 
 
 class Agreement(NamedTuple):
-    """A day's traffic, both ways together, by the archive and by the stream."""
+    """A day's traffic, sent and received together, by the archive and by the stream."""
 
     day: int
     closed: bool
-    """The stream's watermark has passed it: nothing of it can change any more."""
+    """The stream's watermark has passed the day: it cannot change any more."""
     batch: float
     stream: float
     difference: float
-    """The largest relative difference of any gateway; 1 if one of the two does not know a gateway.
-    """
+    """The largest relative difference of any gateway; 1 if one store lacks a gateway."""
 
 
 def agreement(batch: TrafficStore, stream: TrafficStore, *, lateness_days: int) -> list[Agreement]:
-    """Day by day."""
-    sums = [{total.day: total.tx + total.rx for total in store.days()} for store in (batch, stream)]
-    days = sorted(sums[0].keys() | sums[1].keys())
+    """Compare the two stores day by day."""
+    archived = {total.day: total.tx + total.rx for total in batch.days()}
+    streamed = {total.day: total.tx + total.rx for total in stream.days()}
+    days = sorted(archived.keys() | streamed.keys())
     closed_before = closed_by(max(days, default=0), lateness_days)
     return [
         Agreement(
             day,
-            day < closed_before,
-            sums[0].get(day, 0.0),
-            sums[1].get(day, 0.0),
-            disagreement(batch, stream, day),
+            closed=day < closed_before,
+            batch=archived.get(day, 0.0),
+            stream=streamed.get(day, 0.0),
+            difference=disagreement(batch, stream, day),
         )
         for day in days
     ]
 
 
 def closed_by(newest: int, lateness_days: int) -> int:
-    """Days before this one are closed if there is a record of the newest."""
+    """Days before the returned one are closed once there is a record of the newest day."""
     return newest - lateness_days
 
 
-def merged(batch: TrafficStore, stream: TrafficStore, *, closed_before: int) -> list[Total]:
-    """The merged view: closed days as the archive has them, the days since then as the stream has
-    them.
-    """
+def merged_totals(batch: TrafficStore, stream: TrafficStore, *, closed_before: int) -> list[Total]:
+    """The merged view: closed days from the archive, later days from the stream."""
     days = {total.day for store in (batch, stream) for total in store.days()}
-    return [
-        total
-        for day in sorted(days)
-        for total in (batch if day < closed_before else stream).totals_of_day(day)
-    ]
+    totals = []
+    for day in sorted(days):
+        store = batch if day < closed_before else stream
+        totals += store.totals_of_day(day)
+    return totals
 
 
 def disagreement(batch: TrafficStore, stream: TrafficStore, day: int) -> float:
-    """By how much the stream's totals of a day differ from the archive's: the largest relative
-    difference of any gateway.
-    """
-    found = {total.gateway_id: total for total in stream.totals_of_day(day)}
-    wanted = {total.gateway_id: total for total in batch.totals_of_day(day)}
-    if found.keys() != wanted.keys():
+    """The largest relative difference of any gateway's totals of a day between the two stores."""
+    streamed = {total.gateway_id: total for total in stream.totals_of_day(day)}
+    archived = {total.gateway_id: total for total in batch.totals_of_day(day)}
+    if streamed.keys() != archived.keys():
         return 1.0
-    pairs = [
-        pair
-        for name, total in wanted.items()
-        for pair in ((total.tx, found[name].tx), (total.rx, found[name].rx))
-    ]
-    return max(
-        (abs(one - other) / max(one, other) for one, other in pairs if one != other), default=0.0
-    )
+    largest = 0.0
+    for name, total in archived.items():
+        for one, other in ((total.tx, streamed[name].tx), (total.rx, streamed[name].rx)):
+            if one != other:
+                largest = max(largest, abs(one - other) / max(one, other))
+    return largest

@@ -1,4 +1,4 @@
-"""What agents share: where they are, when they may go on, what they report, when they must stop."""
+"""What all agents share: their name and run, gates, gauges, the signal to stop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_order(kind: type[Order]) -> Order:
 
 
 def import_factory(text: str) -> Any:
-    """What `module:name` names: the factory of a broker's senders or readers."""
+    """Import `module:name`, the factory of a broker's senders or readers."""
     module, _, name = text.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
@@ -53,20 +53,18 @@ class Agent:
         self.stopping = True
 
     def table(self, kind: str, schema: pa.Schema, *, of: str = "") -> Table:
-        """A file of the ledger, of this agent or of one that it holds; a restarted agent begins
-        another.
+        """Open a file of the ledger, for this agent or for the member `of`.
+
+        A restarted agent opens a new one.
         """
-        from streambed.record.tables import (
-            Table,
-        )  # Arrow takes a while to load: an agent without a ledger does not wait for it.
+        # Arrow is slow to load: an agent without a ledger does without it.
+        from streambed.record.tables import Table
 
         owner = file_name(of) or self.name
         return Table(self.run / "history" / f"{kind}-{owner}-{self.incarnation}.arrow", schema)
 
     def wait_for(self, gate: type[OpenGate]) -> OpenGate | None:
-        """Wait until the conductor opens a gate, and what it says there; None if told to stop
-        first.
-        """
+        """Wait until the conductor opens a gate and return its content; None if stopped first."""
         path = path_of(self.run, gate)
         while not path.exists():
             if self.stopping:
@@ -80,5 +78,5 @@ class Agent:
         write_gauge(self.run / "gauges" / f"{self.name}.json", gauge)
 
     def report_is_due(self) -> bool:
-        """Whether the gauge is old."""
+        """Whether the last report is older than REPORT_NS."""
         return now_ns() - self._reported_ns >= REPORT_NS

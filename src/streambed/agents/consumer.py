@@ -1,7 +1,7 @@
-"""Consumer agent: notes when it saw each record. Without a group it is the witness, which reads all
-there is once.
+"""Consumer agent: records when it saw each record. Without a group it is the witness, which reads
+everything once.
 
-One process may hold many consumers, each with a client of its own in the network of its own host.
+One process may hold many consumers, each with its own client in the network of its host.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from streambed.record.orders import ConsumerOrder
 
 POLL_S = 0.1
 POLL_S_OF_MANY = 0.005
-"""Of many clients only one can be waited for: what came for the others is looked for so often."""
+"""We can wait for only one of many clients; the others are polled this often."""
 
 
 def report(agent: Agent, readings: Sequence[Reading], done: bool = False) -> None:
-    """The gauge of all of them together."""
+    """Write one gauge for all readings together."""
     gauges = [reading.gauge() for reading in readings]
     agent.report(
         ReaderGauge(
@@ -36,18 +36,18 @@ def report(agent: Agent, readings: Sequence[Reading], done: bool = False) -> Non
 
 
 def slowest(each: Sequence[Positions]) -> Positions:
-    """Where several read one partition, what the slowest of them has read."""
-    together: Positions = {}
+    """The positions of several readers, the lowest offset of each partition."""
+    merged: Positions = {}
     for positions in each:
         for topic, offsets in positions.items():
-            known = together.setdefault(topic, {})
+            known = merged.setdefault(topic, {})
             for partition, offset in offsets.items():
                 known[partition] = min(offset, known.get(partition, offset))
-    return together
+    return merged
 
 
-def tend(agent: Agent, readings: Sequence[Reading]) -> None:
-    """Serve the ledger and the gauge."""
+def flush_and_report(agent: Agent, readings: Sequence[Reading]) -> None:
+    """Flush the ledger and write the gauge, if they are due."""
     for reading in readings:
         reading.flush_if_due()
     if agent.report_is_due():
@@ -55,7 +55,7 @@ def tend(agent: Agent, readings: Sequence[Reading]) -> None:
 
 
 def follow(agent: Agent, readings: Sequence[Reading], wait_s: float = POLL_S) -> None:
-    """Members of a group: read until told to stop."""
+    """Read as members of a group until stopped."""
     for reading in readings:
         reading.reader.join()
     first, *others = readings
@@ -63,21 +63,21 @@ def follow(agent: Agent, readings: Sequence[Reading], wait_s: float = POLL_S) ->
         for reading in others:
             reading.take(0)
         first.take(min(wait_s, POLL_S_OF_MANY) if others else wait_s)
-        tend(agent, readings)
+        flush_and_report(agent, readings)
     finish(agent, readings)
 
 
 def read_once(agent: Agent, reading: Reading) -> None:
-    """The witness: read what there is now, to its end."""
+    """Read as the witness: everything that there is now, once."""
     reading.reader.join()
     while not reading.reader.ended and not agent.stopping:
         reading.take(POLL_S)
-        tend(agent, [reading])
+        flush_and_report(agent, [reading])
     finish(agent, [reading])
 
 
 def finish(agent: Agent, readings: Sequence[Reading]) -> None:
-    """Keep what was noted and leave the group."""
+    """Flush the ledger and leave the group."""
     for reading in readings:
         reading.finish()
     report(agent, readings, done=True)
@@ -86,9 +86,7 @@ def finish(agent: Agent, readings: Sequence[Reading]) -> None:
 
 
 def readings_of(agent: Agent, order: ConsumerOrder) -> list[Reading]:
-    """Every consumer with its client, made in the network of its host: the client's own threads
-    stay there.
-    """
+    """Make every consumer in the network of its host: its client's threads stay there."""
     make = import_factory(order.reader)
     readings = []
     for member in order.members:
@@ -99,7 +97,7 @@ def readings_of(agent: Agent, order: ConsumerOrder) -> list[Reading]:
 
 
 def main(order: ConsumerOrder) -> None:
-    """Read until told to stop."""
+    """Run the consumers of an order."""
     agent = Agent()
     agent.wait_for(ServersReady)
     readings = readings_of(agent, order)

@@ -1,4 +1,4 @@
-"""Networks of other hosts that an agent may use: the conductor hands over a descriptor for each."""
+"""Enter the networks of other hosts, by the descriptors that the conductor passes on."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(host: str) -> None:
-    """Move the calling thread into the network of a host. Threads that it starts, and their
-    sockets, are there too.
-    """
+    """Move the calling thread, and threads that it starts later, into the network of a host."""
     descriptors = dict(pair.split("=") for pair in os.environ["STREAMBED_NETWORKS"].split())
     if not descriptors:
         return  # Outside any box all hosts share one network.

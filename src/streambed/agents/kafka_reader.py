@@ -1,4 +1,4 @@
-"""Kafka's reader: a member of a consumer group, or a reader of all that partitions hold now."""
+"""Kafka's reader: a member of a consumer group, or a reader of everything there is now."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from streambed.record.tables import FLUSH_NS
 
 ASK_S = 10
 OWN_SETTINGS = {"enable.auto.offset.store": False, "log_level": 4}
-"""Offsets are stored, and so may be committed, once their records are in the ledger."""
+"""Offsets are stored, and thus committed, only once their records are in the ledger."""
 Headers = Iterable[tuple[str, bytes | None]]
 Part = tuple[str, int]
 _new_tuple = tuple.__new__
 
 
 class KafkaRecords:
-    """Messages of librdkafka; they become records only if somebody looks."""
+    """Messages of librdkafka, converted to records when iterated."""
 
     def __init__(self, messages: list[Message]) -> None:
         self._messages = messages
@@ -53,13 +53,13 @@ class KafkaReader(Reader):
         """The next offset of each partition."""
         self._setup = setup
         self._written_ms: dict[Part, int] = {}
-        """When the last record that was read from each partition was written, by the wall clock."""
+        """Timestamp of the last record read from each partition."""
         self._unstored: dict[Part, TopicPartition] = {}
-        """The positions that were reached since the last flush."""
+        """Positions reached since the last flush."""
         self._ends: dict[Part, int] = {}
-        """Without a group: where each partition ended at the beginning."""
+        """Without a group: the end of each partition at the start."""
         self._idle = False
-        """Whether nothing had come at the last look."""
+        """Whether the last poll returned nothing."""
 
     def join(self) -> None:
         """Subscribe, or take all partitions without a group."""
@@ -85,12 +85,12 @@ class KafkaReader(Reader):
 
     @property
     def ended(self) -> bool:
-        """Whether it stands behind the end of each partition."""
+        """Whether it has read each partition to its end at the start."""
         return all(self._position(part) >= end for part, end in self._ends.items())
 
     def assigned(self, client: Consumer, parts: list[TopicPartition]) -> None:
-        """Ask until there is an answer where to start: just after a host was cut off, its old
-        connections are dead for a while.
+        """Find the start offsets, with retries: after a host was cut off, its old connections are
+        dead for a while.
         """
         while not self._setup.agent.stopping:
             try:
@@ -101,26 +101,20 @@ class KafkaReader(Reader):
                 print(f"where to start: {error}", file=sys.stderr)
 
     def _starts(self, client: Consumer, parts: list[TopicPartition]) -> list[TopicPartition]:
-        """Where the group left off, or a stated offset: a position that is known is one that can be
-        compared.
-        """
-        committed = _sound_parts(client.committed(parts, timeout=ASK_S))
+        """The committed offsets, else explicit ones: only a known position can be compared."""
+        committed = _raise_part_errors(client.committed(parts, timeout=ASK_S))
         latest = self._setup.client.get("auto.offset.reset") == "latest"
-        usual = OFFSET_END if latest else OFFSET_BEGINNING
-        fresh = [
-            TopicPartition(part.topic, part.partition, usual)
-            for part in committed
-            if part.offset < 0
-        ]
+        default = OFFSET_END if latest else OFFSET_BEGINNING
         starts = [part for part in committed if part.offset >= 0]
-        starts += _sound_parts(client.offsets_for_times(fresh, timeout=ASK_S)) if fresh else []
+        uncommitted = [part for part in committed if part.offset < 0]
+        if uncommitted:
+            fresh = [TopicPartition(part.topic, part.partition, default) for part in uncommitted]
+            starts += _raise_part_errors(client.offsets_for_times(fresh, timeout=ASK_S))
         self.next.update({(part.topic, part.partition): part.offset for part in starts})
         return [TopicPartition(part.topic, part.partition, part.offset) for part in starts]
 
     def revoked(self, client: Consumer, parts: list[TopicPartition]) -> None:
-        """Partitions that go to another member are flushed and stored first: the client commits
-        what is stored.
-        """
+        """Flush and store the offsets first, because the client commits what is stored."""
         if self._unstored:
             self._setup.flush()
         for part in parts:
@@ -128,17 +122,15 @@ class KafkaReader(Reader):
             self._unstored.pop((part.topic, part.partition), None)
 
     def take(self, wait_s: float, *, most: int) -> KafkaRecords:
-        """The messages that have come."""
+        """The messages that have arrived."""
         first = self.client.poll(wait_s)
-        messages = _sound([first, *self.client.consume(most - 1, 0)]) if first else []
+        messages = _without_errors([first, *self.client.consume(most - 1, 0)]) if first else []
         self._idle = not messages
-        self._pass(messages)
+        self._advance(messages)
         return KafkaRecords(messages)
 
-    def _pass(self, messages: list[Message]) -> None:
-        """Stand behind the last of them in each partition, looked for from the end: that is found
-        at once where there is one.
-        """
+    def _advance(self, messages: list[Message]) -> None:
+        """Move past the last message of each partition, searched from the end to find it early."""
         left = set(self.next)
         for message in reversed(messages):
             topic, partition, offset = where(message)
@@ -146,12 +138,12 @@ class KafkaReader(Reader):
                 left.discard((topic, partition))
                 self.next[topic, partition] = offset + 1
                 self._written_ms[topic, partition] = message.timestamp()[1]
-                self._unstored[topic, partition] = _behind(message)
+                self._unstored[topic, partition] = _position_after(message)
             if not left:
                 return
 
     def flushed(self) -> None:
-        """Store the offsets, which the client then commits; or commit them now."""
+        """Store the offsets, which the client commits later, or commit them now."""
         offsets, self._unstored = list(self._unstored.values()), {}
         if not offsets:
             return
@@ -161,12 +153,11 @@ class KafkaReader(Reader):
             else:
                 self.client.store_offsets(offsets=offsets)
         except KafkaException as error:
-            print(f"commit: {error}", file=sys.stderr)  # The next one says the same and more.
+            print(f"commit: {error}", file=sys.stderr)  # The next commit covers these offsets too.
 
     def progress(self) -> Progress:
-        """Positions, and how much is left."""
-        # It has read all: it stands behind what no reader is given, the ends of transactions and
-        # what was aborted.
+        """Positions and lag."""
+        # Idle means that all is read: move past transaction markers and aborted records.
         if self._idle:
             self.next = {part: self._position(part) for part in self.next}
         positions: Positions = {}
@@ -182,19 +173,17 @@ class KafkaReader(Reader):
         return Progress(positions=positions, lag=lag, lag_s=round(lag_s, 3))
 
     def _age_s(self, part: Part) -> float:
-        """The age of the last record that was read."""
+        """The age of the last record read from a partition."""
         now_s = time.time()
         return now_s - self._written_ms[part] / 1e3 if part in self._written_ms else 0.0
 
     def _position(self, part: Part) -> int:
-        """Where the client stands, which moves past transaction markers and compacted records as
-        well.
-        """
+        """The client's position; it also moves past transaction markers and compacted records."""
         (position,) = self.client.position([TopicPartition(*part)])
         return max(position.offset, self.next.get(part, 0))
 
     def leave(self) -> None:
-        """Leave the group."""
+        """Leave the group and close the client."""
         try:
             self.client.close()
         except KafkaException as error:
@@ -202,7 +191,7 @@ class KafkaReader(Reader):
 
 
 def record_of(message: Message) -> ReadRecord:
-    """A message as a record."""
+    """Convert a message to a record."""
     identity, headers = None, cast("Headers", message.headers() or ())
     for name, value in headers:
         if name == IDENTITY:
@@ -217,26 +206,26 @@ def record_of(message: Message) -> ReadRecord:
         message.key(),
         message.value(),
     )
-    return _new_tuple(ReadRecord, fields)  # A call of ReadRecord takes three times as long.
+    return _new_tuple(ReadRecord, fields)  # Calling ReadRecord takes three times as long.
 
 
 def where(message: Message) -> tuple[str, int, int]:
-    """Topic, partition and offset of a message that was read, which are known by then."""
+    """Topic, partition and offset of a message that was read; they are never None."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None and partition is not None and offset is not None
     return topic, partition, offset
 
 
-def _behind(message: Message) -> TopicPartition:
-    """The position behind a message."""
+def _position_after(message: Message) -> TopicPartition:
+    """The position after a message."""
     topic, partition, offset = where(message)
     epoch = message.leader_epoch()
     return TopicPartition(topic, partition, offset + 1, leader_epoch=-1 if epoch is None else epoch)
 
 
-def _sound(received: list[Message]) -> list[Message]:
-    """The records among what was received; errors are told, and librdkafka goes on by itself: what
-    was missed shows as lag.
+def _without_errors(received: list[Message]) -> list[Message]:
+    """The messages without an error. Errors are printed: librdkafka recovers by itself, and what is
+    missing shows as lag.
     """
     good = [message for message in received if message.error() is None]
     if len(good) < len(received):
@@ -245,10 +234,8 @@ def _sound(received: list[Message]) -> list[Message]:
     return good
 
 
-def _sound_parts(parts: list[TopicPartition]) -> list[TopicPartition]:
-    """Partitions that were asked about; KafkaException if the answer for one of them is an
-    error.
-    """
+def _raise_part_errors(parts: list[TopicPartition]) -> list[TopicPartition]:
+    """The same partitions; KafkaException if one has an error."""
     for part in parts:
         if part.error:
             raise KafkaException(part.error)
@@ -256,9 +243,9 @@ def _sound_parts(parts: list[TopicPartition]) -> list[TopicPartition]:
 
 
 def flush_ns_of(client: Mapping[str, str]) -> int:
-    """How often rows must be flushed, so that commits are not older than the client's settings ask
-    for.
-    """
+    """The flush interval at which commits are as frequent as the client's settings ask for."""
     interval_ms = int(client.get("auto.commit.interval.ms", 0))
     commits = client.get("enable.auto.commit", "true") not in ("false", "f", "0")
-    return min(FLUSH_NS, interval_ms * 1_000_000) if commits and interval_ms > 0 else FLUSH_NS
+    if commits and interval_ms > 0:
+        return min(FLUSH_NS, interval_ms * 1_000_000)
+    return FLUSH_NS

@@ -31,9 +31,7 @@ class ReadRecord(NamedTuple):
 
 
 class ReadRecords(Protocol):
-    """Records that were read together: a list of ReadRecord, or something that makes them only if
-    somebody looks.
-    """
+    """Records that were read together: a list of ReadRecord, or a lazy sequence of them."""
 
     def __len__(self) -> int: ...
 
@@ -42,7 +40,7 @@ class ReadRecords(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a reader has come. A broker without offsets knows nothing of that."""
+    """How far a reader has come. A broker without offsets leaves the defaults."""
 
     positions: Positions = field(default_factory=dict)
     lag: int = 0
@@ -53,29 +51,27 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderSetup:
-    """What a factory is given to make a reader."""
+    """What a factory gets to make a reader."""
 
     agent: Agent
-    """`agent.stopping` is true once the agent was told to stop: wait for nothing then."""
+    """Once `agent.stopping` is true, wait for nothing."""
     name: str
     group: str
-    """Readers of one group share the records. Empty: read once what there is now, from the
-    beginning to the end.
-    """
+    """Readers of one group share the records. Empty: read everything there is now, once."""
     topics: tuple[str, ...]
     client: dict[str, str]
     """Settings of the client."""
     commit_on_flush: bool
-    """Commit at once whenever `flushed` is called, not by the client's own schedule."""
+    """Commit whenever `flushed` is called, not by the client's schedule."""
     flush: Callable[[], None]
-    """Call it before records that were not read yet go to another reader: it ends in `flushed`."""
+    """Call it before partitions go to another reader: it calls `flushed` at its end."""
 
 
 class Reader(Protocol):
     """One client that reads topics. All calls come from one thread."""
 
     ready: bool = False
-    """It receives what is sent from now on."""
+    """Whether it receives what is sent from now on."""
     flush_ns: int = FLUSH_NS
     """How often the ledger must be flushed."""
 
@@ -85,20 +81,19 @@ class Reader(Protocol):
         return False
 
     def join(self) -> None:
-        """Begin to read: as a member of the group, or all that there is."""
+        """Start to read: as a member of the group, or everything there is."""
 
     def take(self, wait_s: float, *, most: int) -> ReadRecords:
-        """The records that have come, at most so many; wait for the first, but not for more."""
+        """At most `most` records that have arrived; wait for the first, but not for more."""
 
     def flushed(self) -> None:
-        """All records that were taken so far are safe in the ledger: only now may they be
-        acknowledged or committed.
+        """All records taken so far are in the ledger: only now may they be committed.
 
-        What is committed earlier, and not flushed when the process is killed, looks like a loss.
+        A record that is committed but not flushed when the process is killed looks lost.
         """
 
     def progress(self) -> Progress:
-        """How far it has come, with all records that were taken."""
+        """How far it has come, including all records taken."""
         return Progress()
 
     def leave(self) -> None:

@@ -1,4 +1,4 @@
-"""One consumer of whatever broker: its reader, and what it has seen in the ledger."""
+"""One consumer: its reader, and what it has seen in the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BATCH = 10_000
 
 
 class Reading:
-    """Takes records, notes them, and flushes the ledger before the reader may commit them."""
+    """Takes records, writes them to the ledger, and flushes it before the reader commits them."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Reading:
         self.kept = agent.table("kept", KEPT, of=member.name) if keep else None
         self.seen = 0
         self.unnoted = False
-        """Whether records were taken that are not noted yet: they must not be committed."""
+        """Whether some taken records are not in the ledger yet: they must not be committed."""
         self._progress = Progress()
         self._flushed_ns = now_ns()
         self.reader = make(
@@ -49,11 +49,11 @@ class Reading:
         )
 
     def take(self, wait_s: float) -> None:
-        """Read what has come, waiting a while for the first record, and note it."""
+        """Read what has arrived, wait up to `wait_s` for the first record, and note it."""
         self.note(self.reader.take(wait_s, most=BATCH))
 
     def note(self, records: ReadRecords) -> None:
-        """Keep when each was seen."""
+        """Write a row for each record to the ledger."""
         if self.table:
             self._note_seen(self.table, records)
         if self.kept:
@@ -64,17 +64,8 @@ class Reading:
     def _note_seen(self, table: Table, records: ReadRecords) -> None:
         seen_ns, name, group = now_ns(), self.member.name, self.member.group
         rows = [
-            (
-                name,
-                group,
-                topic,
-                partition,
-                offset,
-                *parse_identity(identity),
-                seen_ns,
-                timestamp_ms,
-            )
-            for topic, partition, offset, identity, timestamp_ms, _, _ in records
+            (name, group, topic, partition, offset, *parse_identity(identity), seen_ns, stamp_ms)
+            for topic, partition, offset, identity, stamp_ms, _, _ in records
         ]
         table.extend(rows)
 
@@ -86,11 +77,11 @@ class Reading:
         )
 
     def tables(self) -> list[Table]:
-        """Its files in the history."""
+        """Its open files in the history."""
         return [table for table in (self.table, self.kept) if table]
 
     def flush_if_due(self) -> None:
-        """Flush if the last time is long ago."""
+        """Flush if the last flush is older than the reader's `flush_ns`."""
         if now_ns() - self._flushed_ns >= self.reader.flush_ns:
             self.flush()
 
@@ -103,7 +94,7 @@ class Reading:
             self.reader.flushed()
 
     def gauge(self) -> ReaderGauge:
-        """What was seen and noted, and how far that is."""
+        """The number of records in the ledger, and the reader's progress up to them."""
         if not self.unnoted:
             self._progress = self.reader.progress()
         progress = self._progress
@@ -116,7 +107,7 @@ class Reading:
         )
 
     def finish(self) -> None:
-        """Flush the ledger and end it; the reader is still a member of its group."""
+        """Flush and close the ledger; the reader is still a member of its group."""
         self.flush()
         for table in self.tables():
             table.close()

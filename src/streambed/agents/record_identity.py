@@ -1,6 +1,4 @@
-"""The identity of a record: who sent it, and which of its records it is. It travels in a header,
-`producer/sequence`.
-"""
+"""The identity of a record, `producer/sequence`, which a header carries."""
 
 from __future__ import annotations
 
@@ -9,12 +7,12 @@ IDENTITY = "sb"
 
 
 def identity_text(producer: str, sequence: int) -> bytes:
-    """What the header holds."""
+    """The value of the header."""
     return f"{producer}/{sequence}".encode()
 
 
 def parse_identity(text: bytes | str | None) -> tuple[str | None, int | None]:
-    """Producer and sequence; None for records that no producer of ours sent."""
+    """Producer and sequence; None for a record without the header."""
     if text is None:
         return None, None
     if isinstance(text, bytes):

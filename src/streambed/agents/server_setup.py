@@ -1,5 +1,6 @@
-"""Starter: prepares a server's folder the first time, then becomes the server. A server that is
-started again keeps its folder.
+"""Server setup agent: prepares a server's folder the first time, then becomes the server.
+
+A restarted server keeps its folder.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from streambed.record.orders import ServerSetupOrder
 
 
 def main(order: ServerSetupOrder) -> None:
-    """Run the commands of `once` unless the file `made` says that they were run, forget `stale`
-    files, and become `argv`.
-    """
+    """Run `once` unless the file `made` exists, remove `stale` files, and become `argv`."""
     made = Path(order.made)
     if not made.exists():
         for command in order.once:

@@ -1,7 +1,6 @@
-"""Sink agent: reads topics, writes each record into a table of a store, and only then says that it
-was read.
+"""Sink agent: reads topics, writes each record into a table of a store, and only then commits it.
 
-What was written and not yet committed is written again after a failure, and takes its own place.
+After a failure, uncommitted records are written again and replace themselves.
 """
 
 from __future__ import annotations
@@ -20,22 +19,20 @@ from streambed.record.gates import ServersReady
 from streambed.record.orders import SinkOrder
 from streambed.stores.store import Store, connect
 
-AGAIN_S = 0.2
+RETRY_S = 0.2
 BATCH = 1000
 LINGER_S = 0.3
-"""So long records are gathered before they are written together; meanwhile others may open a store
-that is a file.
-"""
+"""How long records are gathered for one write; meanwhile others may open the store."""
 Row = tuple[Any, ...]
 
 
-class Unfit(Exception):
+class UnwritableRecord(Exception):
     """A record that cannot be written as declared."""
 
 
 def row_of(record: ReadRecord, form: str, taken: dict[str, str]) -> Row:
-    """A record as a row: where it was, its time in milliseconds, key, value, and what is taken out
-    of the value.
+    """A record as a row: position, time in milliseconds, key, value, and the columns `taken` from
+    the value.
     """
     topic, partition, offset = record.topic, record.partition, record.offset
     key: bytes | str | None = record.key
@@ -43,19 +40,19 @@ def row_of(record: ReadRecord, form: str, taken: dict[str, str]) -> Row:
     try:
         if form != "bytes":
             key, value = _text(key), _text(value)
-        found = _object(value) if form == "json" and value is not None else {}
-        columns = [_typed(found.get(name), kind, name) for name, kind in taken.items()]
+        fields = _object(value) if form == "json" and value is not None else {}
+        columns = [_column_value(fields.get(name), kind, name) for name, kind in taken.items()]
     except ValueError as error:
         hint = "" if form == "bytes" else f". If others are not {form} either, give `format: bytes`"
-        raise Unfit(
+        raise UnwritableRecord(
             f"record {topic}/{partition} at {offset} cannot be written: {error}{hint}"
         ) from None
     return (topic, partition, offset, record.timestamp_ms, key, value, *columns)
 
 
-def _text(found: bytes | str | None) -> str | None:
+def _text(content: bytes | str | None) -> str | None:
     try:
-        return found.decode() if isinstance(found, bytes) else found
+        return content.decode() if isinstance(content, bytes) else content
     except UnicodeDecodeError as error:
         raise ValueError(
             f"it is not text in UTF-8 ({error.reason} at byte {error.start})"
@@ -63,32 +60,32 @@ def _text(found: bytes | str | None) -> str | None:
 
 
 def _object(text: Any) -> dict[str, Any]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    value = json.loads(text)
+    if not isinstance(value, dict):
         raise ValueError("its value is JSON, but no object with keys")
-    return found
+    return value
 
 
-def _typed(found: Any, kind: str, name: str) -> Any:
-    """A value of JSON as its column wants it; what does not fit is refused rather than bent."""
-    if found is None:
+def _column_value(value: Any, kind: str, name: str) -> Any:
+    """A JSON value for a column of this kind; a value that does not fit is refused."""
+    if value is None:
         return None
     if kind == "text":
-        return found if isinstance(found, str) else json.dumps(found)
+        return value if isinstance(value, str) else json.dumps(value)
     fits: dict[str, tuple[type, ...]] = {
         "integer": (int,),
         "real": (int, float),
         "boolean": (bool,),
     }
-    right = isinstance(found, fits[kind]) and isinstance(found, bool) == (
-        kind == "boolean"
-    )  # Python counts a boolean as an integer.
-    if not right:
-        raise ValueError(f"its {name} is {json.dumps(found)}, which is no {kind}")
-    return float(found) if kind == "real" else found
+    # For Python a boolean is an integer too.
+    boolean_as_number = isinstance(value, bool) and kind != "boolean"
+    is_fit = isinstance(value, fits[kind]) and not boolean_as_number
+    if not is_fit:
+        raise ValueError(f"its {name} is {json.dumps(value)}, which is no {kind}")
+    return float(value) if kind == "real" else value
 
 
-class Sinking(Reading):
+class SinkReading(Reading):
     """A consumer whose records count as seen once the store has them."""
 
     def __init__(self, agent: Agent, order: SinkOrder, make: ReaderFactory) -> None:
@@ -98,7 +95,7 @@ class Sinking(Reading):
         self.store: Store | None = None
 
     def take(self, wait_s: float) -> None:
-        """Read what comes in a while, write it, note it, flush the ledger, and only then commit."""
+        """Gather records, write them, note them, flush the ledger, and only then commit."""
         records = self.gather(wait_s)
         rows = [row_of(record, self.order.format, self.taken) for record in records]
         if rows and self.persist(rows):
@@ -106,57 +103,54 @@ class Sinking(Reading):
             self.flush()
 
     def gather(self, wait_s: float) -> list[ReadRecord]:
-        """The records that come in a while, or as many as are written at once."""
+        """The records that arrive within `wait_s`, at most BATCH."""
         records: list[ReadRecord] = []
         end = time.monotonic() + wait_s
-        while (
-            len(records) < BATCH
-            and (left_s := end - time.monotonic()) > 0
-            and not self.agent.stopping
-        ):
+        while len(records) < BATCH and not self.agent.stopping:
+            left_s = end - time.monotonic()
+            if left_s <= 0:
+                break
             records += self.reader.take(left_s, most=BATCH - len(records))
             self.unnoted = bool(records)
         return records
 
     def persist(self, rows: list[Row]) -> bool:
-        """Write, again and again if the store does not answer: False if told to stop before it
-        did.
-        """
+        """Write rows, with retries while the store is away. False: stopped before it answered."""
         while not self.agent.stopping:
             try:
-                self.opened().write(self.order.table, rows)
+                self.connected_store().write(self.order.table, rows)
                 return True
             except StoreError as error:
-                self.lose(error)
+                self.disconnect(error)
         return False
 
-    def opened(self) -> Store:
-        """The store, connected anew if need be, with the table in it."""
+    def connected_store(self) -> Store:
+        """The store; connects and creates the table first if need be."""
         if self.store is None:
             self.store = connect(self.order.store)
             self.store.make_table(self.order.table)
         return self.store
 
-    def lose(self, error: StoreError) -> None:
-        """The connection is gone: wait a moment, then make another."""
+    def disconnect(self, error: StoreError) -> None:
+        """Close the lost connection and wait a moment before the next one."""
         print(f"the store does not answer: {error}", file=sys.stderr)
         if self.store:
             self.store.close()
             self.store = None
         report(self.agent, [self])
-        time.sleep(AGAIN_S)
+        time.sleep(RETRY_S)
 
 
 def main(order: SinkOrder) -> None:
-    """Write until told to stop."""
+    """Write records until stopped."""
     agent = Agent()
     agent.wait_for(ServersReady)
-    sinking = Sinking(agent, order, import_factory(order.reader))
+    sinking = SinkReading(agent, order, import_factory(order.reader))
     while not agent.stopping and sinking.store is None:
         try:
-            sinking.opened()
+            sinking.connected_store()
         except StoreError as error:
-            sinking.lose(error)
+            sinking.disconnect(error)
     follow(agent, [sinking], LINGER_S)
     if sinking.store:
         sinking.store.close()
@@ -165,5 +159,5 @@ def main(order: SinkOrder) -> None:
 if __name__ == "__main__":
     try:
         main(read_order(SinkOrder))
-    except (QueryError, Unfit) as refusal:
+    except (QueryError, UnwritableRecord) as refusal:
         sys.exit(str(refusal))

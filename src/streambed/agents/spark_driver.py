@@ -1,9 +1,8 @@
-"""Spark driver agent: starts Spark's Java, waits until the servers answer, then runs the user's
-script unchanged.
+"""Spark driver agent: starts Spark's JVM, waits for the servers, then runs the user's script.
 
-Needs nothing but the standard library and pyspark, because it may run in the user's own
-interpreter. It starts Java itself rather than through spark-submit: no second Java, no shell, and a
-class archive can be used.
+It needs only the standard library and pyspark, because it may run in the user's interpreter. It
+starts the JVM itself rather than through spark-submit: no second JVM, no shell, and it can use a
+class archive.
 """
 
 import glob
@@ -28,7 +27,7 @@ FOLDER_S_MAX = 30
 
 
 def wait_for(path: str, child: "subprocess.Popen[bytes]", limit_s: float) -> None:
-    """Wait for a file to appear while Java lives."""
+    """Wait for a file to appear; exit if the JVM ends or the time is up."""
     end = time.monotonic() + limit_s
     while not os.path.exists(path):
         if child.poll() is not None:
@@ -39,31 +38,22 @@ def wait_for(path: str, child: "subprocess.Popen[bytes]", limit_s: float) -> Non
 
 
 def own_class_path(command: list[str]) -> list[str]:
-    """Another interpreter brings another pyspark: its jars take the place of ours, and our class
-    archive no longer fits.
-    """
+    """With another pyspark, use its jars instead of ours, without our class archive."""
     at = command.index("-cp") + 1
     ours = [jar for jar in command[at].split(":") if f"{os.sep}pyspark{os.sep}jars{os.sep}" in jar]
-    if any(
-        os.path.dirname(jar) == os.path.join(HOME, "jars") for jar in ours
-    ):  # Not all: of a signed jar, a copy is taken.
+    # Not all of our jars lie there: of a signed jar we use a copy.
+    if any(os.path.dirname(jar) == os.path.join(HOME, "jars") for jar in ours):
         return command
     others = [jar for jar in command[at].split(":") if jar not in ours]
     jars = ":".join([*sorted(glob.glob(os.path.join(HOME, "jars", "*.jar"))), *others])
-    return [
-        word
-        for word in [*command[:at], jars, *command[at + 1 :]]
-        if not word.startswith("-XX:SharedArchiveFile")
-    ]
+    words = [*command[:at], jars, *command[at + 1 :]]
+    return [word for word in words if not word.startswith("-XX:SharedArchiveFile")]
 
 
 def start_java(command: list[str], settings: dict[str, str]) -> None:
     """Start the gateway that PySpark talks to, and tell PySpark where it is."""
-    connection = os.path.join(
-        os.environ["STREAMBED_RUN"],
-        "gates",
-        f"spark-{os.environ['STREAMBED_PROCESS']}-{os.getpid()}",
-    )
+    gates = os.path.join(os.environ["STREAMBED_RUN"], "gates")
+    connection = os.path.join(gates, f"spark-{os.environ['STREAMBED_PROCESS']}-{os.getpid()}")
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     if "://" not in settings["spark.eventLog.dir"]:
@@ -80,22 +70,18 @@ def start_java(command: list[str], settings: dict[str, str]) -> None:
         PYSPARK_PYTHON=sys.executable,
         SPARK_HOME=HOME,
     )
-    wait_for(os.path.join(os.environ["STREAMBED_RUN"], "gates", "servers"), java, 10**9)
+    wait_for(os.path.join(gates, "servers"), java, 10**9)
 
 
 def make_folder(url: str) -> None:
-    """Make a folder in HDFS, named by its address in WebHDFS: Spark wants the folder of its event
-    log to be there.
-    """
+    """Create a folder by its WebHDFS address: Spark's event log needs an existing folder."""
     request = urllib.request.Request(f"{url}?op=MKDIRS&user.name=streambed", method="PUT")
     with urllib.request.urlopen(request, timeout=FOLDER_S_MAX):
         pass
 
 
 def advice_on(error: str, job: str) -> str:
-    """What to do about a missing module, on this host or on an executor's, whose words Spark
-    repeats; empty for other errors.
-    """
+    """Advice about a missing module, here or on an executor's host; empty for other errors."""
     missing = re.search(r"No module named '([^']+)'", error)
     if not missing:
         return ""
@@ -111,9 +97,8 @@ def main() -> None:
     with open(sys.argv[1]) as file:
         order = json.load(file)
     with open(order["job"], "rb") as script:
-        compile(
-            script.read(), order["job"], "exec"
-        )  # A syntax error shows at once, not after Java's start.
+        # A syntax error shows now, not after the start of the JVM.
+        compile(script.read(), order["job"], "exec")
     start_java(own_class_path(order["java"]), order["settings"])
     for url in order["folders"]:
         make_folder(url)

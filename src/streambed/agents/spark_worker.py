@@ -1,7 +1,7 @@
-"""Spark worker agent: waits until the master takes workers, then becomes the worker.
+"""Spark worker agent: waits until the master accepts workers, then becomes the worker.
 
-A worker that comes too early is turned away, and asks again only after 5 to 15 s, which is not for
-anybody to choose.
+A worker that registers too early is refused and retries only after 5 to 15 s, which cannot be
+configured.
 
 python -m streambed.agents.spark_worker HOST PORT java …     (where the master has its page)
 """
@@ -20,7 +20,7 @@ LIMIT_S = 60.0
 
 
 def main(host: str, port: int, argv: list[str]) -> None:
-    """Become the worker in the end, whatever the master does: it goes on asking by itself."""
+    """Wait for the master at most LIMIT_S, then become the worker: it retries by itself."""
     end = time.monotonic() + LIMIT_S
     while not takes_workers(host, port) and time.monotonic() < end:
         time.sleep(STEP_S)
@@ -28,7 +28,7 @@ def main(host: str, port: int, argv: list[str]) -> None:
 
 
 def takes_workers(host: str, port: int) -> bool:
-    """Whether a master says that it is in charge. Its port is open a while before that."""
+    """Whether the master is ALIVE; its port is open a while before that."""
     connection = http.client.HTTPConnection(host, port, timeout=ANSWER_LIMIT_S)
     try:
         connection.request("GET", "/json/")

@@ -1,4 +1,4 @@
-"""Asker agent: asks a store one thing and keeps the answer as an Arrow file."""
+"""Store query agent: runs one query in a store and writes the result as an Arrow file."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from streambed.record.orders import StoreQueryOrder
 from streambed.stores.store import Answer, connect
 
 PATIENCE_NS = 10_000_000_000
-AGAIN_S = 0.05
+RETRY_S = 0.05
 PLAIN = (bool, int, float, str, bytes, type(None))
 DATED = ("datetime", "decimal")
-"""Modules whose values a data frame can keep as they are."""
+"""Modules whose values a data frame can hold unchanged."""
 
 
 def frame_of(answer: Answer) -> pl.DataFrame:
-    """An answer as a data frame; columns of one name are told apart, values that a frame cannot
-    keep become text.
+    """A result as a data frame. Equal column names are numbered; values that a frame cannot hold
+    become text.
     """
     names: list[str] = []
     for column in answer.columns:
         names.append(f"{column}_{names.count(column) + 1}" if column in names else column)
-    columns = {name: [_kept(row[at]) for row in answer.rows] for at, name in enumerate(names)}
-    return pl.DataFrame(
-        {name: pl.Series(name, values, strict=False) for name, values in columns.items()}
-    )
+    columns = {}
+    for at, name in enumerate(names):
+        values = [_plain_value(row[at]) for row in answer.rows]
+        columns[name] = pl.Series(name, values, strict=False)
+    return pl.DataFrame(columns)
 
 
-def _kept(value: Any) -> Any:
-    return value if isinstance(value, PLAIN) or type(value).__module__ in DATED else str(value)
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, PLAIN) or type(value).__module__ in DATED:
+        return value
+    return str(value)
 
 
 def ask(order: StoreQueryOrder) -> Answer:
-    """Ask, again for a while if the store does not answer: another program may be writing its file
-    just now.
-    """
+    """Run the query, with retries for a while: another program may be writing the store's file."""
     end_ns = now_ns() + PATIENCE_NS
     while True:
         try:
@@ -54,18 +55,17 @@ def ask(order: StoreQueryOrder) -> Answer:
         except StoreError:
             if now_ns() > end_ns:
                 raise
-            time.sleep(AGAIN_S)
+            time.sleep(RETRY_S)
 
 
 def main(order: StoreQueryOrder) -> None:
-    """Ask, and keep the answer or the refusal beside it."""
-    kept = Path(order.answer)
+    """Write the result, or the error as JSON beside it."""
+    result = Path(order.answer)
     try:
-        frame_of(ask(order)).write_ipc(kept)
+        frame_of(ask(order)).write_ipc(result)
     except StreambedError as error:
-        kept.with_suffix(".json").write_text(
-            json.dumps({"status": error.exit_status, "says": str(error)})
-        )
+        refusal = {"status": error.exit_status, "says": str(error)}
+        result.with_suffix(".json").write_text(json.dumps(refusal))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
-"""Traffic agent: sends packets or fills TCP connections, whatever becomes of them, and counts what
-comes from others.
+"""Traffic agent: sends packets or fills TCP connections, and counts what it receives.
 
-The main thread sends datagrams, each when it is due; another serves everything that may come or go
-at any time.
+The main thread sends datagrams, each when it is due; another thread receives and serves TCP.
 """
 
 from __future__ import annotations
@@ -26,21 +24,20 @@ from streambed.record.gauges import TrafficGauge
 from streambed.record.orders import TrafficOrder
 
 HEADERS_BYTES = 28
-"""Of IP and UDP: a packet's size is what a link carries."""
+"""IP and UDP headers: a packet's size is what a link carries."""
 LATE_NS_MAX = 100_000_000
-"""A packet that is later than this is not sent any more: it would be a burst that nobody declared.
-"""
+"""A packet later than this is not sent: it would be part of an undeclared burst."""
 WAIT_S_MAX = 0.05
 CHUNK_BYTES = 1 << 16
 BUFFER_BYTES = 4 << 20
 RECONNECT_NS = 500_000_000
-ROOM_FOR = 64
-"""So many packets are read, or chunks sent, before others have their turn."""
+PER_TURN = 64
+"""Packets read, or chunks sent, before the next socket is served."""
 
 
 @dataclass
 class Counts:
-    """What was sent, what was due but could not be sent, what came."""
+    """What was sent, what was due but could not be sent, what was received."""
 
     sent_bytes: int = 0
     sent_packets: int = 0
@@ -50,9 +47,7 @@ class Counts:
 
 
 def due_times(order: TrafficOrder, *, start_ns: int, end_ns: int, seed: str) -> Iterator[int]:
-    """When each packet of one flow is due: at equal steps, at random ones, or at equal steps within
-    bursts.
-    """
+    """When each packet of a flow is due: at equal steps, random steps, or steps within bursts."""
     step_ns, draw = order.step_ns, random.Random(seed)
     cycle_ns = order.bursts_ns + order.pauses_ns
     elapsed_ns = draw.expovariate(1 / step_ns) if order.pattern == "poisson" else 0.0
@@ -74,10 +69,10 @@ class Traffic:
         self._selector = selectors.DefaultSelector()
         self._room = memoryview(bytearray(CHUNK_BYTES))
         self._agenda: list[tuple[int, Callable[[], None]]] = []
-        """What to do when; one thread writes it down, the other does it."""
+        """Actions and when they are due; one thread adds them, the other runs them."""
 
     def listen(self) -> None:
-        """Be there for others, by either protocol."""
+        """Open the UDP and TCP ports for other hosts."""
         packets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         packets.bind(("", self.order.port))
@@ -90,9 +85,9 @@ class Traffic:
         self._selector.register(channel, events, act)
 
     def serve(self) -> None:
-        """Take and give whatever can be taken and given, until told to stop."""
+        """Serve sockets and due actions until stopped."""
         while not self.agent.stopping:
-            for key, _ in self._selector.select(self._patience_s()):
+            for key, _ in self._selector.select(self._wait_s()):
                 key.data()
             for entry in [entry for entry in self._agenda if entry[0] <= now_ns()]:
                 self._agenda.remove(entry)
@@ -100,27 +95,26 @@ class Traffic:
             if self.agent.report_is_due():
                 self.report()
 
-    def _patience_s(self) -> float:
-        return min(
-            [WAIT_S_MAX, *(max(0.0, (due_ns - now_ns()) / 1e9) for due_ns, _ in self._agenda)]
-        )
+    def _wait_s(self) -> float:
+        waits_s = [(due_ns - now_ns()) / 1e9 for due_ns, _ in self._agenda]
+        return max(0.0, min([WAIT_S_MAX, *waits_s]))
 
     def report(self, done: bool = False) -> None:
-        """The gauge."""
+        """Write the gauge."""
         self.agent.report(TrafficGauge(ready=self.ready, done=done, **asdict(self.counts)))
 
     def _take_packets(self, packets: socket.socket) -> None:
         with contextlib.suppress(BlockingIOError):
-            for _ in range(ROOM_FOR):
+            for _ in range(PER_TURN):
                 self.counts.received_bytes += packets.recv_into(self._room) + HEADERS_BYTES
                 self.counts.received_packets += 1
 
     def _accept(self, server: socket.socket) -> None:
         with contextlib.suppress(OSError):  # It may have been reset before it was accepted.
             channel, _ = server.accept()
-            self._watch(channel, selectors.EVENT_READ, partial(self._drink, channel))
+            self._watch(channel, selectors.EVENT_READ, partial(self._receive_tcp, channel))
 
-    def _drink(self, channel: socket.socket) -> None:
+    def _receive_tcp(self, channel: socket.socket) -> None:
         try:
             taken = channel.recv_into(self._room)
         except OSError:
@@ -130,15 +124,15 @@ class Traffic:
             self._close(channel)
 
     def connect(self, address: str) -> None:
-        """Begin a TCP flow; one that breaks is begun again."""
+        """Start a TCP flow; one that breaks is restarted."""
         channel = socket.socket()
         channel.setblocking(False)
         channel.connect_ex((address, self.order.port))
-        self._watch(channel, selectors.EVENT_WRITE, partial(self._pour, channel, address))
+        self._watch(channel, selectors.EVENT_WRITE, partial(self._send_tcp, channel, address))
 
-    def _pour(self, channel: socket.socket, address: str) -> None:
+    def _send_tcp(self, channel: socket.socket, address: str) -> None:
         try:
-            for _ in range(ROOM_FOR):
+            for _ in range(PER_TURN):
                 self.counts.sent_bytes += channel.send(self._room)
         except BlockingIOError:
             pass
@@ -151,12 +145,12 @@ class Traffic:
         channel.close()
 
     def _end_flows(self) -> None:
-        """End the TCP flows that were begun here; what others send is still taken."""
+        """Close the TCP flows that were started here; others are still received."""
         self._agenda.clear()
-        for key in [
-            key for key in self._selector.get_map().values() if key.events == selectors.EVENT_WRITE
-        ]:
-            self._close(key.fileobj)  # type: ignore[arg-type]
+        keys = list(self._selector.get_map().values())
+        for key in keys:
+            if key.events == selectors.EVENT_WRITE:
+                self._close(key.fileobj)  # type: ignore[arg-type]
 
     def send_packets(self, start_ns: int, end_ns: int) -> None:
         """Send each packet of every flow when it is due."""
@@ -173,9 +167,7 @@ class Traffic:
         for channel, _ in flows:
             channel.setblocking(False)
             channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
-        ahead = [
-            (due, number) for number, times in enumerate(dues) for due in [next(times, end_ns)]
-        ]
+        ahead = [(next(times, end_ns), number) for number, times in enumerate(dues)]
         heapq.heapify(ahead)
         while ahead and ahead[0][0] < end_ns and not self.agent.stopping:
             due, number = ahead[0]
@@ -196,7 +188,7 @@ class Traffic:
                 self.counts.sent_bytes += self.order.size
                 return
         except OSError:
-            # The host had no room for it, or no way: the link was slower than the load, or cut.
+            # The host had no buffer or no route: the link was slower than the load, or cut.
             pass
         self.counts.missed_packets += 1
 
@@ -204,7 +196,7 @@ class Traffic:
         return [address for address in self.order.to for _ in range(self.order.flows)]
 
     def flow(self, start_ns: int, end_ns: int) -> None:
-        """Send from the start to the end; TCP flows go on while this returns."""
+        """Send from start to end; with TCP this returns at once."""
         if self.order.pattern != "tcp":
             return self.send_packets(start_ns, end_ns)
         self._agenda += [(start_ns, partial(self.connect, address)) for address in self._flows()]
@@ -213,9 +205,7 @@ class Traffic:
 
 
 def main(order: TrafficOrder) -> None:
-    """Listen, wait for the load to begin, send for as long as is wanted, and listen on until told
-    to stop.
-    """
+    """Listen until stopped; send while the load lasts."""
     agent = Agent()
     traffic = Traffic(agent, order)
     traffic.listen()

@@ -157,5 +157,9 @@ def verdict(found: pl.DataFrame) -> str:
         for row in table(found).iter_rows(named=True)
     ]
     spike, calm = int(found["spike_per_s"].max()), int(found["calm_per_s"].max())
-    intro = f"A spike of {spike:,}/s in a stream of {calm:,}/s, a limit of {found['limit'].max():,} records a batch: {'; '.join(said)}."
+    limit = found["limit"].max()
+    intro = (
+        f"A spike of {spike:,}/s in a stream of {calm:,}/s, a limit of {limit:,} records a batch: "
+        f"{'; '.join(said)}."
+    )
     return judging.told(intro, statements(found))

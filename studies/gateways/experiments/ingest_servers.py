@@ -16,7 +16,10 @@ from experiments.protocols import sent, server, trace
 from streambed.artifacts.one_shot import free_ports
 
 TITLE = "Several ingest servers"
-CLAIM = "An open question of the thesis: more producers (ingest servers) will be needed for many gateways in production."
+CLAIM = (
+    "An open question of the thesis: more producers (ingest servers) will be needed for many "
+    "gateways in production."
+)
 SHARED = "servers, client and broker share two cores here"
 
 

@@ -14,9 +14,15 @@ from judging import Outcome, Statement
 from experiments import emulated
 
 TITLE = "Death of a leader"
-CLAIM = "An open question of the thesis: fault tolerance by replicas; is a message lost when a leader dies?"
+CLAIM = (
+    "An open question of the thesis: fault tolerance by replicas; "
+    "is a message lost when a leader dies?"
+)
 KILL = 'faults=[{kind: kill, at: 4s, lasts: 5s, target: "leader of traffic-counter/0"}]'
-ELECTED = "another broker leads as soon as the controller has noticed, and nobody waits for the killed one to be back"
+ELECTED = (
+    "another broker leads as soon as the controller has noticed, "
+    "and nobody waits for the killed one to be back"
+)
 ON_DISK = "the killed broker finds on its disk what it had acknowledged (a kill, not a power cut)"
 CASES = {"1 replica": (1, 1), "3 replicas, 2 in sync": (3, 2)}
 
@@ -67,7 +73,10 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     if len(cases) > 1:
         of, to = ({"case": case} for case in (cases[-1], cases[0]))
         changes, likely = judging.changes(found, "longest_ms", of, to), {Outcome.INSIDE: ELECTED}
-        says = f"the longest wait for an acknowledgement is shorter with {cases[-1]} than with {cases[0]}"
+        says = (
+            "the longest wait for an acknowledgement is shorter "
+            f"with {cases[-1]} than with {cases[0]}"
+        )
         made.append(
             Statement(says=says, values=changes, most=0.0, show=judging.change, likely=likely)
         )

@@ -14,7 +14,10 @@ from judging import Statement
 from gateway_traffic.records import Version
 
 TITLE = "Memory and garbage collection"
-CLAIM = "An open question of the thesis: tuning memory and GC to reduce memory, GC overhead and latency."
+CLAIM = (
+    "An open question of the thesis: tuning memory and GC to reduce memory, GC overhead and "
+    "latency."
+)
 CASES = {
     "512 MiB, serial": ("-Xmx512m", "-XX:+UseSerialGC"),
     "2 GiB, serial": ("-Xmx2g", "-XX:+UseSerialGC"),

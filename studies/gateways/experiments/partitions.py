@@ -94,7 +94,10 @@ def statements(found: pl.DataFrame) -> list[Statement]:
             {"case": f"1, minPartitions {tasks}", "rate": highest},
             {"case": f"{tasks} partitions", "rate": highest},
         )
-        says = f"at {highest:,}/s one partition read by {tasks} tasks (`minPartitions`) takes as long as {tasks} partitions"
+        says = (
+            f"at {highest:,}/s one partition read by {tasks} tasks (`minPartitions`) "
+            f"takes as long as {tasks} partitions"
+        )
         made.append(judging.alike(says, judging.ratios(found, "batch_s", of, to)))
     return made
 

@@ -166,9 +166,8 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     made = []
     for name in PROTOCOLS:
         if shares := agreement(found, name):
-            says = f"{name}: true and scheduled rates agree up to {BELOW_MAXIMUM:.0%} of the maximum".replace(
-                "%", " %"
-            )
+            share = f"{BELOW_MAXIMUM:.0%}".replace("%", " %")
+            says = f"{name}: true and scheduled rates agree up to {share} of the maximum"
             made.append(Statement(says=says, values=shares, least=AGREE, show=judging.share))
     alone = {"protocol": "per-connection", "scheduled": 0}
     for name in PROTOCOLS[1:]:
@@ -200,5 +199,8 @@ def verdict(found: pl.DataFrame) -> str:
         int((found["records"] - found["acked"]).sum()),
         int(found["records"].sum()),
     )
-    intro = f"Maxima: {said}. Client, server and broker share the machine; {missing} of {sent_in_all:,} records were not acknowledged."
+    intro = (
+        f"Maxima: {said}. Client, server and broker share the machine; "
+        f"{missing} of {sent_in_all:,} records were not acknowledged."
+    )
     return judging.told(intro, statements(found))

@@ -52,7 +52,10 @@ def statements(found: pl.DataFrame) -> list[Statement]:
                 judging.values(found, value, replicas=numbers[0]),
                 strict=True,
             )
-            says = f"{more} replicas lengthen the time to an acknowledgement ({name}) over {numbers[0]}"
+            says = (
+                f"{more} replicas lengthen the time to an acknowledgement ({name}) "
+                f"over {numbers[0]}"
+            )
             likely = {Outcome.INSIDE: FETCHES}
             late = [after - before for after, before in pairs]
             made.append(

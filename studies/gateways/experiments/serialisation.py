@@ -106,5 +106,8 @@ def verdict(found: pl.DataFrame) -> str:
         name: float(found.filter(pl.col("encoding") == name)["bytes_per_record"].mean() or 0)
         for name in ENCODINGS
     }
-    intro = f"{size['json.2']:.0f} bytes in JSON and {size['avro.2']:.0f} in Avro, keys, headers and batches included."
+    intro = (
+        f"{size['json.2']:.0f} bytes in JSON and {size['avro.2']:.0f} in Avro, "
+        "keys, headers and batches included."
+    )
     return judging.told(intro, statements(found))

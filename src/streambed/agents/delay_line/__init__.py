@@ -1,24 +1,25 @@
-"""The delay line: one process that holds packets back, loses, mangles or doubles some, and lets
-the others go when they are due.
+"""The delay line: one process that delays packets and drops, corrupts or duplicates some.
 
     python -I -S delay_line/ queues.json
 
-Packets stay in the kernel (NFQUEUE); only their ids come up, and verdicts go down. It needs the
-standard library alone.
+Packets stay in the kernel (NFQUEUE); only their ids come up, and verdicts go down. It needs only
+the standard library.
 
-Its file says {"gauge": path, "seed": number, "queues": [queue, …]}, and each queue is one direction
-of a link:
+Its file is {"gauge": path, "seed": number, "queues": [queue, …]}; each queue is one direction of a
+link:
 
-    number, namespace                 the queue, and the network that it is in (an inherited descriptor)
-    sender_namespace, sender_index    the port that its packets leave by: copies are sent from there
-    delay_ns, jitter_ns, table        table: deviations in units of jitter/8192, drawn evenly; empty: even over ± jitter
-    in_order                          no packet is due before the one that came before it
-    loss                              a share, lost one by one
-    enter, leave, bad, good           loss in bursts, if enter > 0: the chances to go to the bad state and back, and to be lost in each
-    reorder, duplicate, corrupt       shares: sent at once, sent twice, sent with one bit turned over
+    number, namespace               the queue, and its network (an inherited descriptor)
+    sender_namespace, sender_index  the port that its packets leave by; copies are sent from there
+    delay_ns, jitter_ns, table      table: deviations in units of jitter/8192, drawn evenly;
+                                    empty: uniform over ± jitter
+    in_order                        no packet is due before an earlier one
+    loss                            share of packets dropped independently
+    enter, leave, bad, good         loss in bursts, if enter > 0: the probabilities to enter and
+                                    leave the bad state, and of loss in each state
+    reorder, duplicate, corrupt     shares: sent at once, sent twice, sent with one bit flipped
 
-It writes "ready …" once, and how it is scheduled; takes lines with the keys of a queue, writes
-"done" when that holds, and ends with its input. Each second the gauge gets {"packets", "dropped"}
-so far, and {"late_mean_ns", "late_max_ns", "late_packets"} of that second; the last three of these
-are there, so that none is missed by whoever looks each second.
+It writes "ready …" once, with its scheduling class. It reads lines with the keys of a queue, writes
+"done" when the change is in effect, and ends with its input. Each second the gauge gets {"packets",
+"dropped"} so far, and {"late_mean_ns", "late_max_ns", "late_packets"} of that second. The file
+holds the last three, so that a once-a-second reader misses none.
 """

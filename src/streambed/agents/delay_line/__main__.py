@@ -1,6 +1,4 @@
-"""Started as a folder by an isolated Python, which finds nothing but the standard library; so this
-says where the package is.
-"""
+"""Entry point for an isolated Python, which finds only the standard library: add our package."""
 
 from __future__ import annotations
 

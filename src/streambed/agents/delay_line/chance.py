@@ -1,6 +1,4 @@
-"""What is left to chance: which packets are lost, how long the others take, which are mangled,
-doubled or sent at once.
-"""
+"""Random draws: which packets are lost, delayed, corrupted, duplicated or sent at once."""
 
 from __future__ import annotations
 
@@ -11,19 +9,19 @@ TABLE_UNIT = 8192
 
 
 class Chance:
-    """Draws for one queue. The same seed draws the same."""
+    """The draws of one queue, the same for the same seed."""
 
     def __init__(self, seed: str) -> None:
         self._draw = random.Random(seed).random
         self._is_bad = False
 
     def happens(self, share: float) -> bool:
-        """Whether it befalls this packet."""
+        """True with probability `share`."""
         return share > 0 and self._draw() < share
 
     def loses(self, shape: dict[str, Any]) -> bool:
-        """Whether this packet is lost: in a burst, as netem does it, or by itself. Whoever loses
-        all has been cut.
+        """Whether this packet is lost: in a burst, as in netem, or independently. A loss of 1 means
+        that the link is cut.
         """
         if not shape["enter"] or shape["loss"] == 1:
             return self.happens(shape["loss"])
@@ -33,7 +31,7 @@ class Chance:
         return lost
 
     def delay_ns(self, shape: dict[str, Any]) -> int:
-        """How long this packet takes."""
+        """The delay of this packet."""
         delay_ns: int = shape["delay_ns"]
         if not shape["jitter_ns"]:
             return delay_ns
@@ -43,14 +41,12 @@ class Chance:
         )
         return max(0, delay_ns + int(deviation * shape["jitter_ns"]))
 
-    def turn_over_a_bit(self, packet: bytes) -> bytes:
-        """The packet with one bit changed behind its IP header: a change in there would send it
-        elsewhere, not fail a checksum.
-        """
+    def flip_a_bit(self, packet: bytes) -> bytes:
+        """Flip one bit after the IP header: a change in the header could redirect the packet."""
         start = 4 * (packet[0] & 0x0F)
         if start >= len(packet):
             return packet
-        place = start + int(self._draw() * (len(packet) - start))
-        mangled = bytearray(packet)
-        mangled[place] ^= 1 << int(self._draw() * 8)
-        return bytes(mangled)
+        position = start + int(self._draw() * (len(packet) - start))
+        corrupted = bytearray(packet)
+        corrupted[position] ^= 1 << int(self._draw() * 8)
+        return bytes(corrupted)

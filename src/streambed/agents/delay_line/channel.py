@@ -1,6 +1,4 @@
-"""How the delay line talks to the kernel: a netlink socket in each network namespace, on which
-packets come and verdicts go.
-"""
+"""Netlink sockets to the kernel, one in each network namespace: packets come, verdicts go."""
 
 from __future__ import annotations
 
@@ -23,34 +21,29 @@ REQUEST, ACKNOWLEDGE, PACKET, VERDICT, CONFIGURE, VERDICT_UP_TO = 1, 4, 0x300, 0
 DROP, ACCEPT, BIND, COPY_PACKET, GSO_FLAG = 0, 1, 1, 2, 4
 VERDICT_HEADER, HARDWARE_ADDRESS, PAYLOAD = 2, 9, 10
 QUEUE_LIMIT_PACKETS = 100_000
-"""A queue that is full drops, as a link does."""
+"""A full queue drops packets, as a link does."""
 HEAD_BYTES, WHOLE_BYTES = 20, 1536
-"""How much of a packet comes up: hardly anything, or all that an interface sends at once."""
+"""How much of a packet the kernel copies: only its head, or all of a full frame."""
 
 SLOTS = 64
-"""How many packets are taken by one call."""
+"""Packets taken by one call."""
 SLOT_BYTES = 27 * 64
-"""Whole cache lines, but no power of two: those would all fall into the same few sets of the cache.
-"""
+"""Whole cache lines, but no power of two, which would map all slots to a few cache sets."""
 SENT_AT_ONCE_BYTES = 64 << 10
 
 libc = ctypes.CDLL(None, use_errno=True)
 IS_PACKET: int = struct.unpack("!H", struct.pack("=H", PACKET))[0]
-"""The kind of a message that brings a packet, as the head of a slot shows it."""
+"""The message kind of a packet, as unpacked from the head of a slot."""
 IS_STAMPED: int = struct.unpack("!I", struct.pack("=HH", 20, 4))[0]
-"""What precedes the time at which a packet came, where a packet that came from another namespace
-has it.
-"""
+"""Precedes the arrival time, which packets from another namespace have."""
 Head = tuple[int, int, int, int, int, int]
-"""The kind of a message; the queue's number, the packet's id; IS_STAMPED if a time follows, in
-seconds and microseconds.
-"""
+"""Message kind, queue number, packet id, IS_STAMPED if a time follows, seconds, microseconds."""
 _heads = struct.Struct(f"!4xH12xH4xI28xIQQ{SLOT_BYTES - 76}x").iter_unpack
 _id = struct.Struct("!I").pack
 
 
 def attribute(kind: int, content: bytes) -> bytes:
-    """A value with its kind and length, padded to four bytes."""
+    """A netlink attribute, padded to four bytes."""
     length = 4 + len(content)
     return struct.pack("=HH", length, kind) + content + bytes(-length % 4)
 
@@ -62,7 +55,7 @@ def message(kind: int, flags: int, number: int, *attributes: bytes) -> bytes:
 
 
 class Verdicts:
-    """The messages that judge the packets of one queue."""
+    """The verdict messages of one queue."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -74,24 +67,24 @@ class Verdicts:
         )
 
     def accept(self, packet: int, mangled: bytes = b"") -> bytes:
-        """Let one packet go, with another content if one is given."""
+        """Release one packet, with new content if given."""
         if mangled:
             judgement = attribute(VERDICT_HEADER, struct.pack("!II", ACCEPT, packet))
             return message(VERDICT, 0, self._number, judgement, attribute(PAYLOAD, mangled))
         return self._accept + _id(packet)
 
     def accept_up_to(self, packet: int) -> bytes:
-        """Let it go, and all that came before it."""
+        """Release this packet and all before it."""
         return self._accept_up_to + _id(packet)
 
     def drop(self, packet: int) -> bytes:
-        """Lose it."""
+        """Drop this packet."""
         return self._drop + _id(packet)
 
 
 def treatment(whole: bool, single: bool) -> tuple[bytes, ...]:
-    """How packets come up: with all their content or not; segments of one send one by one, their
-    checksums filled in, or as one.
+    """How packets come up: whole or only the head; segments of one send singly, with checksums, or
+    as one packet.
     """
     copies = attribute(2, struct.pack("!IB", WHOLE_BYTES if whole else HEAD_BYTES, COPY_PACKET))
     return (
@@ -102,9 +95,7 @@ def treatment(whole: bool, single: bool) -> tuple[bytes, ...]:
 
 
 class Slots:
-    """The memory that packets come into, shared by all channels: recvmmsg takes many at one
-    call.
-    """
+    """Receive buffers, shared by all channels: recvmmsg takes many packets in one call."""
 
     def __init__(self) -> None:
         self._memory = ctypes.create_string_buffer(SLOTS * SLOT_BYTES)
@@ -120,20 +111,16 @@ class Slots:
         self._receive = libc.recvmmsg
 
     def fill(self, descriptor: int) -> int:
-        """Take what waits, as much as there is room for; how many messages came."""
+        """Receive waiting messages, at most SLOTS. Returns their number."""
         came: int = self._receive(descriptor, self._headers, SLOTS, socket.MSG_DONTWAIT, None)
         return max(0, came)
 
     def packets(self, count: int) -> Iterable[Head]:
-        """The heads of the first so many messages, of which some may be no packets but tell of an
-        error.
-        """
+        """The heads of the first `count` messages; some may be errors instead of packets."""
         return _heads(self._view[: count * SLOT_BYTES])
 
     def content(self, slot: int) -> tuple[bytes, bytes]:
-        """The hardware address that sent a packet, if known, and as much of the packet as was asked
-        for.
-        """
+        """The hardware address of a packet's sender, if known, and the copied part of it."""
         message = self._view[slot * SLOT_BYTES : (slot + 1) * SLOT_BYTES]
         length, place = struct.unpack_from("=I", message)[0], 20
         sender = payload = b""
@@ -148,9 +135,7 @@ class Slots:
 
 
 def stamp_packets() -> socket.socket:
-    """Let the kernel note when packets come, as long as somebody holds this socket: it does if
-    anybody on the machine wants to know.
-    """
+    """Make the kernel timestamp packets while this socket is open."""
     wish = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     wish.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
     return wish
@@ -163,9 +148,7 @@ def enter(namespace: int) -> None:
 
 
 class Channel:
-    """A netlink socket inside a network namespace; it stays there when this process moves on to the
-    next.
-    """
+    """A netlink socket in a network namespace; it stays there when this process moves on."""
 
     def __init__(self, namespace: int) -> None:
         enter(namespace)
@@ -179,7 +162,7 @@ class Channel:
         self.fileno = self._socket.fileno
 
     def bind(self, number: int, whole: bool, single: bool) -> None:
-        """Take over a queue."""
+        """Bind a queue to this socket."""
         limit = attribute(3, struct.pack("!I", QUEUE_LIMIT_PACKETS))
         for attributes in (
             (attribute(1, struct.pack("!BBH", BIND, 0, 2)),),
@@ -191,14 +174,14 @@ class Channel:
                 raise OSError(number_of_error, f"queue {number}: {os.strerror(number_of_error)}")
 
     def treat(self, number: int, whole: bool, single: bool) -> None:
-        """Let packets of a queue come up in another way from now on."""
+        """Change how packets of a queue come up."""
         self._socket.send(message(CONFIGURE, 0, number, *treatment(whole, single)))
 
     def send(self, messages: list[bytes]) -> None:
-        """Give verdicts, many at once."""
-        said = b"".join(messages)
-        if len(said) <= SENT_AT_ONCE_BYTES:
-            self._socket.send(said)
+        """Send verdicts, many at once."""
+        data = b"".join(messages)
+        if len(data) <= SENT_AT_ONCE_BYTES:
+            self._socket.send(data)
             return
         half = len(messages) // 2
         self.send(messages[:half])

@@ -1,6 +1,4 @@
-"""Copies of packets: the kernel judges a packet but does not double it, so a copy is sent as a
-frame of its own.
-"""
+"""Copies of packets: NFQUEUE cannot duplicate a packet, so a copy is sent as a separate frame."""
 
 from __future__ import annotations
 
@@ -14,22 +12,20 @@ from streambed.agents.delay_line.channel import enter
 SIOCGIFNAME = 0x8910
 ETHERTYPE_IP = 0x0800
 COPIER = b"\x02copy!"
-"""The hardware address that copies come from: a queue at the other end of the link knows them by
-it.
-"""
+"""The source hardware address of copies, by which a queue at the other end knows them."""
 
 
 class Outlet:
-    """The port that the packets of a queue leave by. Made when first needed: the port itself is
-    made after this process.
+    """The port that a queue's packets leave by. Opened when first needed: the port is created after
+    this process starts.
     """
 
     def __init__(self, namespace: int, index: int) -> None:
         enter(namespace)
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         self._socket.setblocking(False)
-        asked = struct.pack("=16si20x", b"", index)
-        interface = fcntl.ioctl(self._socket, SIOCGIFNAME, asked)[:16].rstrip(b"\0").decode()
+        request = struct.pack("=16si20x", b"", index)
+        interface = fcntl.ioctl(self._socket, SIOCGIFNAME, request)[:16].rstrip(b"\0").decode()
         self._socket.bind((interface, 0))
         with open("/proc/thread-self/net/arp") as file:
             self._head = (
@@ -37,15 +33,13 @@ class Outlet:
             )
 
     def send(self, copies: list[bytes]) -> None:
-        """Send copies."""
-        with suppress(OSError):  # The port is gone or full: it would have lost packets too.
+        """Send copies; errors are ignored."""
+        with suppress(OSError):  # The port is gone or full: packets would be lost too.
             for copy in copies:
                 self._socket.send(self._head + copy)
 
 
 def neighbour(table: str, interface: str) -> bytes:
-    """The hardware address at the other end of an interface, by the kernel's table of neighbours
-    (/proc/net/arp).
-    """
+    """The hardware address at the other end of an interface, from /proc/net/arp."""
     rows = (line.split() for line in table.splitlines()[1:])
     return next(bytes.fromhex(row[3].replace(":", "")) for row in rows if row[5] == interface)

@@ -1,12 +1,11 @@
-"""The loop of the delay line: sleep until a packet comes or is due, take the ones that came, let
-go the ones that are due.
+"""The loop of the delay line: wait until a packet comes or is due, take it, release it when due.
 
-    it comes ─▶ wake ─▶ taken, dated by the kernel ─▶ sleep ─▶ wake, early by a wake ─▶ spin ─▶ let go, early by what that takes
+    arrival ─▶ wake ─▶ take, with the kernel's timestamp ─▶ sleep ─▶ early wake ─▶ spin ─▶ release
 
-The kernel notes when a packet comes to another namespace, so that it is let go in time even if we
-look late. It notes nothing of what a switch passes on: that came about a wake ago. Neither a wake
-nor a verdict is free, and neither is late if it is begun early enough: see habits. A verdict is
-measured by the time that we worked: whoever waits for the packet may run before we do again.
+The kernel timestamps a packet that enters another namespace, so it is released in time even if we
+look late. It does not timestamp what a switch forwards: that is taken to be as old as one wake-up.
+Wake-ups and verdicts take time, so both start early by an estimate: see wakeup_estimate. A verdict
+is measured in our CPU time, because the receiver of the packet may run before we do.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ from functools import partial
 
 from streambed.agents.delay_line.channel import IS_PACKET, IS_STAMPED, Channel, Slots, libc
 from streambed.agents.delay_line.queue import NEVER_NS, Queue
-from streambed.agents.delay_line.wakeup_estimate import Habit
+from streambed.agents.delay_line.wakeup_estimate import LatencyEstimate
 
 STDIN, STDOUT = 0, 1
 FIRST_WAKE_NS, FIRST_RELEASE_NS = 50_000, 30_000
 PASS_NS = 10_000
-"""What passes beside a wake until a packet is looked at."""
+"""Time besides the wake-up until a packet is looked at."""
 SHORTEST_SLEEP_NS = 20_000
-"""A wait that was shorter was none."""
+"""A shorter wait does not count as sleep."""
 GATHER_NS, SHARE_OF_DELAY = 400_000, 4
-"""In real time and under load packets gather for so long, or that part of the least delay: to wake
-for each keeps its sender from work.
+"""In real time and under load, packets gather this long, or for this part of the least delay: a
+wake-up for each would keep its sender from working.
 """
 SEVERAL = 8
-"""So many looks in a row that found packets are a load."""
+"""This many looks in a row with packets count as load."""
 WAITERS_WAKE, WAITERS_WAKE_IN_REAL_TIME = 1 / 3, 1.0
-"""What it takes to wake who waits for a packet, as a share of our own wake. In real time it gets
-our processor only when we sleep.
+"""Time to wake the receiver, as a share of our wake-up time. In real time it gets our CPU only
+when we sleep.
 """
 TOGETHER_NS = 30_000
-"""Packets that came within so little time are let go together."""
+"""Packets that came within this time are released together."""
 FEW = 2
-"""To let go of more packets takes longer, and teaches nothing about one."""
+"""Releasing more packets takes longer and says nothing about one."""
 
 
 class Engine:
@@ -55,17 +54,19 @@ class Engine:
         self._slots = Slots()
         self._in_real_time = in_real_time
         self._waiter = WAITERS_WAKE_IN_REAL_TIME if in_real_time else WAITERS_WAKE
-        self._due: list[
-            tuple[int, int]
-        ] = []  # A heap of (when, queue): the head of every queue that holds packets.
+        # A heap of (when, queue): the head of every queue that holds packets.
+        self._due: list[tuple[int, int]] = []
         self._orders = b""
-        self._wakes, self._alarms = Habit(FIRST_WAKE_NS), Habit(FIRST_WAKE_NS, cautious=True)
-        self._releases = Habit(FIRST_RELEASE_NS)
-        self._rest_ns = 0  # How long nothing was done before now.
-        self._wake_ns = 0  # How long the last wake took, as far as is known.
-        self._woken_ns = 0  # When a timer should have woken us, if it just did.
+        self._wakes, self._alarms = (
+            LatencyEstimate(FIRST_WAKE_NS),
+            LatencyEstimate(FIRST_WAKE_NS, cautious=True),
+        )
+        self._releases = LatencyEstimate(FIRST_RELEASE_NS)
+        self._rest_ns = 0  # How long we slept before now.
+        self._wake_ns = 0  # Estimated duration of the last wake-up.
+        self._woken_ns = 0  # When a timer was to wake us, if it just did.
         self._read_ns = 0
-        self._looks = 0  # How many in a row, without a rest, found something.
+        self._looks = 0  # Looks in a row with packets, without a sleep.
         self._gather_ns = self._gathering_ns()
         self._poll = select.epoll()
         for descriptor in (STDIN, *self._channels):
@@ -75,14 +76,14 @@ class Engine:
         )
 
     def run(self) -> None:
-        """Until the input closes."""
+        """Serve until the input closes."""
         while True:
             self._release()
             if self._wait() and not self._serve():
                 return
 
     def _release(self) -> None:
-        """Let go what will be due when that is done."""
+        """Release the packets that will be due when the verdict has taken effect."""
         due, queues = self._due, self._queues
         now_ns, worked_ns = time.monotonic_ns(), time.thread_time_ns()
         if self._woken_ns:
@@ -93,9 +94,8 @@ class Engine:
         while due and due[0][0] <= soon_ns:
             when_ns, number = heapq.heappop(due)
             queue = queues[number]
-            if (
-                queue.next_ns == when_ns
-            ):  # Else an earlier packet came after this entry was made: it has been dealt with.
+            # Otherwise an earlier packet replaced this entry.
+            if queue.next_ns == when_ns:
                 released += queue.release(soon_ns)
                 self._expect(queue, queue.head_ns)
         if released:
@@ -104,13 +104,11 @@ class Engine:
             self._rest_ns = 0
 
     def _early_ns(self, rest_ns: int) -> int:
-        """So long before it is due is a packet let go: for that takes time, and so does to wake who
-        waits for it, as long as to wake us.
-        """
+        """How early to release a packet: the verdict and waking the receiver take time."""
         return self._releases.usual_ns(rest_ns) + int(self._waiter * self._wakes.usual_ns(rest_ns))
 
     def _gathering_ns(self) -> int:
-        """How long packets may gather without being late."""
+        """How long packets may gather and still be on time."""
         least_ns = min(
             (queue.delay_ns for queue in self._queues.values() if queue.delay_ns), default=0
         )
@@ -122,9 +120,7 @@ class Engine:
             heapq.heappush(self._due, (due_ns, queue.number))
 
     def _wait(self) -> bool:
-        """Sleep until a packet comes or the next one is nearly due; whether something may have
-        come.
-        """
+        """Sleep until a packet comes or one is nearly due. True: something may have come."""
         begun_ns = time.monotonic_ns()
         limit, left_ns = None, 0
         if self._due:
@@ -154,7 +150,7 @@ class Engine:
         return bool(came)
 
     def _serve(self) -> bool:
-        """Do what is asked of us; False at the end of the input."""
+        """Take packets and commands; False at the end of the input."""
         came = self._poll.poll(0)
         self._looks = self._looks + 1 if came else 0
         for descriptor, _ in came:
@@ -165,9 +161,7 @@ class Engine:
         return True
 
     def _receive(self, descriptor: int) -> None:
-        """Take what came. Where the kernel does not say when: after the last look, and if we slept,
-        about as long ago as a wake takes.
-        """
+        """Take packets. One without a timestamp came after the last look, about a wake-up ago."""
         now_ns = time.monotonic_ns()
         arrived_ns = self._read_ns = max(self._read_ns, now_ns - PASS_NS - self._wake_ns)
         behind_ns, since_ns = time.time_ns() - now_ns, 0
@@ -177,7 +171,7 @@ class Engine:
             slots.packets(count)
         ):
             if kind != IS_PACKET:
-                continue  # An error about a verdict: an interface went, and its packets with it.
+                continue  # A verdict failed: an interface is gone, and its packets with it.
             if stamp == IS_STAMPED:
                 came_ns = seconds * 1_000_000_000 + microseconds * 1000 - behind_ns
                 if came_ns > since_ns + TOGETHER_NS:

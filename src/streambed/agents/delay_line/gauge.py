@@ -1,4 +1,4 @@
-"""The gauge: how many packets passed, and how late they were let go."""
+"""The gauge: how many packets passed, and how late they were released."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import time
 
 EVERY_S = 1.0
 KEPT = 3
-"""Whoever looks each second, too, now and then comes before one second's gauge and after the next
-one's.
-"""
+"""A once-a-second reader can miss one, so the last three are kept."""
 LATE_NS = 1_000_000
-"""A packet let go later than this counts as late."""
+"""A packet released later than this counts as late."""
 
 
 class Gauge:
-    """What the engine did, so far and since somebody last looked."""
+    """Counts of packets so far, and lateness since the last read."""
 
     def __init__(self) -> None:
         self.packets = 0
@@ -25,7 +23,7 @@ class Gauge:
         self._last: list[dict[str, int]] = []
 
     def add(self, late_ns: int, packets: int = 1) -> None:
-        """So many packets were let go, so long after they were due."""
+        """Count packets that were released `late_ns` after they were due."""
         self.packets += packets
         self._count += packets
         self._sum_ns += late_ns * packets
@@ -35,7 +33,7 @@ class Gauge:
             self._late += packets
 
     def read(self) -> dict[str, int]:
-        """The gauge as it is written; lateness begins anew."""
+        """The current values; lateness is reset."""
         count, sum_ns, max_ns, late = self._count, self._sum_ns, self._max_ns, self._late
         self._count = self._sum_ns = self._max_ns = self._late = 0
         mean_ns = sum_ns // count if count else 0
@@ -48,13 +46,13 @@ class Gauge:
         }
 
     def keep(self, path: str) -> None:
-        """Write it for ever; in a thread of its own, because a disk may take its time."""
+        """Write it forever; runs in its own thread, because a disk may be slow."""
         while True:
             time.sleep(EVERY_S)
             self.write(path)
 
     def write(self, path: str) -> None:
-        """The gauge and those before it."""
+        """Write the gauge and those before it."""
         self._last = [*self._last, {"written_ns": time.monotonic_ns(), **self.read()}][-KEPT:]
         with open(f"{path}.part", "w") as file:
             json.dump({"gauges": self._last}, file)

@@ -1,4 +1,4 @@
-"""What the process does from its start to its end."""
+"""The main program of the delay line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 
 
 def open_queues(declared: dict[str, Any], gauge: Gauge) -> tuple[list[Channel], list[Queue]]:
-    """One socket for each namespace, and all queues bound."""
+    """Open one socket for each namespace and bind all queues."""
     channels: dict[int, Channel] = {}
     queues = []
     for one in declared["queues"]:
@@ -36,15 +36,14 @@ def open_queues(declared: dict[str, Any], gauge: Gauge) -> tuple[list[Channel], 
     return list(channels.values()), queues
 
 
-def be_punctual() -> str:
-    """Ask the scheduler to wake us at once: in real time if that is allowed, else by short slices.
-    Exact timers, no pauses.
+def request_prompt_scheduling() -> str:
+    """Ask for prompt wake-ups: real-time scheduling if allowed, else short slices; exact timers and
+    no garbage collection. Returns what was granted.
     """
     libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     gc.disable()
-    if (
-        os.sched_getscheduler(0) == os.SCHED_FIFO
-    ):  # Whoever started us had it before the box was entered: inside it is refused.
+    # Our parent may have got it before it entered the box, where it is refused.
+    if os.sched_getscheduler(0) == os.SCHED_FIFO:
         return IN_REAL_TIME
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REALTIME_PRIORITY))
@@ -56,15 +55,14 @@ def be_punctual() -> str:
 
 
 def main(path: str) -> None:
-    """Serve the queues that the file declares."""
+    """Serve the queues declared in a file."""
     with open(path) as file:
         declared = json.load(file)
     gauge = Gauge()
     stamps = stamp_packets()
     channels, queues = open_queues(declared, gauge)
-    scheduled = (
-        be_punctual()
-    )  # Before the thread, which inherits it: a slow one would make us wait for Python's lock.
+    # Before the thread, which inherits it: a slow thread would make us wait for Python's lock.
+    scheduled = request_prompt_scheduling()
     threading.Thread(target=gauge.keep, args=(declared["gauge"],), daemon=True).start()
     engine = Engine(channels, queues, in_real_time=scheduled == IN_REAL_TIME)
     os.write(STDOUT, f"ready {scheduled}\n".encode())

@@ -1,4 +1,4 @@
-"""One direction of a link: the packets on their way, and when each is due."""
+"""One direction of a link: the packets it holds, and when each is due."""
 
 from __future__ import annotations
 
@@ -27,30 +27,28 @@ PLAIN: dict[str, Any] = {
     "duplicate": 0.0,
     "corrupt": 0.0,
 }
-"""What a queue does if it is not told."""
+"""The defaults of a queue."""
 
 Held = tuple[int, int, int, bytes]
-"""When a packet is due, its id, how many go with it (all up to it) or A_COPY, and the content that
-it is sent with if not its own.
-"""
+"""When a packet is due, its id, how many before it go with it or A_COPY, and its new content."""
 A_COPY = -1
 Content = Callable[[], tuple[bytes, bytes]]
-"""Tells the hardware address that sent a packet, and the packet."""
+"""Returns the hardware address of a packet's sender, and the packet."""
 
 
 class Judge(Protocol):
-    """What a queue asks of its channel."""
+    """What a queue needs of its channel."""
 
     def send(self, messages: list[bytes]) -> None:
-        """Give verdicts."""
+        """Send verdicts."""
 
     def treat(self, number: int, whole: bool, single: bool) -> None:
-        """Let packets come up in another way."""
+        """Change how packets come up."""
 
 
 def needs_single(shape: dict[str, Any]) -> bool:
-    """Segments of one send come as one packet, which is fast; but not where some fare otherwise
-    than the rest.
+    """Whether segments of one send must come singly, because each has its own fate. As one packet
+    they are faster.
     """
     return 0 < shape["loss"] < 1 or any(
         shape[key] for key in ("jitter_ns", "enter", "reorder", "duplicate", "corrupt")
@@ -58,16 +56,15 @@ def needs_single(shape: dict[str, Any]) -> bool:
 
 
 def needs_whole(shape: dict[str, Any]) -> bool:
-    """Whoever changes or doubles a packet must have all of it."""
+    """Whether whole packets are needed, to corrupt or duplicate them."""
     return bool(shape["corrupt"] or shape["duplicate"])
 
 
 class Queue:
-    """Packets wait here in one of two ways.
+    """Holds packets in one of two structures.
 
-    In a row, if none can overtake another: then those that came together are one entry, and one
-    verdict lets go all up to the last. In a heap otherwise: then each is an entry of its own and
-    gets its own verdict.
+    In a row, if none can overtake another: packets that came together are one entry, and one
+    verdict releases all up to the last. Otherwise in a heap, with an entry and a verdict for each.
     """
 
     def __init__(self, channel: Judge, declared: dict[str, Any], seed: int, gauge: Gauge) -> None:
@@ -98,38 +95,34 @@ class Queue:
         )
 
     def change(self, wanted: dict[str, Any]) -> None:
-        """Treat packets so from now on; those that wait keep their time, so that one yet to come
-        may overtake them.
-        """
+        """Apply new settings. Waiting packets keep their due time: later ones may overtake them."""
         self._set({**PLAIN, **wanted})
-        self._heap.extend(
-            self._row
-        )  # One of the two is empty, and a row is sorted: so this is a heap.
+        # One of the two is empty, and a row is sorted: the result is a heap.
+        self._heap.extend(self._row)
         self._row.clear()
         self._channel.treat(self.number, self._is_whole, needs_single(self._shape))
 
     def take(self, packet: int, arrived_ns: int, content: Content) -> int:
-        """Judge a packet that has come: when it is due, or NEVER_NS if it need not wait. A copy of
-        it is judged by draws of its own.
+        """Take a packet. Returns when it is due, or NEVER_NS if it need not wait. A copy of it gets
+        separate draws.
         """
         if self._is_plain:
             return self._hold(arrived_ns + self.delay_ns, packet)
         if self._is_whole and content()[0] == COPIER:
-            self._channel.send(
-                [self._verdicts.accept(packet)]
-            )  # It has waited already, before it was sent.
+            # A copy has waited already, before it was sent.
+            self._channel.send([self._verdicts.accept(packet)])
             return NEVER_NS
         copy_due_ns = NEVER_NS
         if self._chance.happens(self._shape["duplicate"]) and not self._chance.loses(self._shape):
             copy_due_ns = self._hold(
-                self._due_ns(arrived_ns), packet, A_COPY, self._mangled(content) or content()[1]
+                self._due_ns(arrived_ns), packet, A_COPY, self._corrupted(content) or content()[1]
             )
         if self._chance.loses(self._shape):
             self._gauge.dropped += 1
             self._channel.send([self._verdicts.drop(packet)])
             return copy_due_ns
         return min(
-            copy_due_ns, self._hold(self._due_ns(arrived_ns), packet, 0, self._mangled(content))
+            copy_due_ns, self._hold(self._due_ns(arrived_ns), packet, 0, self._corrupted(content))
         )
 
     def _due_ns(self, arrived_ns: int) -> int:
@@ -139,10 +132,10 @@ class Queue:
         due_ns = arrived_ns + chance.delay_ns(shape)
         return max(due_ns, self._last_due_ns) if shape["in_order"] else due_ns
 
-    def _mangled(self, content: Content) -> bytes:
-        """What a packet is changed to; empty if it is not."""
+    def _corrupted(self, content: Content) -> bytes:
+        """The corrupted packet; empty if it stays as it is."""
         return (
-            self._chance.turn_over_a_bit(content()[1])
+            self._chance.flip_a_bit(content()[1])
             if self._chance.happens(self._shape["corrupt"])
             else b""
         )
@@ -165,7 +158,7 @@ class Queue:
         return held[0][0] if held else NEVER_NS
 
     def release(self, now_ns: int) -> int:
-        """Let go whatever is due; how many packets that were."""
+        """Release all packets that are due. Returns their number."""
         return self._release_row(now_ns) if self._row else self._release_heap(now_ns)
 
     def _release_row(self, now_ns: int) -> int:

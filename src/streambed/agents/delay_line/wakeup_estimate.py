@@ -1,24 +1,23 @@
-"""What usually passes until something is done: until a sleeper runs, until a verdict has let a
-packet go.
+"""Estimates of short latencies: until a sleeper runs, until a verdict has released a packet.
 
-Tens of microseconds, more after a long rest, and other on every machine; so it is learned by doing.
+They are tens of microseconds, longer after a long sleep, and differ between machines; so they are
+learned from measurements.
 """
 
 from __future__ import annotations
 
 LONGEST_NS = 300_000
-"""What took longer was a wait for the processor."""
+"""Longer times are waits for the CPU and are capped."""
 LEARN_SHARE = 8
 CAUTION = 4
 CLASSES = 64
 
 
-class Habit:
-    """How long something usually takes, by the length of the rest before it: one class for each
-    power of two of nanoseconds.
+class LatencyEstimate:
+    """The usual duration of something after a sleep, by its length: one class for each power of two
+    of nanoseconds.
 
-    A cautious habit learns sooner that it takes longer than that it takes less, so that it is
-    seldom too short.
+    A cautious estimate rises faster than it falls, so that it is seldom too short.
     """
 
     def __init__(self, first_ns: int, *, cautious: bool = False) -> None:
@@ -27,9 +26,7 @@ class Habit:
         self._learned = [False] * CLASSES
 
     def learn(self, rest_ns: int, took_ns: int) -> None:
-        """It took so long this time. What holds for a rest holds for longer ones too, until they
-        teach better.
-        """
+        """Add a measurement. It also holds for longer sleeps until they have their own."""
         place = rest_ns.bit_length()
         more_ns = min(took_ns, LONGEST_NS) - self._usual_ns[place]
         usual_ns = self._usual_ns[place] + more_ns // self._shares[more_ns < 0]
@@ -41,5 +38,5 @@ class Habit:
             self._usual_ns[longer] = usual_ns
 
     def usual_ns(self, rest_ns: int) -> int:
-        """How long it takes after such a rest."""
+        """The usual duration after a sleep of this length."""
         return self._usual_ns[rest_ns.bit_length()]

@@ -1,6 +1,4 @@
-"""A Kafka client that takes records one by one and tells what became of them by the thousand, as
-columns.
-"""
+"""A Kafka client that takes records in bulk and reports their delivery as columns."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ from streambed.record import now_ns
 
 WORDS = librdkafka.ARGUMENT_WORDS
 TOPIC, VALUE, KEY, FLAGS, MARK, NAME = (WORDS * number for number in range(6))
-"""Where the words of each argument of a record begin; those of its own headers come before them
-all.
-"""
+"""The first word of each argument of a record; its own headers come before all of them."""
 ARGUMENTS = 6
 AT_ONCE = 500
 FLUSH_STEP_MS = 10
@@ -35,9 +31,7 @@ Values = tuple[bytes | None, ...]
 
 
 class Reports(NamedTuple):
-    """What became of records, as columns: the marks they had, where they are, and the code of the
-    error or 0; and when it was told.
-    """
+    """Delivery reports as columns: marks, partitions, offsets and error codes (0: delivered)."""
 
     at_ns: int
     marks: Numbers
@@ -47,9 +41,7 @@ class Reports(NamedTuple):
 
 
 class Messages:
-    """A part of the memory as an array, for numpy: the messages that begin at each of its words, of
-    which only some do.
-    """
+    """Memory as an array for numpy: one message at each word. Only some words start a real one."""
 
     def __init__(self, address: int, words: int) -> None:
         self.__array_interface__ = {
@@ -62,8 +54,8 @@ class Messages:
 
 
 class BulkClient:
-    """One client. Every record has a header `name_header` whose bytes lie somewhere in memory, and
-    a mark: a number to know it by.
+    """One client. Every record has a header `name_header`, given by address, and a mark: a number
+    that identifies it in the reports.
     """
 
     def __init__(
@@ -80,36 +72,38 @@ class BulkClient:
         self._header = ctypes.create_string_buffer(name_header.encode())
         self._rows = _rows(ctypes.addressof(self._header), self._topics[0])
         self._words = self._rows[0].data
-        self._given = [_given(self._handle, row.ctypes.data, ARGUMENTS) for row in self._rows]
+        self._parameters = [
+            _parameters_of(self._handle, row.ctypes.data, ARGUMENTS) for row in self._rows
+        ]
 
     def produce(self, record: Record, *, topic: int, mark: int, name: tuple[int, int]) -> None:
-        """Hand over one record; BufferError if the client takes no more now. `name` is where its
-        name lies, and its length.
-        """
+        """Hand over one record; BufferError if the queue is full. `name` is address and length."""
         key, value, headers = record
         words = self._words
         words[TOPIC + 1] = self._topics[topic]
         words[MARK + 1] = mark
         words[NAME + 2], words[NAME + 3] = name
-        words[VALUE + 1], words[VALUE + 2] = librdkafka.place_of(value)
-        words[KEY + 1], words[KEY + 2] = librdkafka.place_of(key)
-        error = self._produce_with(headers) if headers else librdkafka.produce(*self._given[0])
+        words[VALUE + 1], words[VALUE + 2] = librdkafka.address_of(value)
+        words[KEY + 1], words[KEY + 2] = librdkafka.address_of(key)
+        error = self._produce_with(headers) if headers else librdkafka.produce(*self._parameters[0])
         if error is not None:
             _refuse(error)
 
     def _produce_with(self, headers: Headers) -> int | None:
-        """The record has headers of its own, which come first."""
+        """Hand over a record whose own headers come first."""
         encoded = [
             (name.encode(), value.encode() if isinstance(value, str) else value)
             for name, value in headers
         ]
         own = (
-            _header(librdkafka.HEADER, librdkafka.place_of(name)[0], *librdkafka.place_of(value))
+            _header(
+                librdkafka.HEADER, librdkafka.address_of(name)[0], *librdkafka.address_of(value)
+            )
             for name, value in encoded
         )
         row = b"".join([*own, self._words])
         error: int | None = librdkafka.produce(
-            *_given(self._handle, librdkafka.place_of(row)[0], ARGUMENTS + len(headers))
+            *_parameters_of(self._handle, librdkafka.address_of(row)[0], ARGUMENTS + len(headers))
         )
         return error
 
@@ -122,27 +116,27 @@ class BulkClient:
         marks: Numbers,
         names: tuple[Numbers, int],
     ) -> int:
-        """Hand over at most `AT_ONCE` records without headers of their own; how many it took before
-        one that it did not take.
+        """Hand over at most `AT_ONCE` records without own headers.
+
+        Returns how many were taken before the first that was refused.
         """
         count = len(values)
         rows = self._rows[:count]
         rows[:, TOPIC + 1] = self._handles[topics]
         rows[:, MARK + 1] = marks
         rows[:, NAME + 2], rows[:, NAME + 3] = names
-        rows[:, VALUE + 1], rows[:, VALUE + 2] = librdkafka.places_of(values)
-        rows[:, KEY + 1], rows[:, KEY + 2] = librdkafka.places_of(keys)
-        given = iter(self._given[:count])
-        # No line of Python is run for a record: all are handed over by what is behind these two, up
-        # to the first error.
-        error = next(filter(None, starmap(librdkafka.produce, given)), None)
+        rows[:, VALUE + 1], rows[:, VALUE + 2] = librdkafka.addresses_of(values)
+        rows[:, KEY + 1], rows[:, KEY + 2] = librdkafka.addresses_of(keys)
+        parameters = iter(self._parameters[:count])
+        # No Python line runs per record: these two call the library up to the first error.
+        error = next(filter(None, starmap(librdkafka.produce, parameters)), None)
         if error is None:
             return count
         librdkafka.error_destroy(error)
-        return count - length_hint(given) - 1
+        return count - length_hint(parameters) - 1
 
     def reports(self, wait_s: float) -> Iterator[Reports]:
-        """All that there is to report; wait so long for the first."""
+        """All available reports; wait up to `wait_s` for the first."""
         wait_ms = int(wait_s * 1000)
         while event := librdkafka.poll(self._queue, wait_ms):
             wait_ms = 0
@@ -152,43 +146,40 @@ class BulkClient:
             librdkafka.event_destroy(event)
 
     def hurry(self) -> None:
-        """Send what waits for more, and wait a moment."""
+        """Send batches that wait for more records, and wait a moment."""
         librdkafka.flush(self._handle, FLUSH_STEP_MS)
 
     def purge(self) -> None:
-        """Give up all that is under way; the reports say so."""
+        """Drop all records in flight; they are reported as failed."""
         librdkafka.purge(self._handle, librdkafka.PURGE_ALL)
 
     def knows_topics(self, wait_s: float) -> bool:
-        """Whether it knows the partitions of all topics, or learns of them in that time; several
-        topics are one question about all.
+        """Whether it learns the partitions of all topics within `wait_s`.
+
+        For several topics it asks once for all topics of the cluster.
         """
-        found = ctypes.POINTER(librdkafka.Metadata)()
+        pointer = ctypes.POINTER(librdkafka.Metadata)()
         only = self._topics[0] if len(self._topics) == 1 else None
-        if librdkafka.metadata(
-            self._handle, only is None, only, ctypes.byref(found), int(wait_s * 1000)
-        ):
+        error = librdkafka.metadata(
+            self._handle, only is None, only, ctypes.byref(pointer), int(wait_s * 1000)
+        )
+        if error:
             return False
-        listed = found.contents
-        known = {
-            listed.topics[number].topic.decode()
-            for number in range(listed.topic_count)
-            if listed.topics[number].partition_count
-        }
-        librdkafka.metadata_destroy(found)
+        metadata = pointer.contents
+        topics = [metadata.topics[number] for number in range(metadata.topic_count)]
+        known = {topic.topic.decode() for topic in topics if topic.partition_count}
+        librdkafka.metadata_destroy(pointer)
         return known.issuperset(self._names)
 
 
-def _given(handle: int, row: int, arguments: int) -> tuple[Any, Any, Any]:
-    """What the library takes: a record's arguments, made ready so that nothing is to be converted
-    when it is called.
-    """
+def _parameters_of(handle: int, row: int, arguments: int) -> tuple[Any, Any, Any]:
+    """The parameters of one call of `produce`, already converted for ctypes."""
     pointer = ctypes.c_void_p.from_param
     return pointer(handle), pointer(row), ctypes.c_size_t.from_param(arguments)
 
 
 def _rows(header: int, topic: int) -> Numbers:
-    """The arguments of many records, with all that never changes."""
+    """The arguments of many records, with all constant words set."""
     rows = np.zeros((AT_ONCE, ARGUMENTS * WORDS), np.int64)
     kinds = (
         librdkafka.TOPIC,
@@ -206,9 +197,7 @@ def _rows(header: int, topic: int) -> Numbers:
 
 
 def _reports_of(event: int, count: int) -> Reports:
-    """Words of all messages of an event at once: a look at each in turn would take most of a
-    record's time.
-    """
+    """Read the words of all messages of an event at once: one by one takes too long."""
     at_ns = now_ns()
     pointers = np.empty(count, np.int64)
     librdkafka.event_messages(event, pointers.ctypes.data, count)

@@ -1,6 +1,4 @@
-"""Senders with a client of confluent-kafka. The one here keeps no ledger; those that do are beside
-it.
-"""
+"""Senders with a client of confluent-kafka; the one without a ledger is here."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ QUIET = {"log_level": "4"}
 
 
 class ClientSender(RecordSender):
-    """What senders with a client of confluent-kafka share: they hear of their records one by
-    one.
-    """
+    """Base of senders with a client of confluent-kafka, which reports records one by one."""
 
     def __init__(self, setup: SenderSetup, settings: Mapping[str, Any]) -> None:
         super().__init__(setup)
@@ -31,14 +27,12 @@ class ClientSender(RecordSender):
         self.client.poll(wait_s)
 
     def prepare(self) -> None:
-        """Learn of the topics' partitions."""
+        """Wait until the client knows the partitions of all topics."""
         while not self.agent.stopping and not self._knows(self.source.topics):
             pass
 
     def _knows(self, topics: Sequence[str]) -> bool:
-        """Of several topics it asks in one question, about all that there are: hundreds of
-        questions take their time.
-        """
+        """For several topics, ask once for all of the cluster: hundreds of requests take long."""
         only = {"topic": topics[0]} if len(topics) == 1 else {}
         try:
             known = self.client.list_topics(timeout=ASK_S, **only).topics
@@ -47,16 +41,14 @@ class ClientSender(RecordSender):
         return all(topic in known and known[topic].partitions for topic in topics)
 
     def give_up(self) -> None:
-        """Wait a little, then purge what the client still holds: its callbacks say so."""
+        """Wait a little, then purge what the client still holds; its callbacks report it."""
         self.client.flush(STOP_S)
         self.client.purge()
         self.client.flush(STOP_S)
 
 
 class UncountedSender(ClientSender):
-    """A sender without a ledger, whose client speaks only of failures, because each word costs
-    time.
-    """
+    """A sender without a ledger; its client reports only failures, because reports cost time."""
 
     def __init__(self, setup: SenderSetup) -> None:
         super().__init__(setup, {FAILURES_ONLY: True, "on_delivery": self._failed})
@@ -68,7 +60,7 @@ class UncountedSender(ClientSender):
 
     @property
     def acked(self) -> int:
-        """All that neither failed nor is open."""
+        """Records that neither failed nor are open."""
         return self.sent - self.failed - self.open
 
     def send(self, sequence: int, due: int) -> None:
@@ -85,6 +77,6 @@ class UncountedSender(ClientSender):
 
 
 def why(error: KafkaError) -> str:
-    """What the ledger says of a record that failed."""
+    """The ledger's reason for a failed record."""
     dropped = error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
     return UNDECIDED if dropped else str(error)

@@ -1,6 +1,4 @@
-"""When records are due: a rate that changes over the load, and the times at which so many of them
-have come. Pure.
-"""
+"""When records are due: a rate that changes over the load, and each record's due time. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +11,12 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 AT_ONCE = 4096
-HAIR = 1e-9
-"""What is missing of a whole record for want of digits."""
+ROUNDING = 1e-9
+"""Tolerance for rounding when records are counted."""
 
 
 class Due(NamedTuple):
-    """Records whose numbers follow each other: the number of the first, and when each is due, in
-    order.
-    """
+    """Consecutive records: the number of the first, and when each is due, in order."""
 
     first: int
     times: list[int]
@@ -31,13 +27,13 @@ class Due(NamedTuple):
         return range(self.first, self.first + len(self.times))
 
     def between(self, begin: int, end: int | None = None) -> Due:
-        """Some of them, by their places here."""
+        """Some of them, by index."""
         return Due(self.first + begin, self.times[begin:end])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """A while in which the rate changes evenly from one value to another."""
+    """A span of time in which the rate changes linearly."""
 
     lasts_s: float
     first: float
@@ -45,15 +41,13 @@ class Stretch:
 
 
 class Course:
-    """The rate over the whole load: a row of stretches. `times` turns numbers of records into
-    times.
-    """
+    """The rate over the whole load, as stretches. `times` turns record numbers into times."""
 
     def __init__(self, stretches: Sequence[Stretch]) -> None:
-        kept = [stretch for stretch in stretches if stretch.lasts_s > 0]
-        self._lasts = np.array([stretch.lasts_s for stretch in kept], dtype=np.float64)
-        self._first = np.array([stretch.first for stretch in kept], dtype=np.float64)
-        self._last = np.array([stretch.last for stretch in kept], dtype=np.float64)
+        lasting = [stretch for stretch in stretches if stretch.lasts_s > 0]
+        self._lasts = np.array([stretch.lasts_s for stretch in lasting], dtype=np.float64)
+        self._first = np.array([stretch.first for stretch in lasting], dtype=np.float64)
+        self._last = np.array([stretch.last for stretch in lasting], dtype=np.float64)
         self._starts = np.concatenate(([0.0], np.cumsum(self._lasts)))
         self._before = np.concatenate(
             ([0.0], np.cumsum((self._first + self._last) / 2 * self._lasts))
@@ -61,18 +55,17 @@ class Course:
 
     @property
     def count(self) -> int:
-        """How many records are due in all."""
-        return int(self._before[-1] + HAIR)
+        """The number of records due in all."""
+        return int(self._before[-1] + ROUNDING)
 
     def times(self, numbers: Numbers) -> Numbers:
-        """When so many records have come, in seconds from the start."""
+        """When each number of records is reached, in seconds from the start."""
         at = np.clip(
             np.searchsorted(self._before, numbers, side="right") - 1, 0, len(self._lasts) - 1
         )
         left = numbers - self._before[at]
         first, growth = self._first[at], (self._last[at] - self._first[at]) / self._lasts[at]
-        # The smaller root of a quadratic, in the form that stays exact while the rate hardly
-        # changes.
+        # The smaller root of a quadratic, in the form that is exact for a nearly constant rate.
         below = first + np.sqrt(np.maximum(first**2 + 2 * growth * left, 0))
         return self._starts[at] + np.divide(
             2 * left, below, out=np.zeros_like(left), where=below > 0
@@ -85,8 +78,8 @@ class Timetable:
     def __init__(
         self, course: Course, positions: Numbers | None = None, *, shift: float = 0.0
     ) -> None:
-        """`positions` are the records' places among all, if they do not come at equal steps;
-        `shift` moves them by a part of a step.
+        """`positions` places records that do not come at equal steps; `shift` moves them by a part
+        of a step.
         """
         self._times: Callable[[Numbers], Numbers] = course.times
         self._positions = positions
@@ -95,21 +88,20 @@ class Timetable:
 
     @classmethod
     def at_times(cls, times: Numbers, *, until_s: float) -> Timetable:
-        """Of records whose times are known."""
-        kept = times[times < until_s]
-        found = cls(Course([]), kept)
-        found.count, found._times = len(kept), lambda seconds: seconds
-        return found
+        """The timetable of records with known times."""
+        within = times[times < until_s]
+        timetable = cls(Course([]), within)
+        timetable.count, timetable._times = len(within), lambda seconds: seconds
+        return timetable
 
     def from_number(self, first: int) -> Iterator[Due]:
         """All records from `first` on."""
         for begin in range(first, self.count, AT_ONCE):
             end = min(begin + AT_ONCE, self.count)
-            numbers = (
-                np.arange(begin, end, dtype=np.float64) + self._shift
-                if self._positions is None
-                else self._positions[begin:end]
-            )
+            if self._positions is None:
+                numbers = np.arange(begin, end, dtype=np.float64) + self._shift
+            else:
+                numbers = self._positions[begin:end]
             yield Due(begin, self._nanoseconds(numbers))
 
     def next_after(self, time_ns: int) -> int:
@@ -122,5 +114,5 @@ class Timetable:
         return low
 
     def _nanoseconds(self, numbers: Numbers) -> list[int]:
-        found: list[int] = np.rint(self._times(numbers) * 1e9).astype(np.int64).tolist()
-        return found
+        times_ns: list[int] = np.rint(self._times(numbers) * 1e9).astype(np.int64).tolist()
+        return times_ns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streambed.agents.producer.client_sender import UncountedSender
-from streambed.agents.producer.ledger_sender import NotingSender
+from streambed.agents.producer.ledger_sender import LedgerSender
 from streambed.agents.producer.sender import Sender, SenderSetup
 from streambed.agents.producer.transactional_sender import TransactionalSender
 
@@ -14,4 +14,4 @@ def make_sender(setup: SenderSetup) -> Sender:
         return UncountedSender(setup)
     if setup.transaction:
         return TransactionalSender(setup, setup.rows)
-    return NotingSender(setup.name, setup.agent, setup.source, setup.client, setup.rows)
+    return LedgerSender(setup.name, setup.agent, setup.source, setup.client, setup.rows)

@@ -1,4 +1,4 @@
-"""Sender with a ledger: every record has a name, and a row once it is decided."""
+"""Kafka sender with a ledger: every record has a name, and a row once it is decided."""
 
 from __future__ import annotations
 
@@ -12,27 +12,24 @@ from streambed.agents.agent import Agent
 from streambed.agents.producer.bulk_client import AT_ONCE, BulkClient, Reports, Values
 from streambed.agents.producer.client_sender import ASK_S, QUIET, STOP_S, why
 from streambed.agents.producer.due_times import Due
-from streambed.agents.producer.in_flight import Numbers, UnderWay
+from streambed.agents.producer.in_flight import InFlight, Numbers
 from streambed.agents.producer.record_names import RecordNames
 from streambed.agents.producer.record_source import Record, Source
 from streambed.agents.producer.sent_rows import Acked, SentRows
 from streambed.agents.record_identity import IDENTITY
 from streambed.record import now_ns
 
-PLACE_BITS = 32
-"""The mark of a record has its place among those under way, and above it the number of its topic.
-"""
-PLACES = (1 << PLACE_BITS) - 1
+SLOT_BITS = 32
+"""The mark of a record: its slot in InFlight, and above it the number of its topic."""
+SLOT_MASK = (1 << SLOT_BITS) - 1
 MAKING_NS = 200_000
-"""Records are made for so long before they are handed over together: nobody waits for what takes
-longer to make.
-"""
+"""How long records are made before they are handed over: slow ones are not held up."""
 MANY = 8
-"""From so many records on it takes less time to hand them over together."""
+"""From this number on it is faster to hand records over in bulk."""
 
 
-class NotingSender:
-    """One producer that notes what became of every record."""
+class LedgerSender:
+    """One producer that writes the fate of every record to the ledger."""
 
     def __init__(
         self, name: str, agent: Agent, source: Source, client: Mapping[str, str], rows: SentRows
@@ -47,54 +44,55 @@ class NotingSender:
         self._topics = {topic: number for number, topic in enumerate(source.topics)}
         self._topic_numbers = np.array([rows.number(topic) for topic in source.topics])
         self._names = RecordNames(name)
-        self._under_way = UnderWay()
+        self._in_flight = InFlight()
 
     @property
     def open(self) -> int:
-        """How many records are not decided yet."""
+        """Number of records that are not decided yet."""
         return self.sent - self.acked - self.failed
 
     def send_all(self, due: Due) -> int:
-        """What takes long to make is handed over before the next is made."""
-        made = self._made(due.sequences[:AT_ONCE])
-        return self._send(due.sequences[: len(made)], due.times, made)
+        """Make and hand over the first records; slow ones go before the next is made."""
+        records = self._make_records(due.sequences[:AT_ONCE])
+        return self._send(due.sequences[: len(records)], due.times, records)
 
-    def _made(self, sequences: range) -> list[Record]:
-        """The first of these records, at least one, as far as their names are held together."""
+    def _make_records(self, sequences: range) -> list[Record]:
+        """Make the first of these records, at least one, as far as `_names` holds their names."""
         names = self._names
         if not names.first <= sequences[0] < names.past:
-            names.turn_to(sequences[0])
+            names.hold(sequences[0])
         sequences = sequences[: names.past - sequences[0]]
         if self.source.same:
             return [self.source.same] * len(sequences)
         end_ns = now_ns() + MAKING_NS
-        made = [self.source.record_of(sequences[0])]
-        while len(made) < len(sequences) and now_ns() < end_ns:
-            made += map(self.source.record_of, sequences[len(made) : 2 * len(made)])
-        return made
+        records = [self.source.record_of(sequences[0])]
+        while len(records) < len(sequences) and now_ns() < end_ns:
+            following = sequences[len(records) : 2 * len(records)]
+            records += map(self.source.record_of, following)
+        return records
 
-    def _send(self, sequences: range, dues: list[int], made: list[Record]) -> int:
-        """Hand over records; how many the client took."""
-        keys, values, headers = zip(*made, strict=True)
-        taken = (
-            self._send_many(sequences, dues, keys, values)
-            if len(made) >= MANY and not any(headers)
-            else 0
-        )
-        # One by one it is found out why the client did not take one, too.
-        while taken < len(made) and self._send_one(sequences[taken], dues[taken], made[taken]):
+    def _send(self, sequences: range, dues: list[int], records: list[Record]) -> int:
+        """Hand over records. Returns how many the client took."""
+        keys, values, headers = zip(*records, strict=True)
+        taken = 0
+        if len(records) >= MANY and not any(headers):
+            taken = self._send_many(sequences, dues, keys, values)
+        # Sending records one at a time also tells why one was refused.
+        while taken < len(records):
+            if not self._send_one(sequences[taken], dues[taken], records[taken]):
+                break
             taken += 1
         return taken
 
     def _send_one(self, sequence: int, due: int, record: Record) -> bool:
-        """Hand over one record; whether the client took it."""
+        """Hand over one record. False: the client's queue is full."""
         topic = self._topics[self.source.topic_of(sequence)]
-        place = self._under_way.add_one(sequence, due, now_ns())
-        name = self._names.place_of(sequence)
+        slot = self._in_flight.add_one(sequence, due, now_ns())
+        name = self._names.address_of(sequence)
         try:
-            self.client.produce(record, topic=topic, mark=place | topic << PLACE_BITS, name=name)
+            self.client.produce(record, topic=topic, mark=slot | topic << SLOT_BITS, name=name)
         except BufferError:
-            self._under_way.take(np.array([place]))
+            self._in_flight.take(np.array([slot]))
             return False
         except KafkaException as trouble:
             raise SystemExit(
@@ -105,46 +103,45 @@ class NotingSender:
         return True
 
     def _send_many(self, sequences: range, dues: list[int], keys: Values, values: Values) -> int:
-        """Hand over all together; how many the client took before one that it did not."""
+        """Hand over records in bulk. Returns how many were taken before the first refused one."""
         known = np.empty((len(values), 3), np.int64)
         known[:, 0] = np.arange(sequences.start, sequences.stop)
-        # Times come in order: where the first is the last, they are all the same, as in a burst.
+        # Times are in order: if first and last are equal, all are, as in a burst.
         known[:, 1] = dues[0] if dues[0] == dues[-1] else dues[: len(values)]
         known[:, 2] = now_ns()
-        places = self._under_way.add(known)
+        slots = self._in_flight.add(known)
         topics = self._topics_of(sequences)
-        names = self._names.places_of(known[:, 0])
+        names = self._names.addresses_of(known[:, 0])
         taken = self.client.produce_many(
-            keys, values, topics=topics, marks=places | topics << PLACE_BITS, names=names
+            keys, values, topics=topics, marks=slots | topics << SLOT_BITS, names=names
         )
         if taken < len(values):
-            self._under_way.take(places[taken:])
+            self._in_flight.take(slots[taken:])
         self.sent += taken
         return taken
 
     def _topics_of(self, sequences: range) -> Numbers | int:
-        """The number of each record's topic; if there is one, that is 0."""
+        """The number of each record's topic; 0 if there is only one topic."""
         if len(self._topics) == 1:
             return 0
         return np.array([self._topics[self.source.topic_of(sequence)] for sequence in sequences])
 
     def poll(self, wait_s: float) -> None:
-        """Note what the client reports."""
+        """Write the client's delivery reports to the ledger."""
         for reports in self.client.reports(wait_s):
             self._note(reports)
 
     def _note(self, reports: Reports) -> None:
-        """Kafka acknowledged records, or the client gave up."""
-        known = self._under_way.take(reports.marks & PLACES)
-        topics = self._topic_numbers[reports.marks >> PLACE_BITS]
+        """Write rows for acknowledged and failed records."""
+        known = self._in_flight.take(reports.marks & SLOT_MASK)
+        topics = self._topic_numbers[reports.marks >> SLOT_BITS]
         records = Acked(
             known[:, 0], topics, reports.partitions, reports.offsets, known[:, 1], known[:, 2]
         )
         failed = reports.errors != 0
         if failed.any():
-            self._note_failed(
-                Acked(*(column[failed] for column in records)), reports.errors[failed].tolist()
-            )
+            lost = Acked(*(column[failed] for column in records))
+            self._note_failed(lost, reports.errors[failed].tolist())
             records = Acked(*(column[~failed] for column in records))
         self._rows.acked(self._number, records, at_ns=reports.at_ns)
         self.acked += len(records.sequence)
@@ -160,20 +157,20 @@ class NotingSender:
         self.failed += len(codes)
 
     def prepare(self) -> None:
-        """Learn of the topics' partitions."""
+        """Wait until the client knows the partitions of all topics."""
         while not self.agent.stopping and not self.client.knows_topics(ASK_S):
             pass
 
     def settle(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: no record is held back."""
 
     def give_up(self) -> None:
-        """Wait a little, then purge what the client still holds: its reports say so."""
-        self._wait_for_the_last()
+        """Wait a little, then purge what the client still holds; its reports say so."""
+        self._wait_for_reports()
         self.client.purge()
-        self._wait_for_the_last()
+        self._wait_for_reports()
 
-    def _wait_for_the_last(self) -> None:
+    def _wait_for_reports(self) -> None:
         end = time.monotonic() + STOP_S
         while self.open and time.monotonic() < end:
             self.client.hurry()

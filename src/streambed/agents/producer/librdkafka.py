@@ -1,14 +1,13 @@
-"""librdkafka itself, the very one that confluent-kafka has loaded: for what that offers only
-record by record.
+"""Direct calls into the librdkafka that confluent-kafka has loaded, to handle records in bulk.
 
-All that is used is in the library's public header, which keeps both layouts for a whole major
-version (words of eight bytes):
+We use only the library's public header, which keeps both layouts for a whole major version (words
+of eight bytes):
 
             0          1        2          3        4        5        6        7        8
 message     err (32)   topic    partition  payload  length   key      length   offset   mark
-argument    kind (32)  value, or pointer and length, or name, pointer and length; the rest is
-padding
-                                (32: the lower half of the word, the other is padding; partition is such a word, too)
+argument    kind (32)  value, or pointer and length, or name, pointer and length; then padding
+
+(32), and partition too: the lower half of the word; the upper half is padding.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ MAJOR = 2
 WORD_SHIFT = 3
 ARGUMENT_WORDS = MESSAGE_WORDS = 9
 TOPIC, VALUE, KEY, MARK, FLAGS, HEADER = 2, 4, 5, 6, 7, 9
-"""Kinds of arguments; a topic is given by its handle."""
+"""Kinds of arguments; a topic is passed as its handle."""
 COPY = 2
-"""The flag of a record whose bytes the client copies at once."""
+"""The flag that makes the client copy the bytes of a record."""
 ERR, PARTITION, OFFSET, MARKED = 0, 2, 7, 8
 """Words of a message."""
 QUEUE_FULL = -184
@@ -39,7 +38,7 @@ Numbers = NDArray[np.int64]
 
 
 class MetadataTopic(ctypes.Structure):
-    """What the brokers say of a topic."""
+    """The brokers' metadata of one topic."""
 
     _fields_ = [
         ("topic", c_char_p),
@@ -50,7 +49,7 @@ class MetadataTopic(ctypes.Structure):
 
 
 class Metadata(ctypes.Structure):
-    """What the brokers say of topics."""
+    """The brokers' metadata."""
 
     _fields_ = [
         ("broker_count", c_int),
@@ -62,14 +61,11 @@ class Metadata(ctypes.Structure):
     ]
 
 
-# The library behind confluent-kafka's own: whoever looks for a function in that finds it in those
-# that it needs, too.
+# A lookup in confluent-kafka's module also finds the functions of librdkafka, which it depends on.
 _holding = ctypes.PyDLL(cimpl.__file__)
-"""Calls that are over at once: to let go of the interpreter and to take it again would cost more
-than they do.
-"""
+"""For short calls: releasing and taking the interpreter lock would cost more than they do."""
 _waiting = ctypes.CDLL(cimpl.__file__)
-"""Calls that may wait."""
+"""For calls that may wait: they release the interpreter lock."""
 
 
 def _function(library: ctypes.CDLL, name: str, gives: Any, *takes: Any) -> Any:
@@ -80,41 +76,41 @@ def _function(library: ctypes.CDLL, name: str, gives: Any, *takes: Any) -> Any:
 
 
 _BYTES_AT = bytes.__basicsize__ - 1
-"""Where in an object the bytes begin."""
+"""Offset of the content in a bytes object of CPython."""
 
 
-def place_of(found: bytes | None) -> tuple[int, int]:
-    """Where bytes lie in memory as long as they live, and how many they are; None is nowhere."""
-    return (0, 0) if found is None else (id(found) + _BYTES_AT, len(found))
+def address_of(content: bytes | None) -> tuple[int, int]:
+    """Address and length of bytes, valid as long as the object lives; (0, 0) for None."""
+    return (0, 0) if content is None else (id(content) + _BYTES_AT, len(content))
 
 
-def places_of(found: Sequence[bytes | None]) -> tuple[Numbers | int, Numbers | int]:
-    """Where each of them lies, and how many bytes it has; often they are all the same."""
-    if found.count(found[0]) == len(found):
-        return place_of(found[0])
-    there = [each for each in found if each is not None]
-    if len(there) < len(found):
-        addresses, lengths = zip(*map(place_of, found), strict=True)
+def addresses_of(contents: Sequence[bytes | None]) -> tuple[Numbers | int, Numbers | int]:
+    """Addresses and lengths of several; often they are all the same object."""
+    if contents.count(contents[0]) == len(contents):
+        return address_of(contents[0])
+    present = [content for content in contents if content is not None]
+    count = len(present)
+    if count < len(contents):
+        addresses, lengths = zip(*map(address_of, contents), strict=True)
         return np.array(addresses), np.array(lengths)
-    return np.fromiter(map(id, there), np.int64, len(there)) + _BYTES_AT, np.fromiter(
-        map(len, there), np.int64, len(there)
-    )
+    ids = np.fromiter(map(id, present), np.int64, count)
+    return ids + _BYTES_AT, np.fromiter(map(len, present), np.int64, count)
 
 
-def check_version(found: int) -> None:
-    """Refuse a library whose layouts are not known."""
-    if found >> 24 != MAJOR:
+def check_version(version: int) -> None:
+    """Refuse a library with unknown layouts."""
+    if version >> 24 != MAJOR:
         raise SystemExit(
-            f"confluent-kafka has brought librdkafka {found >> 24}; the ledger needs {MAJOR}: "
+            f"confluent-kafka has brought librdkafka {version >> 24}; the ledger needs {MAJOR}: "
             "install confluent-kafka 2"
         )
 
 
-assert ctypes.string_at(*place_of(b"as CPython keeps them")) == b"as CPython keeps them"
+assert ctypes.string_at(*address_of(b"as CPython keeps them")) == b"as CPython keeps them"
 check_version(_function(_holding, "version", c_int)())
 
 produce = _function(_holding, "produceva", c_void_p)
-"""Arguments are not converted: they are given as ctypes passes them on. Gives an error or None."""
+"""Takes arguments that are already ctypes parameters. Returns an error or None."""
 error_code = _function(_holding, "error_code", c_int, c_void_p)
 error_destroy = _function(_holding, "error_destroy", None, c_void_p)
 poll = _function(_waiting, "queue_poll", c_void_p, c_void_p, c_int)
@@ -140,19 +136,16 @@ _new = _function(_waiting, "new", c_void_p, c_int, c_void_p, c_char_p, c_size_t)
 
 
 def producer(settings: Mapping[str, object]) -> int:
-    """A client whose delivery reports are events; its own threads stay in the network of the
-    calling one.
-    """
+    """A client whose delivery reports are events; its threads stay in the caller's network."""
     conf, text = _conf_new(), ctypes.create_string_buffer(_TEXT_BYTES)
     for key, value in settings.items():
         if _conf_set(conf, key.encode(), str(value).encode(), text, _TEXT_BYTES):
             _conf_destroy(conf)
             raise SystemExit(f"a Kafka client cannot have {key}: {value}: {text.value.decode()}")
-    # Whoever does not take errors as events gets them on the standard error: of those that matter,
-    # reports speak, too.
+    # Take errors as events, or librdkafka prints them. Those that matter are in the reports too.
     _conf_set_events(conf, DELIVERY_REPORTS | ERRORS)
-    made: int | None = _new(PRODUCER, conf, text, _TEXT_BYTES)
-    if made is None:
+    handle: int | None = _new(PRODUCER, conf, text, _TEXT_BYTES)
+    if handle is None:
         _conf_destroy(conf)
         raise SystemExit(f"a Kafka client cannot be made: {text.value.decode()}")
-    return made
+    return handle

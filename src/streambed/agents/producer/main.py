@@ -1,7 +1,6 @@
-"""Producer agent: every record has the time at which it is due, and is sent then, whatever became
-of the others.
+"""Producer agent: sends every record when it is due, whether or not earlier ones were acknowledged.
 
-One process may hold many producers, each with a client of its own in the network of its own host.
+One process may hold many producers, each with its own client in the network of its host.
 """
 
 from __future__ import annotations
@@ -26,11 +25,9 @@ from streambed.record.tables import SENT
 
 POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
-"""Of many clients only one can be waited for: the answers of the others are looked for so often."""
+"""We can wait for only one of many clients; the others are polled this often."""
 CLIENT_WAITS_NS = 1_000_000
-"""A client waits for whole milliseconds. Asked to wait for less it does not, and we would look at
-the clock until the time has come.
-"""
+"""A client waits for whole milliseconds; for shorter waits we sleep instead of spinning."""
 RECORDS_BETWEEN_POLLS = 500
 
 
@@ -68,7 +65,7 @@ class Sending:
             sender.settle()
 
     def _hand_over(self, sender: Sender, due: Due) -> None:
-        """A full buffer holds up the next records, whose due times stay."""
+        """Send all due records; a full buffer delays them, but their due times stay."""
         done = taken = sender.send_all(due)
         while taken < len(due.times) and not self.agent.stopping:
             self.poll(0 if done else POLL_S_MAX)
@@ -82,7 +79,7 @@ class Sending:
                 time.sleep(max(0, due_ns - now_ns()) / 1e9)
 
     def poll(self, wait_s: float) -> None:
-        """Serve callbacks, the ledger and the gauge."""
+        """Serve delivery reports, the ledger and the gauge."""
         first, *others = self.senders
         first.poll(max(0.0, min(wait_s, self._wait_s_max)))
         for sender in others:
@@ -93,7 +90,7 @@ class Sending:
             self.report()
 
     def report(self, done: bool = False) -> None:
-        """The gauge."""
+        """Write the gauge."""
         self.agent.report(
             ProducerGauge(
                 ready=True,
@@ -106,7 +103,7 @@ class Sending:
         )
 
     def finish(self) -> None:
-        """Wait for every record to be decided; told to stop, note the rest as undecided."""
+        """Wait until every record is decided; once stopped, note the rest as undecided."""
         while any(sender.open for sender in self.senders) and not self.agent.stopping:
             self.poll(POLL_S_MAX)
         for sender in self.senders:
@@ -120,9 +117,7 @@ class Sending:
 def senders_of(
     agent: Agent, order: ProducerOrder, sources: list[Source], rows: SentRows | None
 ) -> list[Sender]:
-    """Every producer with its client, made in the network of its host: the client's own threads
-    stay there.
-    """
+    """Make every producer in the network of its host: its client's threads stay there."""
     make: SenderFactory = import_factory(order.sender)
     senders: list[Sender] = []
     for member, source in zip(order.members, sources, strict=True):
@@ -152,9 +147,8 @@ def schedules_of(order: ProducerOrder, sources: list[Source], start_ns: int) -> 
 
 
 def main(order: ProducerOrder) -> None:
-    """Wait for the load to begin, send, wait for the answers."""
-    # Records under way are many, and none of them is in a cycle: looking for some takes half of the
-    # time.
+    """Wait for the load to begin, send, wait for acknowledgements."""
+    # Records in flight are many and form no cycles: collecting them would take half of the time.
     gc.disable()
     agent = Agent()
     sources = [source_of(order.records, member) for member in order.members]

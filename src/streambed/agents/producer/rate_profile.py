@@ -1,6 +1,4 @@
-"""Profiles: from what is declared about a rate to stretches of it, and from a way of arriving to
-places among all records. Pure.
-"""
+"""Rate profiles: from a declared rate to stretches, from declared arrivals to positions. Pure."""
 
 from __future__ import annotations
 
@@ -78,29 +76,25 @@ def _level(rate: float, lasts_s: float) -> Stretch:
     return Stretch(lasts_s=lasts_s, first=rate, last=rate)
 
 
-def cut(found: Iterator[Stretch], load_s: float) -> Iterator[Stretch]:
-    """The stretches within the load; one that lasts beyond it ends at the rate that it has by
-    then.
-    """
+def cut(stretches: Iterator[Stretch], load_s: float) -> Iterator[Stretch]:
+    """The stretches within the load; the last one is cut at the load's end."""
     left_s = load_s
-    for stretch in found:
+    for stretch in stretches:
         if left_s <= 0:
             return
-        kept_s = min(stretch.lasts_s, left_s)
-        share = kept_s / stretch.lasts_s if stretch.lasts_s else 0.0
+        lasts_s = min(stretch.lasts_s, left_s)
+        share = lasts_s / stretch.lasts_s if stretch.lasts_s else 0.0
         yield Stretch(
-            lasts_s=kept_s,
+            lasts_s=lasts_s,
             first=stretch.first,
             last=stretch.first + (stretch.last - stretch.first) * share,
         )
-        left_s -= kept_s
+        left_s -= lasts_s
 
 
 def read_numbers(path: Path) -> Numbers:
-    """The numbers of a trace, one on each line; a line that is none, or is below zero, is refused
-    with its number.
-    """
-    found = []
+    """The numbers of a trace, one a line; exits if a line is not a number of 0 or more."""
+    values = []
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         try:
             value = float(line)
@@ -108,26 +102,24 @@ def read_numbers(path: Path) -> Numbers:
             value = -1.0
         if not 0 <= value < float("inf"):
             raise SystemExit(f"{path}, line {number}: '{line}' is not a number of 0 or more")
-        found.append(value)
-    return np.array(found, dtype=np.float64)
+        values.append(value)
+    return np.array(values, dtype=np.float64)
 
 
 def read_times(path: Path, speed: float) -> Numbers:
-    """The times of a trace, so many times as fast."""
+    """The times of a trace, played `speed` times as fast."""
     times = read_numbers(path) / speed
-    if np.any(np.diff(times) < 0):
-        raise SystemExit(
-            f"{path}, line {int(np.argmax(np.diff(times) < 0)) + 2}: this time is before the one "
-            "above it"
-        )
+    falls = np.diff(times) < 0
+    if np.any(falls):
+        line = int(np.argmax(falls)) + 2
+        raise SystemExit(f"{path}, line {line}: this time is before the one above it")
     return times
 
 
 def positions(count: int, arrivals: str, seed: str) -> Numbers | None:
-    """The place of each record among all, if the gaps between them are drawn; their number stays
-    what it is.
+    """The position of each record among all, if the gaps are random; their number stays the same.
 
-    With exponential gaps this is a Poisson process of which the number of arrivals is known.
+    With exponential gaps this is a Poisson process with a given number of arrivals.
     """
     if arrivals == "constant":
         return None

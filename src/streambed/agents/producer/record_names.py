@@ -1,6 +1,4 @@
-"""The names of a producer's records, producer/sequence, as they lie in memory: many are made at
-once.
-"""
+"""The names of a producer's records, producer/sequence, in memory: many are made at once."""
 
 from __future__ import annotations
 
@@ -18,16 +16,14 @@ _FIRST_NUMBERS = [
 
 
 class RecordNames:
-    """Names of the records from `first` up to but without `past`: all of one length, one after the
-    other.
-    """
+    """The names of records `first` to `past` - 1 in one buffer, all of one length."""
 
     def __init__(self, producer: str) -> None:
         self._prefix = f"{producer}/".encode()
-        self.turn_to(0)
+        self.hold(0)
 
-    def turn_to(self, sequence: int) -> None:
-        """Hold the name of the record of that number and of its neighbours."""
+    def hold(self, sequence: int) -> None:
+        """Fill the buffer with the name of this record and of its neighbours."""
         thousands, rest = divmod(sequence, AT_ONCE)
         tails = _TAILS if thousands else _FIRST_NUMBERS[len(str(rest)) - 1]
         head = self._prefix + (b"%d" % thousands if thousands else b"")
@@ -35,12 +31,12 @@ class RecordNames:
         self._width = len(head) + len(tails[0])
         self.first = thousands * AT_ONCE if thousands else int(tails[0])
         self.past = self.first + len(tails)
-        self._address, _ = librdkafka.place_of(self._text)
+        self._address, _ = librdkafka.address_of(self._text)
 
-    def place_of(self, sequence: int) -> tuple[int, int]:
-        """Where the name of a record lies that it holds, and its length."""
+    def address_of(self, sequence: int) -> tuple[int, int]:
+        """Address and length of the name of a record in the buffer."""
         return self._address + (sequence - self.first) * self._width, self._width
 
-    def places_of(self, sequences: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-        """Where the names of such records lie, and their length."""
+    def addresses_of(self, sequences: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+        """Addresses and length of the names of records in the buffer."""
         return self._address + (sequences - self.first) * self._width, self._width

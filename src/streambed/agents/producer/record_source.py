@@ -1,4 +1,4 @@
-"""What a producer says: the n-th record as a function of n, the same for the same seed."""
+"""A producer's records: the n-th record as a function of n, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from streambed.record.orders import ProducerMember, RecordsOrder
 PLACEHOLDER = re.compile(rb"\{(record|topic|n)(?::([0-9]+))?\}")
 DRAWN_AT_ONCE = 4096
 SIZES_MAX = 10
-"""Drawn sizes are at most so many times the mean."""
+"""Random sizes are at most this many times the mean."""
 Headers = list[tuple[str, str | bytes | None]]
 Record = tuple[bytes | None, bytes, Headers]
 
 
 def contents_of(path: Path, content: str) -> list[bytes]:
-    """What there is to send: the lines of a file, the file as a whole, or the files of a folder in
-    the order of their names.
-    """
+    """The lines of a file, the whole file, or the files of a folder by name."""
     if content == "folder":
-        found = [file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()]
+        contents = [file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()]
+    elif content == "whole":
+        contents = [path.read_bytes()]
     else:
-        found = [path.read_bytes()] if content == "whole" else path.read_bytes().splitlines()
-    if not found:
+        contents = path.read_bytes().splitlines()
+    if not contents:
         raise SystemExit(f"{path} has nothing to send")
-    return found
+    return contents
 
 
-def repeated(contents: list[bytes], key: str) -> Callable[[int], Record]:
+def repeat_contents(contents: list[bytes], key: str) -> Callable[[int], Record]:
     """The n-th record is the n-th content, over and over."""
 
     def of(sequence: int) -> Record:
-        found = contents[sequence % len(contents)]
-        before, tab, after = found.partition(b"\t")
-        return (before, after, []) if key == "tab" and tab else (None, found, [])
+        content = contents[sequence % len(contents)]
+        before, tab, after = content.partition(b"\t")
+        return (before, after, []) if key == "tab" and tab else (None, content, [])
 
     return of
 
@@ -56,47 +56,42 @@ def topics_of(topics: Sequence[str], order: str, *, seed: str, shift: int) -> Ca
     return lambda sequence: topics[int(draw(sequence) * len(topics))]
 
 
-def filled(text: bytes, value: bytes, sequence: int, topic: str) -> bytes:
-    """A text with {record}, {n}, {n:6} (with zeros, six digits) and {topic} filled in; other braces
-    stay.
-    """
+def fill_placeholders(text: bytes, value: bytes, sequence: int, topic: str) -> bytes:
+    """Replace {record}, {n}, {n:6} (six digits, with zeros) and {topic}; other braces stay."""
 
-    def fill(found: re.Match[bytes]) -> bytes:
-        number = f"{sequence + 1:0{int(found[2] or 0)}}".encode()
-        return {b"record": value, b"topic": topic.encode(), b"n": number}[found[1]]
+    def fill(match: re.Match[bytes]) -> bytes:
+        number = f"{sequence + 1:0{int(match[2] or 0)}}".encode()
+        return {b"record": value, b"topic": topic.encode(), b"n": number}[match[1]]
 
     return PLACEHOLDER.sub(fill, text)
 
 
-def worded(
+def add_text_and_headers(
     record_of: Callable[[int], Record],
     text: str,
     topic_of: Callable[[int], str],
     headers: Mapping[str, str] | None = None,
 ) -> Callable[[int], Record]:
-    """Records that say `text`, if there is one, and have these headers; both are filled in."""
-    named = {name: found.encode() for name, found in (headers or {}).items()}
+    """Records with `text` as value, if given, and these headers; placeholders are replaced."""
+    templates = {name: header.encode() for name, header in (headers or {}).items()}
 
     def of(sequence: int) -> Record:
         key, value, own = record_of(sequence)
         topic = topic_of(sequence)
-        said = filled(text.encode(), value, sequence, topic) if text else value
-        return (
-            key,
-            said,
-            [
-                *own,
-                *((name, filled(found, value, sequence, topic)) for name, found in named.items()),
-            ],
-        )
+        added: Headers = [
+            (name, fill_placeholders(template, value, sequence, topic))
+            for name, template in templates.items()
+        ]
+        new_value = value
+        if text:
+            new_value = fill_placeholders(text.encode(), value, sequence, topic)
+        return key, new_value, [*own, *added]
 
     return of
 
 
 class Draws:
-    """The n-th number drawn between 0 and 1, whatever was asked for before; drawn many at once,
-    because that is what costs.
-    """
+    """The n-th random number between 0 and 1, independent of earlier calls; drawn in blocks."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -112,12 +107,10 @@ class Draws:
         return self._drawn[at]
 
 
-def made_up_records(
+def random_records(
     *, size: int, keys: int, spread: str, seed: str, sizes: str = "constant"
 ) -> Callable[[int], Record]:
-    """Records of `size` bytes in the mean; the same seed gives the same record for the same
-    sequence number.
-    """
+    """Random records of `size` bytes on average, the same for the same seed and number."""
     body = random.Random(seed).randbytes(size if sizes == "constant" else size * SIZES_MAX)
     key_of = keys_of(keys, spread, seed)
     if sizes == "constant":
@@ -136,9 +129,8 @@ def keys_of(keys: int, spread: str, seed: str) -> Callable[[int], bytes | None]:
     if not keys:
         return lambda sequence: None
     if spread == "zipf":
-        return lambda sequence: (
-            b"%d" % int(keys ** draw(sequence) - 1)
-        )  # keys**u is log-uniform: Zipf with exponent 1.
+        # keys**u is log-uniform: Zipf with exponent 1.
+        return lambda sequence: b"%d" % int(keys ** draw(sequence) - 1)
     if spread == "normal":
         return lambda sequence: (
             b"%d" % min(keys - 1, max(0, int(keys / 2 * quantile(draw(sequence)))))
@@ -147,9 +139,7 @@ def keys_of(keys: int, spread: str, seed: str) -> Callable[[int], bytes | None]:
 
 
 def from_function(name: str, folder: str, seed: str) -> Callable[[int], Record]:
-    """Records that a function of the user makes from a record's number, from 0 on, and a generator
-    of random numbers.
-    """
+    """Records of a user's function, called with the record's number, from 0, and a `Random`."""
     module, _, function = name.partition(":")
     sys.path.insert(0, folder)
     make = getattr(importlib.import_module(module), function, None)
@@ -158,33 +148,30 @@ def from_function(name: str, folder: str, seed: str) -> Callable[[int], Record]:
     return lambda sequence: as_record(make(sequence, random.Random(f"{seed} {sequence}")), name)
 
 
-def as_record(found: object, name: str) -> Record:
-    """What a user's function gave: a value, key and value, or a mapping with `value` and perhaps
-    `key` and `headers`.
+def as_record(result: object, name: str) -> Record:
+    """Convert the result of a user's function: a value, (key, value), or a mapping with `value` and
+    perhaps `key` and `headers`.
     """
-    if isinstance(found, tuple) and len(found) == 2:
-        found = {"key": found[0], "value": found[1]}
-    elif isinstance(found, (str, bytes)):
-        found = {"value": found}
+    if isinstance(result, tuple) and len(result) == 2:
+        result = {"key": result[0], "value": result[1]}
+    elif isinstance(result, (str, bytes)):
+        result = {"value": result}
     if (
-        not isinstance(found, Mapping)
-        or "value" not in found
-        or found.keys() - {"key", "value", "headers"}
+        not isinstance(result, Mapping)
+        or "value" not in result
+        or result.keys() - {"key", "value", "headers"}
     ):
         raise SystemExit(
-            f"{name} gave {found!r}: it must give a value, (key, value) or a mapping with value, "
+            f"{name} gave {result!r}: it must give a value, (key, value) or a mapping with value, "
             "key and headers"
         )
-    key = found.get("key")
-    return (
-        None if key is None else _bytes(key),
-        _bytes(found["value"]),
-        [(word, _bytes(of)) for word, of in found.get("headers", {}).items()],
-    )
+    key = result.get("key")
+    headers: Headers = [(word, _bytes(of)) for word, of in result.get("headers", {}).items()]
+    return None if key is None else _bytes(key), _bytes(result["value"]), headers
 
 
-def _bytes(found: str | bytes) -> bytes:
-    return found.encode() if isinstance(found, str) else bytes(found)
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else bytes(content)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,39 +182,40 @@ class Source:
     topic_of: Callable[[int], str]
     record_of: Callable[[int], Record]
     held: int
-    """How much content its file has."""
+    """Number of contents in its file; 0 without a file."""
     same: Record | None = None
-    """What all of them are, if they are all alike: they need not be made one by one."""
+    """The record, if all are the same: it is made only once."""
 
 
 def source_of(order: RecordsOrder, member: ProducerMember) -> Source:
     """The records of one producer."""
     contents = contents_of(Path(order.file), order.content) if order.file else []
     seed = f"{os.environ['STREAMBED_SEED']} {member.name}"
-    record_of = repeated(contents, order.key) if contents else _made(order, seed)
-    # Many producers that take turns begin at topics far apart: side by side they would all write to
-    # a few topics at a time.
+    record_of = repeat_contents(contents, order.key) if contents else _make_records(order, seed)
+    # Producers that take turns start at topics far apart, or all would write to the same few.
     shift = member.number * len(order.topics) // member.of
     topic_of = topics_of(order.topics, order.order, seed=seed, shift=shift)
     if order.text or order.headers:
-        record_of = worded(record_of, order.text, topic_of, order.headers)
+        record_of = add_text_and_headers(record_of, order.text, topic_of, order.headers)
     source = Source(topics=order.topics, topic_of=topic_of, record_of=record_of, held=len(contents))
-    if not _are_alike(order, len(contents)):
+    if not _are_all_the_same(order, len(contents)):
         return source
     same = record_of(0)
     return replace(source, record_of=lambda sequence: same, same=same)
 
 
-def _are_alike(order: RecordsOrder, held: int) -> bool:
-    """Whether nothing of a record depends on its number."""
+def _are_all_the_same(order: RecordsOrder, held: int) -> bool:
+    """Whether no part of a record depends on its number."""
     if order.text or order.headers:
         return False
-    return held == 1 if held else not (order.function or order.keys) and order.sizes == "constant"
+    if held:
+        return held == 1
+    return not (order.function or order.keys) and order.sizes == "constant"
 
 
-def _made(order: RecordsOrder, seed: str) -> Callable[[int], Record]:
+def _make_records(order: RecordsOrder, seed: str) -> Callable[[int], Record]:
     if order.function:
         return from_function(order.function, order.folder, seed)
-    return made_up_records(
+    return random_records(
         size=order.size, sizes=order.sizes, keys=order.keys, spread=order.spread, seed=seed
     )

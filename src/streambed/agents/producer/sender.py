@@ -16,15 +16,15 @@ from streambed.agents.producer.record_source import Source
 from streambed.agents.producer.sent_rows import SentRows
 
 UNDECIDED = "undecided when the run stopped"
-"""What the ledger says of a record without an answer."""
+"""The ledger's reason for a record without an acknowledgement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SenderSetup:
-    """What a factory is given to make a sender."""
+    """What a factory gets to make a sender."""
 
     agent: Agent
-    """`agent.stopping` is true once the agent was told to stop: wait for nothing then."""
+    """Once `agent.stopping` is true, wait for nothing."""
     name: str
     """The producer's name in the ledger."""
     source: Source
@@ -38,41 +38,40 @@ class SenderSetup:
 
 
 class Sender(Protocol):
-    """One producer. Each record that is handed over is decided once: acknowledged or failed, and
-    noted so in the ledger.
+    """One producer. Each record is decided once, acknowledged or failed, and noted in the ledger.
 
-    With a ledger a record carries a header IDENTITY with `identity_text(name, sequence)`, so that
-    readers know it again.
+    With a ledger, records carry a header IDENTITY with `identity_text(name, sequence)`, by which
+    readers recognise them.
     """
 
     name: str
     sent: int
-    """How many records the client took."""
+    """Number of records that the client took."""
     failed: int
-    """How many of them failed."""
+    """Number of them that failed."""
 
     @property
     def acked(self) -> int:
-        """How many of them the broker acknowledged."""
+        """Number of them that the broker acknowledged."""
 
     @property
     def open(self) -> int:
-        """How many of them are not decided yet."""
+        """Number of them that are not decided yet."""
 
     def prepare(self) -> None:
-        """Connect and learn of the topics, so that the first record does not pay for it."""
+        """Connect and load the topics' metadata, so that the first record is not delayed."""
 
     def send_all(self, due: Due) -> int:
-        """Hand records that are due to the client; how many it took before it was full."""
+        """Hand due records to the client. Returns how many it took before it was full."""
 
     def poll(self, wait_s: float) -> None:
-        """Learn what became of records; wait for the first news at most so long."""
+        """Process acknowledgements and failures; wait up to `wait_s` for the first."""
 
     def settle(self) -> None:
-        """The last record was handed over."""
+        """Called after the last record was handed over."""
 
     def give_up(self) -> None:
-        """Wait a little for the last answers; note the other records as UNDECIDED."""
+        """Wait a little for the last acknowledgements; note the other records as UNDECIDED."""
 
 
 SenderFactory = Callable[[SenderSetup], Sender]
@@ -93,19 +92,19 @@ class RecordSender:
 
     @property
     def acked(self) -> int:
-        """How many records the broker acknowledged."""
+        """Number of records that the broker acknowledged."""
         return self._acked
 
     @property
     def open(self) -> int:
-        """How many records are not decided yet."""
+        """Number of records that are not decided yet."""
         return self.sent - self.acked - self.failed
 
     def prepare(self) -> None:
-        """Nothing, unless the client needs it."""
+        """Override it if the client must connect first."""
 
     def send_all(self, due: Due) -> int:
-        """One after the other."""
+        """Send records one by one until one is refused."""
         for taken, (sequence, time) in enumerate(zip(due.sequences, due.times, strict=True)):
             if self.agent.stopping:
                 return taken
@@ -116,17 +115,13 @@ class RecordSender:
         return len(due.times)
 
     def send(self, sequence: int, due: int) -> None:
-        """Hand one record to the client and count it in `sent`; BufferError if the client takes no
-        more now.
-        """
+        """Hand one record to the client and count it in `sent`; BufferError if it is full."""
         raise NotImplementedError
 
     def note_acked(
         self, sequence: int, *, due: int, sent: int, partition: int = -1, offset: int = -1
     ) -> None:
-        """The broker acknowledged a record just now; a broker without partitions or offsets leaves
-        them out.
-        """
+        """Note an acknowledgement, now; leave out partition and offset if the broker has none."""
         self._acked += 1
         if self._rows:
             topic = self.source.topic_of(sequence)
@@ -135,7 +130,7 @@ class RecordSender:
             )
 
     def note_failed(self, sequence: int, *, due: int, sent: int, why: str) -> None:
-        """A record was given up."""
+        """Note a failed record."""
         self.failed += 1
         if self._rows:
             self._rows.lost_one(
@@ -143,10 +138,10 @@ class RecordSender:
             )
 
     def poll(self, wait_s: float) -> None:
-        """Nothing, if each record is decided before `send` returns."""
+        """Override it unless each record is decided before `send` returns."""
 
     def settle(self) -> None:
-        """Nothing, unless records are held back until now."""
+        """Override it if the sender holds records back."""
 
     def give_up(self) -> None:
-        """Nothing, if each record is decided before `send` returns."""
+        """Override it unless each record is decided before `send` returns."""

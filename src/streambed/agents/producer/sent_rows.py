@@ -1,7 +1,6 @@
-"""The ledger of a producer agent: a row for each record that is decided. It costs little while
-records flow at full rate.
+"""The ledger of a producer agent: a row for each decided record, cheap at full rate.
 
-Records that were acknowledged come as columns, many at once, and so they are written.
+Acknowledged records come as columns, many at once, and are written as columns.
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ from streambed.record.tables import FLUSH_NS, Table
 
 Numbers = NDArray[np.int64]
 AT_ONCE = 20_000
-"""So many rows are written before a second has passed: the memory of more would be fetched from the
-kernel and given back each time.
-"""
+"""Rows that cause an early write: memory for more would be allocated and freed each time."""
 
 
 class Acked(NamedTuple):
-    """Records of one producer that were acknowledged, as columns; topics are numbers."""
+    """Acknowledged records of one producer as columns; topics are numbers."""
 
     sequence: Numbers
     topic: Numbers
@@ -34,9 +31,7 @@ class Acked(NamedTuple):
 
 
 class SentRows:
-    """Rows of one file, of all producers that an agent holds; producers and topics are numbers
-    until they are written.
-    """
+    """The rows of all producers of an agent in one file; names are numbers until written."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -47,9 +42,8 @@ class SentRows:
         self._words: list[str] = []
         self._numbers: dict[str, int] = {}
         self._columns: dict[str | None, pa.Array] = {}
-        self._repeated(
-            None, AT_ONCE
-        )  # Arrow loads what it needs when it is first asked: now, not while records flow.
+        # Arrow loads code on first use: do it now, not while records flow.
+        self._constant_column(None, AT_ONCE)
 
     def number(self, word: str) -> int:
         """The number of a producer's or topic's name."""
@@ -59,7 +53,7 @@ class SentRows:
         return self._numbers[word]
 
     def acked(self, producer: int, records: Acked, *, at_ns: int) -> None:
-        """Records were acknowledged at that time."""
+        """Add records that were acknowledged at `at_ns`."""
         if len(records.sequence):
             self._acked.append((producer, at_ns, records))
             self._held += len(records.sequence)
@@ -67,7 +61,7 @@ class SentRows:
             self.flush()
 
     def lost(self, producer: int, sequence: int, topic: int, due: int, sent: int, why: str) -> None:
-        """A record was given up."""
+        """Add a failed record."""
         self.lost_one(
             self._words[producer], sequence, self._words[topic], due=due, sent=sent, why=why
         )
@@ -83,13 +77,13 @@ class SentRows:
         partition: int = -1,
         offset: int = -1,
     ) -> None:
-        """One record was acknowledged just now; without partitions or offsets they are -1."""
+        """Add a record that was acknowledged now; partition and offset are -1 if there are none."""
         self._table.append(producer, sequence, topic, partition, offset, due, sent, now_ns(), None)
 
     def lost_one(
         self, producer: str, sequence: int, topic: str, *, due: int, sent: int, why: str
     ) -> None:
-        """One record was given up."""
+        """Add a failed record, by names."""
         self._table.append(producer, sequence, topic, None, None, due, sent, None, why)
 
     def flush_if_due(self) -> None:
@@ -98,7 +92,7 @@ class SentRows:
             self.flush()
 
     def flush(self) -> None:
-        """Write what there is and hand it over to the kernel."""
+        """Write all rows and hand them over to the kernel."""
         self._flushed_ns = now_ns()
         if self._acked:
             self._write_acked()
@@ -108,32 +102,32 @@ class SentRows:
         producers, times, parts = zip(*self._acked, strict=True)
         self._acked, self._held = [], 0
         counts = [len(part.sequence) for part in parts]
-        found = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        records = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         self._table.append_columns(
-            self._named(np.repeat(producers, counts)),
-            pa.array(found.sequence),
-            self._named(found.topic),
-            pa.array(found.partition.astype(np.int32, copy=False)),
-            pa.array(found.offset),
-            pa.array(found.due),
-            pa.array(found.sent),
+            self._name_column(np.repeat(producers, counts)),
+            pa.array(records.sequence),
+            self._name_column(records.topic),
+            pa.array(records.partition.astype(np.int32, copy=False)),
+            pa.array(records.offset),
+            pa.array(records.due),
+            pa.array(records.sent),
             pa.array(np.repeat(times, counts)),
-            self._repeated(None, len(found.sequence)),
+            self._constant_column(None, len(records.sequence)),
         )
 
-    def _named(self, numbers: Numbers) -> pa.Array:
-        """Without Arrow's own functions: to load them takes a while, and records flow."""
+    def _name_column(self, numbers: Numbers) -> pa.Array:
+        """Avoids Arrow's compute functions: they load slowly, while records flow."""
         if (numbers == numbers[0]).all():
-            return self._repeated(self._words[numbers[0]], len(numbers))
+            return self._constant_column(self._words[numbers[0]], len(numbers))
         return pa.array([self._words[number] for number in numbers.tolist()], pa.string())
 
-    def _repeated(self, word: str | None, count: int) -> pa.Array:
-        """A column of one word or of none, which is made only if none as long was made before."""
+    def _constant_column(self, word: str | None, count: int) -> pa.Array:
+        """A column of one repeated word or of nulls, cut from a cached one if it is long enough."""
         if word not in self._columns or len(self._columns[word]) < count:
             self._columns[word] = pa.repeat(pa.scalar(word, pa.string()), count)
         return self._columns[word][:count]
 
     def close(self) -> None:
-        """Write what is left and end the file."""
+        """Write what is left and close the file."""
         self.flush()
         self._table.close()

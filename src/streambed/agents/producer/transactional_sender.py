@@ -1,6 +1,4 @@
-"""Sender in transactions, with a ledger: records count when their transaction is committed, and not
-before.
-"""
+"""Transactional sender with a ledger: records count once their transaction is committed."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from streambed.record import now_ns
 
 
 class TransactionalSender(ClientSender):
-    """One producer that notes what became of every record, transaction by transaction."""
+    """One producer that writes the fate of records to the ledger, transaction by transaction."""
 
     def __init__(self, setup: SenderSetup, rows: SentRows) -> None:
         super().__init__(setup, {"transactional.id": setup.name})
@@ -28,51 +26,49 @@ class TransactionalSender(ClientSender):
         self._records = setup.transaction
         self._begun = False
         self._count = 0
-        """How many records the transaction has that is under way."""
+        """Records in the open transaction."""
         self._taken: list[tuple[Any, ...]] = []
 
     def prepare(self) -> None:
-        """Also make itself known to its coordinator, which ends what a former life of it left
-        open.
-        """
+        """Also register with the coordinator, which aborts what an earlier process left open."""
         super().prepare()
-        self._insist(self.client.init_transactions)
+        self._retry(self.client.init_transactions)
 
     def send(self, sequence: int, due: int) -> None:
-        """Hand over one record of a transaction; the last one commits it."""
+        """Hand over one record; the last of a transaction commits it."""
         if not self._begun:
             self.client.begin_transaction()
             self._begun = True
         topic = self.source.topic_of(sequence)
         key, value, headers = self.source.record_of(sequence)
-        told = partial(self._decided, sequence, self._topics[topic], due, now_ns())
+        on_delivery = partial(self._on_delivery, sequence, self._topics[topic], due, now_ns())
         identity = (IDENTITY, identity_text(self.name, sequence))
-        self.client.produce(topic, value, key, on_delivery=told, headers=[*headers, identity])
+        self.client.produce(
+            topic, value, key, on_delivery=on_delivery, headers=[*headers, identity]
+        )
         self.sent += 1
         self._count += 1
         if self._count == self._records:
             self.settle()
 
     def settle(self) -> None:
-        """Commit what is under way; what cannot be committed is aborted. Told to stop, leave it
-        undecided.
-        """
+        """Commit the open transaction, or abort it; once stopped, leave it undecided."""
         if not self._begun or self.agent.stopping:
             return
         while self.client.flush(ASK_S) and not self.agent.stopping:
             pass
-        trouble = self._insist(self.client.commit_transaction)
+        trouble = self._retry(self.client.commit_transaction)
         if trouble:
-            self._insist(self.client.abort_transaction)
+            self._retry(self.client.abort_transaction)
         self._close(f"aborted: {trouble}" if trouble else "")
 
     def give_up(self) -> None:
-        """Abort what is under way."""
+        """Note the records of the open transaction as undecided."""
         super().give_up()
         self._close(UNDECIDED)
 
-    def _insist(self, ask: Any) -> str:
-        """Ask until it is answered; why the transaction must be aborted, if it must."""
+    def _retry(self, ask: Any) -> str:
+        """Retry until it succeeds. Returns why the transaction must be aborted, or ""."""
         while not self.agent.stopping:
             try:
                 ask(ASK_S)
@@ -87,7 +83,7 @@ class TransactionalSender(ClientSender):
                     ) from trouble
         return "the run stopped"
 
-    def _decided(
+    def _on_delivery(
         self,
         sequence: int,
         topic: int,
@@ -96,17 +92,9 @@ class TransactionalSender(ClientSender):
         error: KafkaError | None,
         message: Message,
     ) -> None:
-        self._taken.append(
-            (
-                sequence,
-                topic,
-                message.partition(),
-                message.offset(),
-                due,
-                sent,
-                why(error) if error else "",
-            )
-        )
+        reason = why(error) if error else ""
+        position = message.partition(), message.offset()
+        self._taken.append((sequence, topic, *position, due, sent, reason))
 
     def _close(self, trouble: str) -> None:
         """Note all records of the transaction, as acknowledged now if it was committed."""

@@ -1,4 +1,4 @@
-"""The entrance: decides about each record, whichever way it came, and hands it on to Kafka."""
+"""Admission of records, for HTTP and WebSocket: check each one and forward it to Kafka."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ STATUS = {
 
 
 @dataclass(frozen=True)
-class Lane:
-    """Where the records of one version and encoding go."""
+class IngestRoute:
+    """The topic and headers for the records of one version and encoding."""
 
     version: Version
     encoding: Encoding
     topic: str
     headers: Headers
     label: tuple[str, str]
-    """Under which its records are counted."""
+    """Version and encoding: the labels of its counter."""
 
 
-class Entrance:
-    """Checks, counts and forwards."""
+class Admission:
+    """Check records, count them and forward them to Kafka."""
 
     def __init__(
         self, forwarder: Forwarder, limits: Limits, tally: Tally, tokens: Tokens | None, prefix: str
@@ -57,66 +57,66 @@ class Entrance:
         self.limits = limits
         self.tally = tally
         self._tokens = tokens
-        self._lanes = {
-            (version, each.name): _lane(version, each, prefix)
+        self._routes = {
+            (version, encoding.name): _make_route(version, encoding, prefix)
             for version in Version
-            for each in ENCODINGS.values()
+            for encoding in ENCODINGS.values()
         }
         self._contents = {encoding.content_type: encoding.name for encoding in ENCODINGS.values()}
 
-    def lane(self, version: Version, encoding_name: str) -> Lane:
-        """The lane for an encoding that a client named."""
-        lane = self._lanes.get((version, encoding_name))
-        if lane is None:
+    def route(self, version: Version, encoding_name: str) -> IngestRoute:
+        """The route for an encoding name; RecordError if it is unknown."""
+        route = self._routes.get((version, encoding_name))
+        if route is None:
             raise RecordError(
                 "encoding",
                 f"the encoding {encoding_name[:80]!r} is not understood; there is: "
                 f"{', '.join(ENCODINGS)}",
             )
-        return lane
+        return route
 
-    def lane_of_content(self, version: Version, content_type: str) -> Lane:
-        """The lane for a Content-Type."""
-        name = self._contents.get(content_type) or self._contents.get(
-            content_type.lower().replace(" ", "")
-        )
+    def route_for_content_type(self, version: Version, content_type: str) -> IngestRoute:
+        """The route for a Content-Type; RecordError if it is unknown."""
+        normalised = content_type.lower().replace(" ", "")
+        name = self._contents.get(content_type) or self._contents.get(normalised)
         if name is None:
             raise RecordError(
                 "encoding",
                 f"the Content-Type {content_type[:80]!r} is not understood; there is: "
                 f"{', '.join(self._contents)}",
             )
-        return self._lanes[version, name]
+        return self._routes[version, name]
 
-    def admit(self, payload: bytes, lane: Lane, authorization: str) -> Record:
-        """The record, if it may pass."""
+    def admit(self, payload: bytes, route: IngestRoute, authorization: str) -> Record:
+        """Decode and check a record; RecordError if it is refused."""
         if len(payload) > self.limits.record_bytes:
             raise RecordError(
                 "too_large",
                 f"a record has at most {self.limits.record_bytes} bytes; this one has "
                 f"{len(payload)}",
             )
-        record = decode(payload, lane.encoding)
+        record = decode(payload, route.encoding)
         latest_ms = int(time.time() * 1000) + self.limits.ahead_ms
-        check(record, lane.version, earliest_ms=self.limits.earliest_ms, latest_ms=latest_ms)
+        check(record, route.version, earliest_ms=self.limits.earliest_ms, latest_ms=latest_ms)
         if self._tokens and not self._tokens.admit(record.gateway_id, authorization):
             raise RecordError("token", "the token is not that of the gateway in the record")
         return record
 
-    def forward(self, payload: bytes, record: Record, lane: Lane, settled: Settled) -> None:
-        """Hand an admitted record to Kafka, byte for byte as it came."""
-        told = partial(self._settled, lane.label, time.monotonic(), settled)
-        self.forwarder.forward(lane.topic, record.gateway_id, payload, lane.headers, told)
+    def forward(self, payload: bytes, record: Record, route: IngestRoute, settled: Settled) -> None:
+        """Forward an admitted record to Kafka, byte for byte as it came."""
+        on_settled = partial(self._count_settled, route.label, time.monotonic(), settled)
+        self.forwarder.forward(route.topic, record.gateway_id, payload, route.headers, on_settled)
 
-    def _settled(self, label: tuple[str, str], began: float, settled: Settled, failed: str) -> None:
+    def _count_settled(
+        self, label: tuple[str, str], began: float, settled: Settled, failed: str
+    ) -> None:
         if not failed:
             self.tally.acked[label] += 1
-            self.tally.took(time.monotonic() - began)
+            self.tally.observe_ack(time.monotonic() - began)
         settled(failed)
 
 
-def _lane(version: Version, encoding: Encoding, prefix: str) -> Lane:
+def _make_route(version: Version, encoding: Encoding, prefix: str) -> IngestRoute:
     headers: Headers = [(SCHEMA_HEADER, encoding.name.encode())]
-    return Lane(
-        version, encoding, topic_of(version, prefix), headers, (str(version), encoding.name)
-    )
+    label = (str(version), encoding.name)
+    return IngestRoute(version, encoding, topic_of(version, prefix), headers, label)

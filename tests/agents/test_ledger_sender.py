@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streambed.agents.producer import librdkafka
-from streambed.agents.producer.in_flight import UnderWay
+from streambed.agents.producer.in_flight import InFlight
 from streambed.agents.producer.record_names import RecordNames
 
 
@@ -12,30 +12,30 @@ from streambed.agents.producer.record_names import RecordNames
 def test_a_record_is_named_after_its_producer_and_its_number(sequence: int) -> None:
     names = RecordNames("poet/h1")
 
-    names.turn_to(sequence)
+    names.hold(sequence)
 
     assert names.first <= sequence < names.past
     for number in (names.first, sequence, names.past - 1):
-        assert ctypes.string_at(*names.place_of(number)) == b"poet/h1/%d" % number
-    addresses, length = names.places_of(np.array([sequence]))
+        assert ctypes.string_at(*names.address_of(number)) == b"poet/h1/%d" % number
+    addresses, length = names.addresses_of(np.array([sequence]))
     assert (addresses.tolist(), length) == (
-        [names.place_of(sequence)[0]],
-        names.place_of(sequence)[1],
+        [names.address_of(sequence)[0]],
+        names.address_of(sequence)[1],
     )
 
 
 def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
-    under_way = UnderWay()
+    in_flight = InFlight()
     known = np.arange(3 * 10_000).reshape(-1, 3)
-    places = np.concatenate([under_way.add(part) for part in np.split(known, 100)])
+    places = np.concatenate([in_flight.add(part) for part in np.split(known, 100)])
     assert len(set(places.tolist())) == 10_000
 
-    assert (under_way.take(places[1::2]) == known[1::2]).all()
-    again = np.append(under_way.add(known[:3999]), under_way.add_one(*known[3999].tolist()))
+    assert (in_flight.take(places[1::2]) == known[1::2]).all()
+    again = np.append(in_flight.add(known[:3999]), in_flight.add_one(*known[3999].tolist()))
 
     assert set(again.tolist()).isdisjoint(places[::2].tolist())
-    assert (under_way.take(places[::2]) == known[::2]).all()
-    assert (under_way.take(again) == known[:4000]).all()
+    assert (in_flight.take(places[::2]) == known[::2]).all()
+    assert (in_flight.take(again) == known[:4000]).all()
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
     ],
 )
 def test_many_bytes_lie_where_each_of_them_does(found: tuple[bytes | None, ...]) -> None:
-    addresses, lengths = np.broadcast_arrays(*librdkafka.places_of(found), np.empty(3))[:2]
+    addresses, lengths = np.broadcast_arrays(*librdkafka.addresses_of(found), np.empty(3))[:2]
 
     assert list(zip(addresses.tolist(), lengths.tolist(), strict=True)) == [
-        librdkafka.place_of(each) for each in found
+        librdkafka.address_of(each) for each in found
     ]
 
 

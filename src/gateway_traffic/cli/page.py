@@ -1,4 +1,4 @@
-"""The live page."""
+"""The command that serves the live page."""
 
 from __future__ import annotations
 
@@ -29,39 +29,29 @@ def page(
     every: Annotated[float, Option(help="Seconds between two looks at the store.", min=0.1)] = 1.0,
     bootstrap: Annotated[
         str,
-        Option(
-            help="Kafka's address, to show how much waits there for the job; needs --checkpoint too."
-        ),
+        Option(help="Kafka's address, to show the job's lag; needs --checkpoint too."),
     ] = "",
     checkpoint: Annotated[Path | None, Option(help="The job's checkpoint.")] = None,
     topic: Annotated[str, Option(help="The job's topic.")] = topic_of(Version.COUNTER),
 ) -> None:
-    """Serve a page that shows the busiest gateways, totals and rates as they change, until
-    stopped.
-    """
+    """Serve a page with the busiest gateways, totals and rates as they change, until stopped."""
     if bool(bootstrap) != bool(checkpoint):
         raise UsageError(
-            "what waits for the job is known from both: give --bootstrap and --checkpoint, or "
-            "neither"
+            "the job's lag needs both --bootstrap and --checkpoint: give both or neither"
         )
     lag = lag_of(bootstrap, topic, checkpoint) if checkpoint else lambda: None
     opened = open_store(store, read_only=True)
     try:
-        uvloop.run(_until_stopped(State(opened, lag), host, port, every))
+        uvloop.run(_serve_until_stopped(State(opened, lag), host, port, every))
     finally:
         opened.close()
 
 
-async def _until_stopped(state: State, host: str, port: int, every: float) -> None:
-    serving = asyncio.ensure_future(
-        serve(
-            state,
-            host,
-            port,
-            every,
-            lambda opened: print(f"ready http://{host}:{opened}", flush=True),
-        )
-    )
+async def _serve_until_stopped(state: State, host: str, port: int, every: float) -> None:
+    def announce(opened_port: int) -> None:
+        print(f"ready http://{host}:{opened_port}", flush=True)
+
+    serving = asyncio.ensure_future(serve(state, host, port, every, announce))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     with contextlib.suppress(asyncio.CancelledError):

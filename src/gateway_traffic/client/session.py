@@ -1,6 +1,4 @@
-"""What all gateways of a client share: where the server is, how to connect, how long to wait, and
-the ledger.
-"""
+"""What all gateways of a client share: the server's address, time limits and the ledger."""
 
 from __future__ import annotations
 
@@ -23,11 +21,11 @@ from gateway_traffic.tokens import SCHEME, Tokens
 
 Channel = HttpChannel | WebSocketChannel
 CONNECTING_MAX = 256
-"""Connections that are being made at the same time: a server's queue for them is finite."""
+"""Connection attempts at the same time: the server's accept queue is finite."""
 
 
 class ClientProtocol(StrEnum):
-    """How a gateway speaks to the server."""
+    """How a gateway talks to the server."""
 
     PER_CONNECTION = "per-connection"
     KEEP_ALIVE = "keep-alive"
@@ -36,29 +34,27 @@ class ClientProtocol(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How a client waits and comes again."""
+    """Time limits and retries of a client."""
 
     answer_s: float = 30.0
-    """An answer or acknowledgement that has not come by then never will: the connection is given
-    up, the record sent again.
+    """Time limit for an answer or acknowledgement; after it the connection is dropped and the
+    record sent again.
     """
     connect_s: float = 10.0
     record_s: float = 300.0
-    """A record that is not acknowledged so long after it was due is given up."""
+    """Time limit for an acknowledgement, from when the record was due; then it is given up."""
     backoff_s: float = 0.1
-    """The first pause before a record is sent again; it doubles each time."""
+    """The first pause before a retry; it doubles each time."""
     backoff_max_s: float = 5.0
 
     def pause_s(self, failures: int, retry_after_s: float) -> float:
-        """How long to wait after so many failures in a row: at least what the server asks for, and
-        never the same for all gateways.
-        """
+        """The pause after `failures` failures in a row: at least `retry_after_s`, plus jitter."""
         doubled = min(self.backoff_max_s, self.backoff_s * 2 ** min(failures - 1, 30))
         return float(max(retry_after_s, doubled) * random.uniform(1.0, 1.5))
 
 
-class Office:
-    """Shared by the gateways of one client."""
+class ClientSession:
+    """The server's address, open connections and the ledger of one client."""
 
     def __init__(
         self,
@@ -83,36 +79,39 @@ class Office:
         self._name = parts.hostname
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._address = _address(self._name, self._port)
-        self._tls = (
-            ssl.create_default_context(cafile=authority) if parts.scheme == "https" else None
-        )
-        self._version, self._form, self._tokens = version, encoding, tokens
+        self._tls = None
+        if parts.scheme == "https":
+            self._tls = ssl.create_default_context(cafile=authority)
+        self._version, self._encoding, self._tokens = version, encoding, tokens
         self._connecting = asyncio.Semaphore(CONNECTING_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def head(self, gateway_id: str, protocol: ClientProtocol) -> bytes:
-        """The first part of a request, up to what differs from one to the next."""
-        path = f"/v1/{self._version}" + ("/socket" if protocol is ClientProtocol.WEBSOCKET else "")
-        lines = [
-            f"{'GET' if protocol is ClientProtocol.WEBSOCKET else 'POST'} {path} HTTP/1.1",
-            f"Host: {self._name}:{self._port}",
-        ]
+        """The constant first part of a gateway's requests; the channel writes the rest."""
+        websocket = protocol is ClientProtocol.WEBSOCKET
+        request = f"GET /v1/{self._version}/socket" if websocket else f"POST /v1/{self._version}"
+        lines = [f"{request} HTTP/1.1", f"Host: {self._name}:{self._port}"]
         if self._tokens:
             lines.append(f"Authorization: {SCHEME}{self._tokens.of(gateway_id)}")
-        if protocol is ClientProtocol.WEBSOCKET:
-            upgrade = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
-            return "\r\n".join(
-                [*lines, *upgrade, f"Sec-WebSocket-Protocol: {self._form.name}", ""]
-            ).encode()
-        kept = "keep-alive" if protocol is ClientProtocol.KEEP_ALIVE else "close"
-        return "\r\n".join(
-            [
-                *lines,
-                f"Connection: {kept}",
-                f"Content-Type: {self._form.content_type}",
-                "Content-Length: ",
-            ]
-        ).encode()
+        lines += self._upgrade_headers() if websocket else self._post_headers(protocol)
+        return "\r\n".join(lines).encode()
+
+    def _upgrade_headers(self) -> list[str]:
+        return [
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Protocol: {self._encoding.name}",
+            "",
+        ]
+
+    def _post_headers(self, protocol: ClientProtocol) -> list[str]:
+        keep = protocol is ClientProtocol.KEEP_ALIVE
+        return [
+            f"Connection: {'keep-alive' if keep else 'close'}",
+            f"Content-Type: {self._encoding.content_type}",
+            "Content-Length: ",
+        ]
 
     def connect(self, channel: Channel) -> None:
         """Open a connection for a channel."""
@@ -131,19 +130,19 @@ class Office:
             channel.failed(str(error) or f"no connection within {self.patience.connect_s:g} s")
 
     def settle(self, sending: Sending, status: int, acked_ns: int = 0) -> None:
-        """A record is done with."""
+        """Enter a record that needs no more attempts in the ledger."""
         self.unsettled -= 1
         self.ledger.add(sending, status=status, acked_ns=acked_ns)
 
     def overdue(self, sending: Sending) -> bool:
-        """Whether a record has been tried for too long."""
+        """Whether a record's time limit is over."""
         return time.monotonic_ns() - sending.due_ns > self.patience.record_s * 1e9
 
 
 def _address(name: str, port: int) -> tuple[str, int]:
-    """Looked up once, not for each connection."""
+    """Resolve the name once, not for each connection."""
     try:
-        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise ServiceError(f"the server {name} cannot be found: {error}") from None
-    return str(found[0][4][0]), port
+    return str(addresses[0][4][0]), port

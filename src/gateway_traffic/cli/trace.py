@@ -1,4 +1,4 @@
-"""Traces, and the exact answer for them."""
+"""The commands that make a trace and show its exact answer."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def trace(
     duplicates: Annotated[float, Option(help="Share of records sent twice.")] = USUAL.duplicates,
     wraps: Annotated[float, Option(help="Share of gateways whose counter wraps.")] = USUAL.wraps,
 ) -> None:
-    """Make a trace: what many homes measured and sent, with evenings, weekends, downloads, gaps,
-    restarts, late and double records.
+    """Make a trace of many homes, with evenings, weekends, downloads, gaps, restarts, late and
+    repeated records.
     """
     homes = traces.Homes(
         gateways=gateways,
@@ -52,13 +52,13 @@ def trace(
         duplicates=duplicates,
         wraps=wraps,
     )
-    made = traces.generate(homes)
+    records = traces.generate(homes)
     try:
-        traces.write(made, file, homes)
+        traces.write(records, file, homes)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error}") from None
     Console().print(
-        f"{file}: {len(made):,} records of {gateways:,} gateways, seed {seed}", highlight=False
+        f"{file}: {len(records):,} records of {gateways:,} gateways, seed {seed}", highlight=False
     )
 
 
@@ -74,32 +74,29 @@ def answer(
     """Show the exact answer: the busiest gateways of each day, and each day's total."""
     whole = traces.read(file)
     if ledger is None:
-        found = answers.answer(answers.true_traffic(whole))
+        traffic = answers.true_traffic(whole)
     else:
-        found = answers.answer(
-            answers.reported_traffic(
-                version, answers.acked(whole, pl.read_parquet(ledger), version)
-            )
-        )
+        records = answers.acked(whole, pl.read_parquet(ledger), version)
+        traffic = answers.reported_traffic(version, records)
+    exact = answers.answer(traffic)
     console = Console()
-    for day, sent, received in found.days.iter_rows():
-        table = Table(
-            title=f"{_date(day)}: {_gigabytes(sent)} sent, {_gigabytes(received)} received"
-        )
-        for column in ("place", "sent most", "", "received most", ""):
-            table.add_column(column, justify="right" if column in ("place", "") else "left")
-        tops = zip(
-            *(
-                top.filter(pl.col("day") == day).iter_rows()
-                for top in (found.top_sent, found.top_received)
-            ),
-            strict=True,
-        )
-        for (_, place, sender, most_sent), (_, _, receiver, most_received) in tops:
-            table.add_row(
-                str(place), sender, _gigabytes(most_sent), receiver, _gigabytes(most_received)
-            )
-        console.print(table)
+    for day, sent, received in exact.days.iter_rows():
+        title = f"{_date(day)}: {_gigabytes(sent)} sent, {_gigabytes(received)} received"
+        console.print(_day_table(exact, day, title))
+
+
+def _day_table(exact: answers.Answer, day: int, title: str) -> Table:
+    table = Table(title=title)
+    for column in ("place", "sent most", "", "received most", ""):
+        table.add_column(column, justify="right" if column in ("place", "") else "left")
+    top_sent = exact.top_sent.filter(pl.col("day") == day).iter_rows()
+    top_received = exact.top_received.filter(pl.col("day") == day).iter_rows()
+    for sent, received in zip(top_sent, top_received, strict=True):
+        _, place, sender, sent_bytes = sent
+        _, _, receiver, received_bytes = received
+        amounts = _gigabytes(sent_bytes), _gigabytes(received_bytes)
+        table.add_row(str(place), sender, amounts[0], receiver, amounts[1])
+    return table
 
 
 def _date(day: int) -> str:

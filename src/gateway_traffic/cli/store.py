@@ -1,4 +1,4 @@
-"""Looks into a store, also while a job writes."""
+"""Commands that show what a store holds, also while a job writes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Day = Annotated[str, Argument(help="The day, such as 2024-01-01; default: the ne
 
 def top(day: Day = "", store: StoreAddress = "traffic.db") -> None:
     """Show the ten busiest gateways of a day, also while a job writes."""
-    with _opened(store, day) as (opened, chosen):
+    with _open_at(store, day) as (opened, chosen):
         Console().print(table_of(opened, chosen))
 
 
 def means(day: Day = "", store: StoreAddress = "traffic.db") -> None:
     """Show what a gateway sent and received on average in each hour of a day, over all gateways."""
-    with _opened(store, day) as (opened, chosen):
+    with _open_at(store, day) as (opened, chosen):
         table = Table("hour", "MB sent", "MB received", "gateways")
         for mean in opened.means(chosen):
             table.add_row(
@@ -39,19 +39,18 @@ def means(day: Day = "", store: StoreAddress = "traffic.db") -> None:
 
 
 def anomalies(day: Day = "", store: StoreAddress = "traffic.db") -> None:
-    """Show the hours of a day in which gateways sent much more than expected, as a job with --model
-    found them.
-    """
-    with _opened(store, day) as (opened, chosen):
+    """Show the hours in which gateways sent much more than expected; needs `job --model`."""
+    with _open_at(store, day) as (opened, chosen):
         table = Table("hour", "gateway", "standard deviations")
-        for found in opened.anomalies(chosen):
-            table.add_row(f"{found.part:02d}", found.gateway_id, f"{found.score:.1f}")
+        for anomaly in opened.anomalies(chosen):
+            hour, score = f"{anomaly.part:02d}", f"{anomaly.score:.1f}"
+            table.add_row(hour, anomaly.gateway_id, score)
         Console().print(table)
 
 
 @contextmanager
-def _opened(store: str, day: str) -> Iterator[tuple[TrafficStore, int]]:
-    """The store and the day that was asked for."""
+def _open_at(store: str, day: str) -> Iterator[tuple[TrafficStore, int]]:
+    """The open store and the day: the given one, or the newest."""
     opened = open_store(store, read_only=True)
     try:
         known = [total.day for total in opened.days()]
