@@ -27,7 +27,7 @@ def run_python(text: str, folder: Path) -> None:
     subprocess.run([sys.executable, "-c", text], cwd=folder, timeout=60, check=True)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_every_block_of_the_first_hour_works(tmp_path):
     for use, name, text in BLOCK.findall(PAGE.read_text()):
         if use == "commands":

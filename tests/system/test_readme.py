@@ -82,7 +82,7 @@ def test_the_readme_names_its_two_commands():
     }
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_every_command_of_the_readme_works_for_an_ordinary_user_with_the_wheels_java(home):
     runs = home / "runs" / "leader"
     for command in commands("README.md"):
