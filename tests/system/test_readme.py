@@ -1,5 +1,5 @@
-"""What the README tells a new user to do works: as an ordinary user, without class archives, with
-the system's Java hidden.
+"""Every command of the README works: as an ordinary user, without class archives, with the
+system's Java hidden.
 """
 
 from __future__ import annotations
@@ -27,14 +27,12 @@ STATE_STORE = (
     "spark.sql.streaming.stateStore.providerClass="
     "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 )
-"""As docs/stores.md has it."""
+"""The setting of docs/stores.md."""
 
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A folder of the ordinary user's, with the jars in a cache of their own but no class
-    archive.
-    """
+    """A folder of the ordinary user, with a cache that has the jars but no class archive."""
     with tempfile.TemporaryDirectory(prefix="ordinary-") as name:
         folder = Path(name)
         for kind in ("kafka", "spark_job"):
@@ -51,7 +49,7 @@ def home() -> Iterator[Path]:
 
 
 def as_ordinary_user(command: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command line of the README there; `streambed` is the one under test."""
+    """Run a command line of the README in that folder, with the streambed under test."""
     program = [sys.executable, "-m", "streambed.cli", *shlex.split(command)[1:]]
     if os.getuid() == 0:
         needed = [str(ROOT), sys.prefix, sys.base_prefix]
@@ -99,9 +97,7 @@ def test_every_command_of_the_readme_works_for_an_ordinary_user_with_the_wheels_
 
 @pytest.mark.timeout(300)
 def test_the_first_job_of_the_example_keeps_its_state_in_rocksdb_with_the_wheels_java(home):
-    """Without class archives it starts slowly, so the latency that it promises is not asked for
-    here; its results are elsewhere.
-    """
+    """Without class archives it starts slowly, so its latency is not checked here."""
     shutil.copytree(ROOT / "examples" / "word_count", home / "count")
     file = home / "count" / "experiment.yaml"
     text = re.sub(
@@ -120,7 +116,7 @@ def test_the_first_job_of_the_example_keeps_its_state_in_rocksdb_with_the_wheels
     assert "no_loss    HOLDS" in done.stdout
     states = home / "runs" / "word-count" / "latest" / "data" / "counter" / "checkpoint"
     assert list(states.glob("**/state/*/*/*.zip")), (
-        "Spark's states are not kept by RocksDB, as docs/stores.md says"
+        "RocksDB does not keep Spark's state, as docs/stores.md says"
     )
 
 
