@@ -57,14 +57,14 @@ def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> s
         return "needed in a file"
     if default is None or (default is PydanticUndefined and factory is None):
         return "needed" if default is PydanticUndefined else "none"
-    given = default if factory is None else factory()
-    if isinstance(given, bool):
-        return f"`{str(given).lower()}`"
-    return (
-        {(): "`[]`", "": "`''`"}.get(given, f"`{given}`")
-        if isinstance(given, (str, tuple))
-        else f"`{given}`"
-    )
+    value = default if factory is None else factory()
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if value == ():
+        return "`[]`"
+    if value == "":
+        return "`''`"
+    return f"`{value}`"
 
 
 @pytest.mark.parametrize("heading", HEADINGS)
@@ -86,8 +86,8 @@ def test_the_networks_of_the_page_are_right(tmp_path: Path) -> None:
         topology = TypeAdapter(Topology).validate_python(
             document_of(f"topology:{part}").content["topology"]
         )
-        found = expanded(topology, tmp_path)
-        assert (found.problems, found.topology.problems()) == ((), [])
+        expansion = expanded(topology, tmp_path)
+        assert (expansion.problems, expansion.topology.problems()) == ((), [])
     assert len(parts) == 2
 
 
@@ -110,9 +110,11 @@ def test_the_links_of_the_page_are_right(tmp_path: Path) -> None:
 
 
 def test_the_profiles_of_the_page_are_right() -> None:
-    found = document_of(section("profile").split("```yaml\n")[1].split("```")[0]).content
+    example = section("profile").split("```yaml\n")[1].split("```")[0]
+    declared = document_of(example).content
+    producers = [
+        TypeAdapter(Producer).validate_python({"name": name, **body})
+        for name, body in declared.items()
+    ]
 
-    assert [
-        TypeAdapter(Producer).validate_python({"name": name, **body}).profile.shape
-        for name, body in found.items()
-    ] == list(KEYS)
+    assert [producer.profile.shape for producer in producers] == list(KEYS)

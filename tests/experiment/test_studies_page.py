@@ -41,6 +41,6 @@ def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
         GOOD.replace("at: 20s, lasts: 5s", "at: 10s, lasts: 5s")
     )
 
-    found = read(tmp_path / "study.yaml")
+    plan = read(tmp_path / "study.yaml")
 
-    assert (found.study.name, len(found.points), len(found.trials)) == ("delay-sweep", 3, 9)
+    assert (plan.study.name, len(plan.points), len(plan.trials)) == ("delay-sweep", 3, 9)

@@ -36,7 +36,7 @@ def test_every_command_of_the_page_is_understood(words):
     verb.make_context(words[0], words[1:]).close()
 
 
-def test_the_page_tells_every_verb_field_encoding_topic_and_status():
+def test_the_page_has_every_verb_field_encoding_topic_and_status():
     verbs = [f"gateway-traffic {name}" for name in typer.main.get_command(app).commands]  # type: ignore[attr-defined]
     fields = [*FIELDS[NEWEST_SCHEMA]]
     topics = (
@@ -50,13 +50,12 @@ def test_the_page_tells_every_verb_field_encoding_topic_and_status():
         for flaw, status in STATUS.items()
         if flaw not in ("too_large", "encoding")
     ]
-    assert [
-        said for said in (*verbs, *fields, *topics, *statuses, *codes) if said not in PAGE
-    ] == []
+    words = (*verbs, *fields, *topics, *statuses, *codes)
+    assert [word for word in words if word not in PAGE] == []
     assert MAXIMUM == 2**40 and "modulo 2^40" in PAGE
 
 
-def test_the_page_tells_where_to_send():
+def test_the_page_says_where_to_send():
     assert all(
         path.replace(str(version), "VERSION") in PAGE for path, version in (POSTS | SOCKETS).items()
     )

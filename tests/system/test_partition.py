@@ -57,13 +57,10 @@ def lost_records(summary: dict, run: Run) -> pl.DataFrame:
     )
 
 
-def snippet_of_the_readme(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The pytest of the README, which runs the short form with acks: all; what it kept is in
-    `kept`.
-    """
-    (snippet,) = re.findall(
-        r"```python\n(def test_.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
-    )
+def run_pytest_of_the_docs(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The test of docs/testing.md, which runs the short form with acks: all into `kept`."""
+    page = (ROOT / "docs" / "testing.md").read_text()
+    (snippet,) = re.findall(r"```python\n(def test_.*?)```", page, re.DOTALL)
     (folder / "test_snippet.py").write_text(snippet)
     shutil.copy(STUDY / "sites3-acksall.yaml", folder)
     words = [
@@ -95,7 +92,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Future, Fut
     with ThreadPoolExecutor() as pool:
         yield (
             pool.submit(judged, "acks1", one),
-            pool.submit(snippet_of_the_readme, every),
+            pool.submit(run_pytest_of_the_docs, every),
             every / "kept",
         )
 
@@ -123,7 +120,7 @@ def test_with_acks_1_the_site_that_is_cut_off_loses_what_it_acknowledged(both):
     }
 
 
-def test_with_acks_all_nothing_that_was_acknowledged_is_lost_and_the_readme_s_pytest_says_so(both):
+def test_with_acks_all_nothing_that_was_acknowledged_is_lost_and_the_test_of_the_docs_says_so(both):
     done = both[1].result()
     assert done.returncode == 0, done.stdout
     run = find("latest", both[2])
