@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.samples import complaints, spoilt, write
+from declare.samples import complaints, spoilt, write
 from pydantic import TypeAdapter
 
 from streambed.declare.experiment import Experiment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.samples import GOOD, complaints, write
+from declare.samples import GOOD, complaints, write
 
 from streambed.declare.yaml.document import document_of
 from streambed.declare.yaml.keys import keys_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.samples import write
+from declare.samples import write
 
 from streambed.declare.yaml.study_file import DeclaredStudy, read
 from streambed.errors import DeclarationError

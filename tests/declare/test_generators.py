@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import write
+from declare.samples import write
 
 from streambed import Cities, FatTree, Line, Mesh, Random, Ring, Star, Topology, Tree, generated
 from streambed.declare import reading

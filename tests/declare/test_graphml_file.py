@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.graphs import NODES, graphml, read, star, write, wrong
+from declare.graphs import NODES, graphml, read, star, write, wrong
 
 from streambed import Command, Consumer, Cut, Kafka, Link, Producer, SparkJob
 from streambed.declare import reading
