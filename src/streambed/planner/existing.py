@@ -4,12 +4,11 @@ and what only that can do.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streambed.errors import UsageError, WorldError
+from streambed.errors import UsageError
 from streambed.kinds.components.component import Component, ExistingCluster
 
 if TYPE_CHECKING:
@@ -63,19 +62,12 @@ def is_outside(experiment: Experiment) -> bool:
     return any(component.existing_address for component in experiment.components.values())
 
 
-def own_address(experiment: Experiment) -> str:
-    """The address of this machine by which those clusters reach it."""
+def existing_address(experiment: Experiment) -> str:
+    """The address of the last cluster that exists already, such as spark://HOST:PORT; empty if the
+    whole run is inside a box.
+    """
     addresses = [component.existing_address for component in experiment.components.values()]
-    address = [address for address in addresses if address][-1]
-    host, _, port = address.rpartition("://")[2].split(",")[0].rpartition(":")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((host, int(port)))  # Nothing is sent: the kernel only chooses an address.
-        except (OSError, ValueError) as error:
-            raise WorldError(
-                f"'{address}' cannot be reached: {error}. Give it as HOST:PORT, Spark's master as spark://HOST:PORT"
-            ) from None
-        return str(probe.getsockname()[0])
+    return next(filter(None, reversed(addresses)), "")
 
 
 def refuse_what_needs_a_box(experiment: Experiment) -> None:

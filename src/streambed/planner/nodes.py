@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from streambed.plan import Allowance, PlannedLink, PlannedNode
 from streambed.planner.addresses import HOSTS_NETWORK, SWITCHES_NETWORK
-from streambed.planner.existing import own_address
 from streambed.planner.layout import layout
 from streambed.planner.route_tables import RouteTables
 
 if TYPE_CHECKING:
-    from streambed.declare.experiment import Experiment
     from streambed.declare.topology import Topology
 
 
@@ -33,9 +31,9 @@ def _addresses(topology: Topology) -> dict[str, str]:
     }
 
 
-def open_nodes(experiment: Experiment) -> tuple[PlannedNode, ...]:
-    """The hosts of a run outside any box: all are this machine."""
-    address, places = own_address(experiment), layout(experiment.topology)
+def open_nodes(topology: Topology, address: str) -> tuple[PlannedNode, ...]:
+    """The hosts of a run outside any box: all are this machine, at `address`."""
+    places = layout(topology)
     return tuple(
         PlannedNode(
             name=name,
@@ -45,7 +43,7 @@ def open_nodes(experiment: Experiment) -> tuple[PlannedNode, ...]:
             x=places[name][0],
             y=places[name][1],
         )
-        for name in experiment.topology.host_names()
+        for name in topology.host_names()
     )
 
 

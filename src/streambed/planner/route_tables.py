@@ -7,9 +7,9 @@ any router.
 
 from __future__ import annotations
 
-import socket
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from streambed.plan import Hop, PlannedLink, Route
@@ -36,10 +36,7 @@ class RouteTables:
         self._topology = topology
         self._addresses = addresses
         self._interfaces = [{port.node: port.interface for port in link.ports} for link in links]
-        self._numbers = {
-            name: int.from_bytes(socket.inet_aton(address), "big")
-            for name, address in addresses.items()
-        }
+        self._numbers = {name: int(IPv4Address(address)) for name, address in addresses.items()}
         self._delays_ns = [(link.shapes[0].delay_ns, link.shapes[1].delay_ns) for link in links]
         self._whole = Routing(topology, delays_ns=self._delays_ns)
         self._everybody = sorted(self._numbers[host] for host in self._whole.hosts)
@@ -128,6 +125,5 @@ def _block(first: int, last: int) -> Block:
 
 def _text(block: Block) -> str:
     start, size = block
-    return socket.inet_ntoa(start.to_bytes(4, "big")) + (
-        f"/{33 - size.bit_length()}" if size > 1 else ""
-    )
+    first = str(IPv4Address(start))
+    return f"{first}/{33 - size.bit_length()}" if size > 1 else first

@@ -213,7 +213,9 @@ class SparkJob(OnOneNode, CoveredByBatches):
             str((site.base / self.job).parent),
             *(str(site.base / folder) for folder in self.python_path),
         ]
-        return os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
+        if site.machine.python_path:
+            folders.append(site.machine.python_path)
+        return os.pathsep.join(folders)
 
     def _where(self, site: Site) -> dict[str, Setting]:
         """Where its tasks run. All hosts see the same files, so that a path is all that executors
