@@ -9,7 +9,7 @@ from streambed.declare import experiment as experiments
 from streambed.declare.experiment import Experiment
 from streambed.declare.yaml import study_file
 from streambed.errors import WorldError
-from streambed.planner.placement import placed
+from streambed.planner.placement import place_components
 from streambed.record.history import Verdict
 from streambed.reports import page
 from streambed.reports import study as study_page
@@ -27,7 +27,7 @@ def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = "
     """
     base = Path(base).absolute()
     experiment, notes = expansion.written_out(experiment, base)
-    experiment = placed(experiment)
+    experiment = place_components(experiment)
     experiments.check(experiment, base)
     made = launcher.launch(launcher.prepare(experiment, base=base, into=Path(into), notes=notes))
     if made.state != "finished":

@@ -1,4 +1,4 @@
-"""Nodes, planned: the address of each, and its routes."""
+"""Plan nodes: the address of each, and its routes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ if TYPE_CHECKING:
 
 
 def address(network: str, number: int) -> str:
-    """The address of the host or switch with this number, from 1 on; never one that ends in .0 or
-    .255.
-    """
+    """The address of host or switch `number`, counted from 1. None ends in .0 or .255."""
     high, low = divmod(number - 1, 254)
     return f"{network}.{high}.{low + 1}"
 
 
 def _addresses(topology: Topology) -> dict[str, str]:
-    given = set(topology.addresses.values())
-    free = (own for number in count(1) if (own := address(HOSTS_NETWORK, number)) not in given)
-    hosts = {name: topology.addresses.get(name) or next(free) for name in topology.host_names()}
-    return hosts | {
-        name: address(SWITCHES_NETWORK, number) for number, name in enumerate(topology.switches, 1)
-    }
+    declared = set(topology.addresses.values())
+    candidates = (address(HOSTS_NETWORK, number) for number in count(1))
+    free = (candidate for candidate in candidates if candidate not in declared)
+    addresses = {name: topology.addresses.get(name) or next(free) for name in topology.host_names()}
+    for number, name in enumerate(topology.switches, 1):
+        addresses[name] = address(SWITCHES_NETWORK, number)
+    return addresses
 
 
 def open_nodes(topology: Topology, address: str) -> tuple[PlannedNode, ...]:

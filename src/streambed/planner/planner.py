@@ -17,7 +17,7 @@ from streambed.plan import WITNESS, Exposure, Machine, Plan, PlannedNode, Proces
 from streambed.planner.captures import captures_of
 from streambed.planner.existing import is_outside, left_out, refuse_what_needs_a_box
 from streambed.planner.expose import target_of
-from streambed.planner.limits import limited, refuse_limits
+from streambed.planner.limits import refuse_limits, with_limits
 from streambed.planner.links import links_of
 from streambed.planner.nodes import nodes_of, open_nodes
 from streambed.planner.references import resolver
@@ -84,7 +84,7 @@ def _component_processes(experiment: Experiment, site: Site) -> list[ProcessSpec
     processes = []
     for component in experiment.components.values():
         for process in component.processes(site):
-            processes.append(limited(process, component.limits, site.machine))
+            processes.append(with_limits(process, component.limits, site.machine))
     refuse_too_much_memory(processes, site.machine)
     return processes
 

@@ -20,7 +20,7 @@ from streambed.declare.yaml.document import Document, document_at
 from streambed.declare.yaml.keys import entry, is_declared, keys_of, path_of, type_at
 from streambed.declare.yaml.messages import complaints
 from streambed.errors import UNKNOWN_TOPIC, DeclarationError, Problem
-from streambed.planner.placement import placed
+from streambed.planner.placement import place_components
 
 VERSION = 1
 _EXPERIMENT = TypeAdapter(Experiment)
@@ -90,7 +90,7 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
                 _placed(document, replace(problem, key=f"topology.{problem.key}"))
                 for problem in made.problems
             ]
-        experiment = placed(replace(experiment, topology=made.topology))
+        experiment = place_components(replace(experiment, topology=made.topology))
         told = {problem.key for problem in found}
         for problem in problems(experiment, base):
             if problem.key not in told and not left_out.explains(problem):
