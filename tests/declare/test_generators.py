@@ -278,7 +278,7 @@ def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
         ),
         (
             "{switches: 3}",
-            "topology.generate.kind: is missing: each of the generators needs a 'kind'. There is "
+            "topology.generate.kind: is missing: each of the generators needs a 'kind'. Known: "
             "star, line,",
         ),
         (

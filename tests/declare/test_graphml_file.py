@@ -617,7 +617,7 @@ def test_files_are_looked_for_beside_the_graph_then_in_the_working_directory(
         ),
         (
             {"edges": [*star(NODES), ("s1", "h9", {})]},
-            "edge: there is no node 'h9'. There is h1, h2, h4, s1.",
+            "edge: there is no node 'h9'. Known: h1, h2, h4, s1.",
         ),
         ({"edges": [*star(NODES), ("s1", "", {})]}, "edge: source or target is missing"),
         ({"edges": star(NODES)[:2]}, "h4: no link ends at it: add an edge, or leave the node out"),

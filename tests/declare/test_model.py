@@ -115,7 +115,7 @@ def test_a_reference_to_nothing_is_told_with_what_there_is() -> None:
         name="tool", node="a", argv=["true", "x={a.adress}"], env={"GROUP": "{nobody.group}"}
     )
 
-    assert [line.split(" There is")[0] for line in says(experiment(KAFKA, tool))] == [
+    assert [line.split(" Known:")[0] for line in says(experiment(KAFKA, tool))] == [
         "components.tool.argv.1: nothing answers to {a.adress}. Did you mean 'a.address'?",
         "components.tool.env.GROUP: nothing answers to {nobody.group}.",
     ]

@@ -122,7 +122,7 @@ def test_a_node_without_coordinates_is_refused_until_they_are_given(tmp_path: Pa
         ),
         (
             (node(0, "a"), edge(0, 7)),
-            "zoo.graphml:7:1: generate.edge: there is no node '7'. There is 0.",
+            "zoo.graphml:7:1: generate.edge: there is no node '7'. Known: 0.",
         ),
         (
             (node(0, "a"), node(0, "b"), edge(0, 0)),

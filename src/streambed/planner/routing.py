@@ -117,8 +117,8 @@ class Routing:
         return [(node, self._to(node, near)) for node, near in pairwise(path)]
 
     def anchor(self, host: str) -> str:
-        """The only switch that a host is linked to, else the host itself. Ways are computed once for
-        all hosts of one anchor.
+        """The switch of a host that is linked to one switch only, else the host itself. Ways are
+        computed once for all hosts of one anchor.
         """
         neighbours = list(self._ways[host])
         return neighbours[0] if len(neighbours) == 1 and neighbours[0] in self.switches else host

@@ -132,7 +132,7 @@ def _changes(
 
 
 def with_mean_delays(topology: Topology, samples: Samples) -> Topology:
-    """The same topology; links with samples get their mean as `delay`, because routing needs one."""
+    """The topology whose links with samples have their mean as `delay`: routing needs one."""
     return replace(topology, links=tuple(_with_mean(link, samples) for link in topology.links))
 
 
