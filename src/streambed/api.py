@@ -26,7 +26,7 @@ def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = "
     Relative paths in the experiment start at `base`; the run is kept under `into`.
     """
     base = Path(base).absolute()
-    experiment, notes = expansion.written_out(experiment, base)
+    experiment, notes = expansion.expand_experiment(experiment, base)
     experiment = place_components(experiment)
     experiments.check(experiment, base)
     made = launcher.launch(launcher.prepare(experiment, base=base, into=Path(into), notes=notes))

@@ -101,7 +101,7 @@ def test_what_is_converted_reads_back_the_same(tmp_path: Path) -> None:
 def test_what_is_converted_into_another_folder_names_the_same_files(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
 
-    declared = reading.converted(write(tmp_path), base=tmp_path / "other")
+    declared = reading.convert(write(tmp_path), base=tmp_path / "other")
 
     assert producer(declared).file == "../a.txt"
 

@@ -8,7 +8,7 @@ import pytest
 
 from streambed import GraphmlNetwork, generated
 from streambed.declare import reading
-from streambed.declare.expansion import expanded
+from streambed.declare.expansion import expand
 from streambed.declare.topology import Topology
 from streambed.errors import DeclarationError
 from streambed.units import Bandwidth
@@ -78,7 +78,7 @@ def test_what_is_odd_is_noted_with_its_line(tmp_path: Path) -> None:
     nodes = node(0, "Bern", more=odd), node(1, "bern", 51), node(2, "?", 52)
     edges = edge(0, 1), edge(1, 1), edge(1, 2, '<data key="d4">fast</data>'), edge(0, 2)
 
-    found = expanded(Topology(graphml="zoo.graphml"), zoo(tmp_path, *nodes, *edges))
+    found = expand(Topology(graphml="zoo.graphml"), zoo(tmp_path, *nodes, *edges))
 
     assert found.topology.hosts == ("Bern", "bern-2", "n-2")
     assert [note.removeprefix(f"{tmp_path}/zoo.graphml") for note in found.notes] == [

@@ -30,12 +30,12 @@ def convert(
     printed.
     """
     if output is None:
-        typer.echo(reading.converted(file, changes, seed, base=Path.cwd()).text, nl=False)
+        typer.echo(reading.convert(file, changes, seed, base=Path.cwd()).text, nl=False)
         return
     folder = output.absolute().parent
     if not folder.is_dir():
         raise UsageError(f"{output} cannot be written: there is no folder {folder}")
-    found = reading.converted(file, changes, seed, base=folder)
+    found = reading.convert(file, changes, seed, base=folder)
     try:
         output.write_text(found.text)
     except OSError as error:

@@ -22,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from streambed.declare.experiment import completed
+from streambed.declare.experiment import with_defaults
 from streambed.declare.reading import Declared
 from streambed.declare.study import Trial
 from streambed.declare.yaml.study_file import DeclaredStudy
@@ -130,7 +130,7 @@ class StudyResult:
         """
         for trial in self.finished:
             now = self.declared.experiment(trial)
-            then = completed(self.run(trial).plan.declaration)
+            then = with_defaults(self.run(trial).plan.declaration)
             changed = [
                 f"{key} was {was}, is {now}"
                 for key, was, now in differences(then, now.experiment.declaration())

@@ -11,7 +11,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from streambed.declare.earth import Place, delay_between, distance_km, place_problems
-from streambed.declare.generators.generator import Ends, Made, joined, too_large, way_problems
+from streambed.declare.generators.generator import (
+    Ends,
+    Made,
+    links_between,
+    too_large,
+    way_problems,
+)
 from streambed.declare.link import Link, NodeName
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import missing_file
@@ -131,7 +137,7 @@ class Cities:
                 found.setdefault(frozenset((city, name)), (city, name))
         return list(found.values())
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """A switch and a host for each city."""
         places = self.cities | (_listed(base / self.file)[0] if self.file else {})
         return on_the_map(
@@ -177,7 +183,7 @@ def on_the_map(
         Link(ends=(switch_of(one), switch_of(other)), **plain | {"delay": delays[one, other]})
         for one, other in pairs
     ]
-    leaves = joined(((name, switch_of(name)) for name in places), access)
+    leaves = links_between(((name, switch_of(name)) for name in places), access)
     return Made(
         switches=tuple(map(switch_of, places)),
         hosts=tuple(places),

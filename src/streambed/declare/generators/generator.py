@@ -40,7 +40,7 @@ class Generator(Protocol):
     def problems(self, base: Path) -> list[Problem]:
         """What cannot be; keys relative to the generator, files relative to `base`."""
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """Nodes and links. It has no problems."""
 
 
@@ -67,7 +67,7 @@ class OfSwitches:
             link=self.link, access=self.access
         )
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """Switches s1, s2 …, then hosts h1, h2 …, switch by switch."""
         switches = numbered("s", self.switches)
         hosts = numbered("h", self.switches * self.hosts)
@@ -76,7 +76,10 @@ class OfSwitches:
         return Made(
             switches=switches,
             hosts=hosts,
-            links=(*joined(trunk, self.link), *joined(leaves, self.access or self.link)),
+            links=(
+                *links_between(trunk, self.link),
+                *links_between(leaves, self.access or self.link),
+            ),
         )
 
 
@@ -85,7 +88,7 @@ def numbered(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(1, count + 1))
 
 
-def joined(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
+def links_between(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
     """A link for each pair of nodes, all alike."""
     return (Link(ends=ends, **(way.given if way else {})) for ends in pairs)
 

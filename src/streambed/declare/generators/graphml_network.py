@@ -98,7 +98,7 @@ class GraphmlNetwork:
             )
         return wrong
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """A host and a switch for each node; of several links between two nodes each has a name,
         such as Paris-Rome-2.
         """

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from streambed.declare.expansion import expanded
+from streambed.declare.expansion import expand
 from streambed.declare.experiment import Experiment, problems
 from streambed.declare.yaml import overrides as command_line
 from streambed.declare.yaml.document import Document, document_at
@@ -83,7 +83,7 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
         rest, left_out = _without(content, errors)
         experiment, _ = _validated(rest)
     if experiment is not None:
-        made = expanded(experiment.topology, base)
+        made = expand(experiment.topology, base)
         document.notes += made.notes
         if made.problems:
             return experiment, found + [
