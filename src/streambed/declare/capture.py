@@ -13,7 +13,7 @@ LIMIT_LEAST = Size(10_000)
 
 @declared
 class Capture:
-    """Writes the packets of links into captures/ in the run's folder, one pcap file for each link."""
+    """Writes packets into captures/ in the run's folder, one pcap file for each link."""
 
     links: tuple[LinkTarget, ...] = ()
     """The two ends of each link, or its name; default: all links."""

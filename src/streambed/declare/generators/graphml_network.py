@@ -86,7 +86,9 @@ class GraphmlNetwork:
                 f"{name} (line {node.line})" for name, node in list(nowhere.items())[:8]
             )
             more = f" and {len(nowhere) - 8} more" if len(nowhere) > 8 else ""
-            says = f"no Latitude and Longitude for {names}{more}: give them under `places`, such as {{{next(iter(nowhere))}: [52.5, 13.4]}}"
+            example = f"{{{next(iter(nowhere))}: [52.5, 13.4]}}"
+            advice = f"give them under `places`, such as {example}"
+            says = f"no Latitude and Longitude for {names}{more}: {advice}"
             wrong.append(
                 Problem(
                     key="places",
