@@ -23,7 +23,8 @@ FILE = """
 version: 1
 name: outside
 duration: 5s
-topology: {links: [{ends: [edge, broker], delay: 5ms}, {ends: [broker, m]}, {ends: [broker, w]}], cpu: {edge: 10%}}
+topology: {links: [{ends: [edge, broker], delay: 5ms}, {ends: [broker, m]}, {ends: [broker, w]}], \
+cpu: {edge: 10%}}
 components:
   kafka: {kind: kafka, nodes: [broker], topics: {lines: {}}}
   spark: {kind: spark_cluster, master: m, workers: [w]}

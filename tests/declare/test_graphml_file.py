@@ -236,7 +236,10 @@ def test_a_built_in_producer_keeps_its_meaning(
 
 
 def test_settings_of_a_producers_client_are_kept(tmp_path: Path) -> None:
-    settings = "acks: 2\ncompression: gzip\nbatchSize: 1000\nlinger: 5000\nrequestTimeout: 100000\nbufferMemory: 16777216"
+    settings = (
+        "acks: 2\ncompression: gzip\nbatchSize: 1000\nlinger: 5000\n"
+        "requestTimeout: 100000\nbufferMemory: 16777216"
+    )
 
     found = producer(
         read(
@@ -589,9 +592,9 @@ def test_files_are_looked_for_beside_the_graph_then_in_the_working_directory(
     (tmp_path / "a.txt").unlink()
     with pytest.raises(DeclarationError) as refused:
         reading.read(path)
-    assert (
-        str(refused.value)
-        == "case/cfg/prod.yaml:2:13: h1: filePath: there is no file 'a.txt': looked for case/a.txt and a.txt"
+    assert str(refused.value) == (
+        "case/cfg/prod.yaml:2:13: h1: filePath: there is no file 'a.txt': "
+        "looked for case/a.txt and a.txt"
     )
 
 
@@ -857,7 +860,8 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_entities_that_unfold_without_end_are_refused(tmp_path: Path) -> None:
     entities = "".join(f'<!ENTITY e{at} "{f"&e{at - 1};" * 10}">' for at in range(1, 10))
-    text = f'<!DOCTYPE graphml [<!ENTITY e0 "{"x" * 1000}">{entities}]><graphml><graph><data key="a">&e9;</data></graph></graphml>'
+    head = f'<!DOCTYPE graphml [<!ENTITY e0 "{"x" * 1000}">{entities}]>'
+    text = f'{head}<graphml><graph><data key="a">&e9;</data></graph></graphml>'
     (tmp_path / "input.graphml").write_text(text)
 
     with pytest.raises(DeclarationError, match="this is not XML"):

@@ -127,7 +127,8 @@ def test_a_port_that_cannot_be_exposed_is_a_problem(expose: dict[int, str], says
 
 
 def test_a_name_in_place_of_a_port_is_said_with_its_line(tmp_path: Path) -> None:
-    text = "version: 1\nname: x\nduration: 1s\ntopology: {hosts: [a]}\ncomponents: {}\nexpose: {8080: a:80, web: a:80}\n"
+    text = "version: 1\nname: x\nduration: 1s\ntopology: {hosts: [a]}\ncomponents: {}\n"
+    text += "expose: {8080: a:80, web: a:80}\n"
     (tmp_path / "x.yaml").write_text(text)
 
     with pytest.raises(DeclarationError) as caught:

@@ -135,7 +135,9 @@ def test_a_rule_that_cannot_be_followed_is_told_with_the_reason() -> None:
         "components.kafka.place.count": "9 hosts are asked for, but there are 5 to choose from",
         "components.poet.place.to": "there is no component 'kafak'. Did you mean 'kafka'?",
         "components.reader.place.among": "there is no host 'w9'. Known: e1, e2, w1, w2, w3.",
-        "components.nowhere.node": "is missing: name the host, or say with `place` how to choose one",
+        "components.nowhere.node": (
+            "is missing: name the host, or say with `place` how to choose one"
+        ),
     }
 
 

@@ -14,7 +14,8 @@ from streambed.errors import DeclarationError
 from streambed.units import Bandwidth
 
 HEAD = """<graphml>
-<key attr.name="Latitude" for="node" id="d0"/><key attr.name="Longitude" for="node" id="d1"/><key attr.name="label" for="node" id="d2"/>
+<key attr.name="Latitude" for="node" id="d0"/><key attr.name="Longitude" for="node" id="d1"/>\
+<key attr.name="label" for="node" id="d2"/>
 <key attr.name="LinkSpeedRaw" for="edge" id="d3"/><key attr.name="LinkSpeed" for="edge" id="d4"/>
 <key attr.name="LinkSpeedUnits" for="edge" id="d5"/>
 <key attr.name="Latitud" for="node" id="d6"/><key attr.name="colour" for="node" id="d7"/><graph>

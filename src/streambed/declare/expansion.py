@@ -61,7 +61,7 @@ def _below(key: str, rest: str) -> str:
 
 
 def generated(generator: Generator, base: str | Path = ".") -> Topology:
-    """The topology that a generator makes, for Python. DeclarationError if its numbers are wrong."""
+    """The topology that a generator makes, for Python. DeclarationError if it is wrong."""
     expanded = expand(Topology(generate=generator), Path(base))
     if expanded.problems:
         raise DeclarationError(expanded.problems, f"the generator {generator.kind}")
