@@ -69,9 +69,8 @@ def test_a_difference_that_can_be_chance_says_so():
         difference=Difference(a=0.1, b=0.105, low=-0.002, high=0.012, chance=0.2),
     )
 
-    assert (
-        compared.says
-        == "B's median latency is 5 ms (5 %) higher, which can be chance: 95 % interval -2 ms to 12 ms"
+    assert compared.says == (
+        "B's median latency is 5 ms (5 %) higher, which can be chance: 95 % interval -2 ms to 12 ms"
     )
     assert compared.cells == ("100 ms", "105 ms", "5 ms", "-2 ms to 12 ms", "0.200")
 
@@ -81,9 +80,8 @@ def test_a_run_of_few_seconds_gets_no_interval():
         measure="throughput", unit="records/s", difference=Difference(a=10.0, b=12.0)
     )
 
-    assert (
-        compared.says
-        == "B's throughput is 2 records/s (20 %) higher; there are too few seconds to say how surely"
+    assert compared.says == (
+        "B's throughput is 2 records/s (20 %) higher; there are too few seconds to say how surely"
     )
 
 

@@ -30,10 +30,10 @@ def test_the_nearest_name_is_suggested() -> None:
 
 
 def test_without_a_near_name_some_of_all_are_listed() -> None:
-    assert suggestion("x", ["b", "a"]) == "There is a, b."
+    assert suggestion("x", ["b", "a"]) == "Known: a, b."
     assert (
         suggestion("x", map(str, range(10, 20)))
-        == "There is 10, 11, 12, 13, 14, 15, 16, 17, and 2 more."
+        == "Known: 10, 11, 12, 13, 14, 15, 16, 17, and 2 more."
     )
     assert suggestion("x", []) == "There is none."
 

@@ -206,7 +206,7 @@ def test_a_run_that_was_not_calibrated_is_not_believed_and_puts_no_time_in_doubt
     found = fidelity(History(events=(event(0, "phase", phase="load"),)))
 
     assert (found.believable, found.spans) == (False, ())
-    assert found.says == "nobody knows how well links did: its links were not calibrated"
+    assert found.says == "link fidelity unknown: its links were not calibrated"
 
 
 def test_a_network_without_links_can_do_nothing_wrong():

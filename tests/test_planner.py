@@ -411,6 +411,7 @@ def test_more_memory_than_the_machine_has_is_refused_with_who_asks_for_it() -> N
 
     with pytest.raises(
         MachineError,
-        match=r"ask for 6\.0 GiB of memory in all \(kafka 6\.0 GiB\), but this machine has 4\.0 GiB: give them less",
+        match=r"ask for 6\.0 GiB of memory in all \(kafka 6\.0 GiB\), "
+        r"but this machine has 4\.0 GiB: give them less",
     ):
         planned(greedy, machine=Machine(python="python", memory_mib=4096))

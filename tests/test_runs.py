@@ -148,7 +148,8 @@ def test_a_verdict_that_is_not_there_or_not_the_only_one_is_told_with_what_there
 
     with pytest.raises(
         UsageError,
-        match=r"there are 3 verdicts on latency: ask for one of latency:reader, latency:archive, latency:reader#2",
+        match=r"there are 3 verdicts on latency: "
+        r"ask for one of latency:reader, latency:archive, latency:reader#2",
     ):
         run.verdict("latency")
     with pytest.raises(UsageError, match=r"there is no verdict 'no_los'\. Did you mean"):

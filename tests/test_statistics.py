@@ -8,7 +8,7 @@ from streambed.record.statistics import (
     BLOCKS_MIN,
     Observations,
     difference_of,
-    reduced,
+    statistic_of,
     student,
     summary_of,
 )
@@ -45,14 +45,14 @@ def test_one_value_has_no_interval():
     [("mean", 2.5), ("sum", 10.0), ("p50", 3.0), ("p99", 4.0), ("max", 4.0)],
 )
 def test_between_two_values_a_percentile_is_the_higher_one(statistic, expected):
-    assert reduced(statistic, np.array([4.0, 1.0, 3.0, 2.0])) == expected
+    assert statistic_of(statistic, np.array([4.0, 1.0, 3.0, 2.0])) == expected
 
 
 def test_percentiles_are_counted_as_checks_count_them():
     values = np.random.default_rng(3).normal(size=1234)
 
     for name, share in (("p50", 0.5), ("p99", 0.99)):
-        assert reduced(name, values) == pl.Series(values).quantile(share, "higher")
+        assert statistic_of(name, values) == pl.Series(values).quantile(share, "higher")
 
 
 def run_of(mean: float, seed: int, *, blocks: int = 30, shared: float = 0.0) -> Observations:

@@ -5,96 +5,50 @@ Declare an application and the network it runs on, run it, judge it:
     import streambed
     from streambed import Consumer, Experiment, Kafka, Link, NoLoss, Producer, Topology
 
-    run = streambed.run(Experiment(name="first", duration="10s", topology=Topology(links=[...]), components=[...]))
+    topology = Topology(links=[...])
+    experiment = Experiment(name="first", duration="10s", topology=topology, components=[...])
+    run = streambed.run(experiment)
     streambed.check(run)
     run.ledger().sent
 
+Every kind of component, fault, check and generator is a public name, taken from its table.
 Names are loaded when first used: agents import this package on every host and must start fast.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streambed.api import check, report, run, study
-    from streambed.declare.expansion import generated
-    from streambed.declare.experiment import Experiment
-    from streambed.declare.generators import (
-        Cities,
-        FatTree,
-        GraphmlNetwork,
-        Line,
-        Mesh,
-        Random,
-        Ring,
-        Star,
-        Tree,
-    )
-    from streambed.declare.link import Link
-    from streambed.declare.topology import Topology
-    from streambed.kinds.checks import Latency, NoLoss, Succeeds
-    from streambed.kinds.components import (
-        Cassandra,
-        Command,
-        Consumer,
-        Embedded,
-        Hdfs,
-        Kafka,
-        MariaDB,
-        MongoDB,
-        PostgreSQL,
-        Producer,
-        Redis,
-        Sink,
-        SparkCluster,
-        SparkJob,
-        Traffic,
-    )
-    from streambed.kinds.components.kafka.topic import Topic
-    from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition, Pause
-    from streambed.results.runs import Run
+    from streambed.api import check as check
+    from streambed.api import report as report
+    from streambed.api import run as run
+    from streambed.api import study as study
+    from streambed.declare.expansion import generated as generated
+    from streambed.declare.experiment import Experiment as Experiment
+    from streambed.declare.generators import *  # noqa: F403
+    from streambed.declare.link import Link as Link
+    from streambed.declare.topology import Topology as Topology
+    from streambed.kinds.checks import *  # noqa: F403
+    from streambed.kinds.components import *  # noqa: F403
+    from streambed.kinds.components.kafka.topic import Topic as Topic
+    from streambed.kinds.faults import *  # noqa: F403
+    from streambed.results.runs import Run as Run
 
-_HOMES = {
-    "Cassandra": "streambed.kinds.components",
-    "Cities": "streambed.declare.generators",
-    "Command": "streambed.kinds.components",
-    "Consumer": "streambed.kinds.components",
-    "Cut": "streambed.kinds.faults",
-    "Degrade": "streambed.kinds.faults",
-    "Embedded": "streambed.kinds.components",
+_TABLES = {
+    "streambed.declare.generators": "GENERATORS",
+    "streambed.kinds.checks": "CHECKS",
+    "streambed.kinds.components": "COMPONENTS",
+    "streambed.kinds.faults": "FAULTS",
+}
+_OTHERS = {
     "Experiment": "streambed.declare.experiment",
-    "FatTree": "streambed.declare.generators",
-    "GraphmlNetwork": "streambed.declare.generators",
-    "Hdfs": "streambed.kinds.components",
-    "Isolate": "streambed.kinds.faults",
-    "Kafka": "streambed.kinds.components",
-    "Kill": "streambed.kinds.faults",
-    "Latency": "streambed.kinds.checks",
-    "Line": "streambed.declare.generators",
     "Link": "streambed.declare.link",
-    "MariaDB": "streambed.kinds.components",
-    "Mesh": "streambed.declare.generators",
-    "MongoDB": "streambed.kinds.components",
-    "NoLoss": "streambed.kinds.checks",
-    "Partition": "streambed.kinds.faults",
-    "Pause": "streambed.kinds.faults",
-    "PostgreSQL": "streambed.kinds.components",
-    "Producer": "streambed.kinds.components",
-    "Random": "streambed.declare.generators",
-    "Redis": "streambed.kinds.components",
-    "Ring": "streambed.declare.generators",
     "Run": "streambed.results.runs",
-    "Sink": "streambed.kinds.components",
-    "SparkCluster": "streambed.kinds.components",
-    "SparkJob": "streambed.kinds.components",
-    "Star": "streambed.declare.generators",
-    "Succeeds": "streambed.kinds.checks",
-    "Topic": "streambed.kinds.components.kafka.kafka",
+    "Topic": "streambed.kinds.components.kafka.topic",
     "Topology": "streambed.declare.topology",
-    "Traffic": "streambed.kinds.components",
-    "Tree": "streambed.declare.generators",
     "check": "streambed.api",
     "generated": "streambed.declare.expansion",
     "report": "streambed.api",
@@ -102,54 +56,28 @@ _HOMES = {
     "study": "streambed.api",
 }
 
-__all__ = [
-    "Cassandra",
-    "Cities",
-    "Command",
-    "Consumer",
-    "Cut",
-    "Degrade",
-    "Embedded",
-    "Experiment",
-    "FatTree",
-    "GraphmlNetwork",
-    "Hdfs",
-    "Isolate",
-    "Kafka",
-    "Kill",
-    "Latency",
-    "Line",
-    "Link",
-    "MariaDB",
-    "Mesh",
-    "MongoDB",
-    "NoLoss",
-    "Partition",
-    "Pause",
-    "PostgreSQL",
-    "Producer",
-    "Random",
-    "Redis",
-    "Ring",
-    "Run",
-    "Sink",
-    "SparkCluster",
-    "SparkJob",
-    "Star",
-    "Succeeds",
-    "Topic",
-    "Topology",
-    "Traffic",
-    "Tree",
-    "check",
-    "generated",
-    "report",
-    "run",
-    "study",
-]
 
+if not TYPE_CHECKING:  # With it in sight, mypy would take any misspelt name for Any.
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    def __getattr__(name: str) -> Any:
+        if name in _OTHERS:
+            return getattr(importlib.import_module(_OTHERS[name]), name)
+        if name == "__all__":
+            return sorted([*_OTHERS, *_kinds()])
+        # Python asks here for submodules, too. These are lower case, and must load no table.
+        if name[:1].isupper() and name in (kinds := _kinds()):
+            return kinds[name]
         raise AttributeError(f"module 'streambed' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> Iterable[str]:
+    return sorted({*globals(), *_OTHERS, *_kinds()})
+
+
+def _kinds() -> dict[str, type[Any]]:
+    """Every class of the tables, by its name."""
+    kinds: dict[str, type[Any]] = {}
+    for module, table in _TABLES.items():
+        for kind in getattr(importlib.import_module(module), table).values():
+            kinds[kind.__name__] = kind
+    return kinds

@@ -9,7 +9,7 @@ from streambed.declare import experiment as experiments
 from streambed.declare.experiment import Experiment
 from streambed.declare.yaml import study_file
 from streambed.errors import WorldError
-from streambed.planner.placement import placed
+from streambed.planner.placement import place_components
 from streambed.record.history import Verdict
 from streambed.reports import page
 from streambed.reports import study as study_page
@@ -26,8 +26,8 @@ def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = "
     Relative paths in the experiment start at `base`; the run is kept under `into`.
     """
     base = Path(base).absolute()
-    experiment, notes = expansion.written_out(experiment, base)
-    experiment = placed(experiment)
+    experiment, notes = expansion.expand_experiment(experiment, base)
+    experiment = place_components(experiment)
     experiments.check(experiment, base)
     made = launcher.launch(launcher.prepare(experiment, base=base, into=Path(into), notes=notes))
     if made.state != "finished":

@@ -1,9 +1,9 @@
 """What can go wrong, and whose fault it is.
 
 StreambedError
-├── UsageError               you asked for something that cannot be (exit 64)
+├── UsageError               you asked for something impossible (exit 64)
 │   ├── DeclarationError     a file or an Experiment says something wrong; lists every Problem
-│   └── QueryError           a store refused what it was asked
+│   └── QueryError           a store refused a statement
 └── WorldError               the world failed you: the run could not be made (exit 3)
     ├── MissingError         something that set-up provides is not there; names the command
     ├── MachineError         this machine cannot emulate what was declared
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 NAMES_SHOWN = 8
-"""A message lists so many names at most."""
+"""How many names a message lists at most."""
 MISSING_KEY = "missing_key"
 UNKNOWN_KEY = "unknown_key"
 UNKNOWN_KIND = "unknown_kind"
@@ -34,7 +34,7 @@ class StreambedError(Exception):
 
 
 class UsageError(StreambedError):
-    """The caller asked for something that cannot be."""
+    """The caller asked for something impossible."""
 
     exit_status = 64
 
@@ -67,11 +67,11 @@ class FormatError(WorldError):
 
 
 class QueryError(UsageError):
-    """A store answered, and refused what it was asked."""
+    """A store refused a statement."""
 
 
 class StoreError(WorldError):
-    """A store does not answer; it may a moment later."""
+    """A store does not answer now; trying again may help."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,20 +81,15 @@ class Problem:
     key: str
     says: str
     about: frozenset[str] = frozenset()
-    """The components that it is about, beside the one that its key is in: those that were looked
-    for.
-    """
+    """Components that it mentions, other than the one that its key is in."""
     code: str = ""
-    """What it is, for programs: "missing_key", "unknown_key", "unknown_name", … Empty if no program
-    asks.
-    """
+    """What kind of problem it is, for programs, such as MISSING_KEY; empty if no program asks."""
     line: int = 0
     column: int = 0
     option: str = ""
-    """The option of the command line that said it, in place of a line of the file."""
+    """The command-line option at fault, if it is not a line of the file."""
     file: str = ""
-    """The file that says it, if it is another than the declaration: one that the declaration names.
-    """
+    """The file at fault, if it is one that the declaration names."""
 
     def text(self, file: str) -> str:
         """One line in the form that editors and compilers use."""
@@ -122,11 +117,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """A sentence that helps with a misspelt name: the nearest known one, or all of them."""
+    """A sentence that helps with an unknown name: the nearest known one, or all of them."""
     names = sorted(known)
     if near := nearest(word, names):
         return f"Did you mean '{near}'?"
-    shown = names[:NAMES_SHOWN] + (
-        [f"and {len(names) - NAMES_SHOWN} more"] if len(names) > NAMES_SHOWN else []
-    )
-    return f"There is {', '.join(shown)}." if names else "There is none."
+    if not names:
+        return "There is none."
+    shown = names[:NAMES_SHOWN]
+    if len(names) > NAMES_SHOWN:
+        shown.append(f"and {len(names) - NAMES_SHOWN} more")
+    return f"Known: {', '.join(shown)}."

@@ -49,6 +49,8 @@ class Machine:
     java_version: int = 0
     java_build: str = ""
     python: str = ""
+    python_path: str = ""
+    """PYTHONPATH, as Spark jobs inherit it."""
     core_numbers: tuple[int, ...] = ()
     """The cores that a run may use."""
     cpu_groups: str = ""

@@ -1,5 +1,4 @@
-"""The pytest plugin: a fixture that runs experiments, reports that are kept, and verdicts in
-JUnit's output.
+"""The pytest plugin: a fixture that runs experiments and puts verdicts into pytest's reports.
 
     def test_survives_a_leader_cut(streambed):
         run = streambed("experiment.yaml", set={"duration": "10s"}, seed=3)
@@ -46,7 +45,7 @@ class Bed:
         except StreambedError as error:
             self._refuse(str(error))
         if run.state == "interrupted":
-            # The launcher has used it up to stop the run in order; pytest should stop too.
+            # The launcher caught Ctrl-C to stop the run in order; pytest should stop too.
             raise KeyboardInterrupt
         if run.state != "finished":
             self._refuse(f"the run {run.directory} is {run.state}: {run.reason}")
@@ -87,11 +86,11 @@ BED = pytest.StashKey[Bed]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where runs are kept."""
-    says = f"The folder that keeps runs of the fixture `streambed`; default: {INTO} in pytest's root folder."
-    parser.getgroup("streambed").addoption(
-        "--streambed-into", metavar="FOLDER", default=None, help=says
-    )
+    """Add --streambed-into, the folder for runs."""
+    group = parser.getgroup("streambed")
+    text = "The folder that keeps runs of the fixture `streambed`"
+    text = f"{text}; default: {INTO} in pytest's root folder."
+    group.addoption("--streambed-into", metavar="FOLDER", default=None, help=text)
 
 
 @pytest.fixture
@@ -109,17 +108,17 @@ def streambed(request: pytest.FixtureRequest) -> Bed:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Under a test that failed stands what its runs came to, and where their reports are."""
+    """Add the verdicts and the report of each run to the output of a failed test."""
     report = yield
     if report.failed and report.when == "call" and BED in item.stash:
         for run in item.stash[BED].runs:
-            report.sections.append((f"streambed {run.name}/{run.directory.name}", _told(run)))
+            report.sections.append((f"streambed {run.name}/{run.directory.name}", _run_text(run)))
         if item.stash[BED].failed:
             report.user_properties.append(NOT_MADE)
     return report
 
 
-def _told(run: Run) -> str:
+def _run_text(run: Run) -> str:
     """The verdicts of a run and where its report is."""
     from streambed.record.history import NOTHING_CHECKED
 
@@ -132,7 +131,7 @@ def _told(run: Run) -> str:
         from streambed.reports import page
 
         where = f"report in {page.write(run.directory)}"
-    except Exception as error:  # Whatever is wrong with the page must not hide why the test failed.
+    except Exception as error:  # A broken page must not hide why the test failed.
         where = f"its report could not be written: {error}"
     return "\n".join([*verdicts, f"kept in {run.directory}", where])
 

@@ -20,6 +20,9 @@ Units = dict[str, Fraction]
 """Each unit's exact size in base units."""
 
 
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^0-9]*?)\s*")
+
+
 def _units(**sizes: Fraction | int) -> Units:
     return {unit: Fraction(size) for unit, size in sizes.items()}
 
@@ -40,18 +43,14 @@ class Quantity:
         """Read text such as "20ms"; raise UsageError that says what is allowed."""
         if isinstance(text, cls):
             return text
-        found = (
-            re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^0-9]*?)\s*", text)
-            if isinstance(text, str)
-            else None
-        )
-        if not found or found[2] not in cls.units:
+        match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
+        if not match or match[2] not in cls.units:
             raise UsageError(
                 f"{text!r} is not {cls.noun}: write a number and one of {', '.join(cls.units)}, "
                 f"such as {cls.example!r}"
             )
         try:
-            return cls(float(Fraction(Decimal(found[1])) * cls.units[found[2]]))
+            return cls(float(Fraction(Decimal(match[1])) * cls.units[match[2]]))
         except OverflowError:
             raise UsageError(f"{text!r} is too large for {cls.noun}") from None
 
@@ -67,10 +66,10 @@ class Quantity:
         if whole:
             best = max(whole, key=lambda unit: self.units[unit])
             return f"{counts[best]}{best}"
-        unit, size = next(
-            iter(self.units.items())
-        )  # The first unit is a power of ten, so this is exact and ends.
-        return f"{Decimal(repr(float(self.value))) / (Decimal(size.numerator) / size.denominator):f}{unit}"
+        # The first unit is a power of ten, so this is exact and ends.
+        unit, size = next(iter(self.units.items()))
+        count = Decimal(repr(float(self.value))) / (Decimal(size.numerator) / size.denominator)
+        return f"{count:f}{unit}"
 
     @classmethod
     def __get_pydantic_core_schema__(
@@ -153,7 +152,7 @@ class Share(Quantity):
 
 
 class Frequency(Quantity):
-    """How often a second."""
+    """Times per second."""
 
     noun = "a frequency"
     units: ClassVar[Units] = {"/s": Fraction(1), "/min": Fraction(1, 60), "/h": Fraction(1, 3600)}

@@ -1,4 +1,4 @@
-"""Events as people read them: one line each. Nothing is ever read back out of these sentences."""
+"""Events as people read them: one line each. No program ever parses these sentences."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ from streambed.record.events import (
 
 @singledispatch
 def line_about(event: Event) -> str:
-    """What happened, in one line that begins with a word; empty for events that nobody needs to
-    read as they happen.
-    """
+    """One line that says what happened; empty for events that are not shown while a run lasts."""
     return ""
 
 
@@ -88,14 +86,16 @@ def _(event: DrainIncomplete) -> str:
 
 @line_about.register
 def _(event: WitnessIncomplete) -> str:
-    return f"{'drain':<8} INCOMPLETE: {', '.join(event.processes)} did not end within {event.limit_s:g} s"
+    processes = ", ".join(event.processes)
+    return f"{'drain':<8} INCOMPLETE: {processes} did not end within {event.limit_s:g} s"
 
 
 @line_about.register
 def _(event: LeaderChanged) -> str:
     if not event.was:
         return ""  # The first leader did not take over from anybody.
-    return f"{'kafka':<8} {event.topic}/{event.partition} led by {event.now or 'nobody'}, before by {event.was}"
+    leader = event.now or "nobody"
+    return f"{'kafka':<8} {event.topic}/{event.partition} led by {leader}, before by {event.was}"
 
 
 @line_about.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.graphs import write
+from declare.graphs import write
 from typer.testing import CliRunner
 
 from streambed.cli.app import app

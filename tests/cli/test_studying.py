@@ -111,11 +111,13 @@ def test_trials_that_are_not_to_be_believed_are_named(tmp_path, monkeypatch):
     found = json.loads(streambed("study", path, "--into", tmp_path, "--json").output)
 
     assert (
-        " ".join(said.output.split()).count("is doubtful: nobody knows")
+        " ".join(said.output.split()).count("is doubtful: link fidelity unknown")
         == len(found["doubts"])
         == 4
     )
-    assert (tmp_path / "delays" / "study.html").read_text().count("is doubtful: nobody knows") == 4
+    assert (tmp_path / "delays" / "study.html").read_text().count(
+        "is doubtful: link fidelity unknown"
+    ) == 4
 
 
 def test_a_compared_run_that_is_not_to_be_believed_is_marked(tmp_path):

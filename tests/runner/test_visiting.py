@@ -66,7 +66,7 @@ def test_without_a_run_it_is_the_newest_that_goes_on(
         (["egde"], "nor a host of that name in the newest running one. Did you mean 'edge'?"),
         (
             ["latest"],
-            "name a host of new/2 as well: streambed shell latest HOST. There is edge, office.",
+            "name a host of new/2 as well: streambed shell latest HOST. Known: edge, office.",
         ),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from held_up import wait_for_calm
 from running import end_now, only_run, phases, start, wait_for
 
-from streambed.record.fidelity import judged
+from streambed.record.fidelity import judged_window
 from streambed.reports import page
 from streambed.reports.figure import Figure
 from streambed.results.runs import Run
@@ -127,7 +127,7 @@ def in_doubt_elsewhere(run: Run, span: tuple[int, int]) -> float:
     hypervisor gives doubts of its own.
     """
     window, spans = (
-        judged(run.history()),
+        judged_window(run.history()),
         [doubt for doubt in run.fidelity().spans if "stolen" not in doubt.reasons],
     )
     assert window

@@ -28,12 +28,12 @@ def convert(
     Paths are relative to the output file, or to the working directory if it is printed.
     """
     if output is None:
-        typer.echo(reading.converted(file, changes, seed, base=Path.cwd()).text, nl=False)
+        typer.echo(reading.convert(file, changes, seed, base=Path.cwd()).text, nl=False)
         return
     folder = output.absolute().parent
     if not folder.is_dir():
         raise UsageError(f"{output} cannot be written: there is no folder {folder}")
-    declaration = reading.converted(file, changes, seed, base=folder)
+    declaration = reading.convert(file, changes, seed, base=folder)
     try:
         output.write_text(declaration.text)
     except OSError as error:

@@ -1,3 +1,1 @@
-"""Declarations: what an experiment, a topology and a study are, and how files of several forms
-become one.
-"""
+"""Declarations: experiments, topologies and studies, and the readers of their file formats."""

@@ -13,9 +13,7 @@ LIMIT_LEAST = Size(10_000)
 
 @declared
 class Capture:
-    """What passes links is written into captures/ of the run's folder, a pcap file for each
-    link.
-    """
+    """Writes packets into captures/ in the run's folder, one pcap file for each link."""
 
     links: tuple[LinkTarget, ...] = ()
     """The two ends of each link, or its name; default: all links."""
@@ -25,21 +23,14 @@ class Capture:
     """Each file is no larger: what comes later is not kept, and the run says so."""
 
     def problems(self, links: Links) -> list[Problem]:
-        """What cannot be, given all links; keys relative to it."""
-        found = [
-            problem
-            for at, target in enumerate(self.links)
-            for problem in link_problems(target, "", links, f"links.{at}")
-        ]
+        """Links that do not exist, and sizes that are too small; keys relative to `capture`."""
+        wrong: list[Problem] = []
+        for at, target in enumerate(self.links):
+            wrong += link_problems(target, "", links, f"links.{at}")
         if self.snap and self.snap < SNAP_LEAST:
-            found.append(
-                Problem(
-                    key="snap",
-                    says=f"{self.snap} is too little to tell packets apart: give {SNAP_LEAST} or more",
-                )
-            )
+            says = f"{self.snap} is too little to tell packets apart: give {SNAP_LEAST} or more"
+            wrong.append(Problem(key="snap", says=says))
         if self.limit < LIMIT_LEAST:
-            found.append(
-                Problem(key="limit", says=f"{self.limit} is too little: give {LIMIT_LEAST} or more")
-            )
-        return found
+            says = f"{self.limit} is too little: give {LIMIT_LEAST} or more"
+            wrong.append(Problem(key="limit", says=says))
+        return wrong

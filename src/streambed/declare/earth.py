@@ -15,7 +15,7 @@ FIBRE_KM_PER_S = 299_792.458 * 2 / 3
 
 
 def distance_km(one: Place, other: Place) -> float:
-    """Along the great circle (haversine)."""
+    """The distance along the great circle (haversine formula)."""
     (north, east), (other_north, other_east) = (
         [math.radians(degrees) for degrees in place] for place in (one, other)
     )
@@ -27,20 +27,17 @@ def distance_km(one: Place, other: Place) -> float:
 
 
 def delay_between(one: Place, other: Place, *, detour: float, shortest: Duration) -> Duration:
-    """How long a packet takes through fibre, in whole microseconds; none at all if that is less
-    than `shortest`.
-    """
+    """The delay through fibre, in whole microseconds; 0 if it is less than `shortest`."""
     delay = Duration(round(distance_km(one, other) * detour / FIBRE_KM_PER_S * 1e6) * 1000)
     return delay if delay >= shortest else Duration(0)
 
 
 def place_problems(places: dict[str, Place], key: str) -> list[Problem]:
     """Latitudes and longitudes that are not on Earth."""
-    return [
-        Problem(
-            key=f"{key}.{name}",
-            says=f"{north:g}, {east:g} is nowhere on Earth: give a latitude of -90 to 90, then a longitude of -180 to 180",
-        )
-        for name, (north, east) in places.items()
-        if not (abs(north) <= 90 and abs(east) <= 180)
-    ]
+    advice = "give a latitude of -90 to 90, then a longitude of -180 to 180"
+    wrong = []
+    for name, (north, east) in places.items():
+        if not (abs(north) <= 90 and abs(east) <= 180):
+            says = f"{north:g}, {east:g} is nowhere on Earth: {advice}"
+            wrong.append(Problem(key=f"{key}.{name}", says=says))
+    return wrong

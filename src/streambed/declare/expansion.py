@@ -1,6 +1,4 @@
-"""Expansion: a topology that is generated becomes one in which every node and every link is written
-out.
-"""
+"""Expand generators: a generated topology becomes one that lists every node and every link."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from streambed.errors import DeclarationError, Problem
 
 @dataclass(frozen=True, kw_only=True)
 class Expanded:
-    """A topology without generator, what its reader should know, and what is wrong with the
-    generator; keys relative to the topology.
+    """A topology without generator, notes for the user, and the problems of the generator, with
+    keys relative to the topology.
     """
 
     topology: Topology
@@ -25,9 +23,9 @@ class Expanded:
     problems: tuple[Problem, ...] = ()
 
 
-def expanded(topology: Topology, base: Path) -> Expanded:
-    """What a topology comes to; files that it names are relative to `base`. What is given by hand
-    comes first.
+def expand(topology: Topology, base: Path) -> Expanded:
+    """Replace the generator of a topology by the nodes and links that it makes, after those that
+    are declared by hand. Files are relative to `base`.
     """
     if topology.generate and topology.graphml:
         return Expanded(
@@ -45,8 +43,8 @@ def expanded(topology: Topology, base: Path) -> Expanded:
             topology=topology,
             problems=tuple(replace(problem, key=_below(key, problem.key)) for problem in wrong),
         )
-    made = generator.made(base)
-    written = replace(
+    made = generator.make(base)
+    full = replace(
         topology,
         generate=None,
         graphml="",
@@ -55,7 +53,7 @@ def expanded(topology: Topology, base: Path) -> Expanded:
         links=(*topology.links, *made.links),
         places=made.places | topology.places,
     )
-    return Expanded(topology=written, notes=made.notes)
+    return Expanded(topology=full, notes=made.notes)
 
 
 def _below(key: str, rest: str) -> str:
@@ -63,21 +61,19 @@ def _below(key: str, rest: str) -> str:
 
 
 def generated(generator: Generator, base: str | Path = ".") -> Topology:
-    """The network that a generator makes, for Python; DeclarationError if it cannot."""
-    found = expanded(Topology(generate=generator), Path(base))
-    if found.problems:
-        raise DeclarationError(found.problems, f"the generator {generator.kind}")
-    return found.topology
+    """The topology that a generator makes, for Python. DeclarationError if it is wrong."""
+    expanded = expand(Topology(generate=generator), Path(base))
+    if expanded.problems:
+        raise DeclarationError(expanded.problems, f"the generator {generator.kind}")
+    return expanded.topology
 
 
-def written_out(experiment: Experiment, base: Path) -> tuple[Experiment, tuple[str, ...]]:
-    """An experiment whose topology is written out, and notes; DeclarationError if its generator
-    cannot make one.
+def expand_experiment(experiment: Experiment, base: Path) -> tuple[Experiment, tuple[str, ...]]:
+    """The experiment with an expanded topology, and notes for the user. DeclarationError if its
+    generator is wrong.
     """
-    found = expanded(experiment.topology, base)
-    if found.problems:
-        raise DeclarationError(
-            [replace(problem, key=f"topology.{problem.key}") for problem in found.problems],
-            experiment.name,
-        )
-    return replace(experiment, topology=found.topology), found.notes
+    expanded = expand(experiment.topology, base)
+    if expanded.problems:
+        wrong = [replace(problem, key=f"topology.{problem.key}") for problem in expanded.problems]
+        raise DeclarationError(wrong, experiment.name)
+    return replace(experiment, topology=expanded.topology), expanded.notes

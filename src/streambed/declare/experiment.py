@@ -37,21 +37,18 @@ else:
     Check = Annotated[reduce(or_, CHECKS.values()), Field(discriminator="kind")]
 
 
-def _by_name(found: Any) -> Any:
-    """A mapping whose entries get their key as name, or a list of components, as the mapping that
-    an experiment keeps.
-    """
-    if isinstance(found, Mapping):
+def _by_name(components: Any) -> Any:
+    """Components by name: a file has a mapping, whose keys become names; Python may give a list."""
+    if isinstance(components, Mapping):
         return {
             name: {"name": name, **body} if isinstance(body, Mapping) else body
-            for name, body in found.items()
+            for name, body in components.items()
         }
-    if not isinstance(found, (list, tuple)) or not all(
-        hasattr(component, "name") for component in found
-    ):
-        return found
-    named = {component.name: component for component in found}
-    if len(named) < len(found):
+    is_list = isinstance(components, (list, tuple))
+    if not is_list or not all(hasattr(component, "name") for component in components):
+        return components  # pydantic says what is wrong with it.
+    named = {component.name: component for component in components}
+    if len(named) < len(components):
         raise ValueError("two components have the same name")
     return named
 
@@ -92,16 +89,16 @@ class Experiment:
     """
 
     def declaration(self) -> dict[str, Any]:
-        """The same as plain data, quantities as text: what a file would say, with all defaults."""
+        """The experiment as plain data, as a file would declare it, with all defaults."""
         plain: dict[str, Any] = TypeAdapter(Experiment).dump_python(self, mode="json")
         for component in plain["components"].values():
             del component["name"]
         return plain
 
 
-def completed(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """A declaration that an older streambed wrote, with what has a default today; as it is if it is
-    no longer understood.
+def with_defaults(declaration: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration by an older version, with the defaults of keys that came later; unchanged if it
+    is not valid any more.
     """
     try:
         return TypeAdapter(Experiment).validate_python(declaration).declaration()
@@ -110,46 +107,45 @@ def completed(declaration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problems(experiment: Experiment, base: Path) -> list[Problem]:
-    """All that is wrong although each key for itself is right; relative paths start at `base`."""
-    found = _prefixed("topology", experiment.topology.problems())
-    found += [] if found else placement.problems(experiment) + _of_ways(experiment)
-    found += (
-        _of_times(experiment)
-        + _of_components(experiment, base)
-        + _of_places(experiment)
-        + _of_ports(experiment)
-    )
+    """What is wrong with the experiment as a whole, after each key was valid by itself. Relative
+    paths start at `base`.
+    """
+    wrong = _prefixed("topology", experiment.topology.problems())
+    if not wrong:
+        wrong += placement.problems(experiment) + _route_problems(experiment)
+    wrong += _time_problems(experiment)
+    wrong += _component_problems(experiment, base)
+    wrong += _host_problems(experiment)
+    wrong += _port_problems(experiment)
     hosts = experiment.topology.host_names()
     links = experiment.topology.ends_by_name()
     for at, fault in enumerate(experiment.faults):
-        found += _prefixed(
-            f"faults.{at}",
-            fault.problems(hosts, links, experiment.components)
-            + _of_timing(fault, experiment.duration),
-        )
+        wrong += _prefixed(f"faults.{at}", fault.problems(hosts, links, experiment.components))
+        wrong += _prefixed(f"faults.{at}", _timing_problems(fault, experiment.duration))
     samples, unreadable = read_samples(experiment, base)
-    found += unreadable
-    # Else it may be about values that are wrong in themselves, or about links that are not there.
-    if not found:
-        found += change_problems(experiment, samples)
+    wrong += unreadable
+    # Only now: otherwise the cause may be a wrong value or a link that does not exist.
+    if not wrong:
+        wrong += change_problems(experiment, samples)
     for at, check in enumerate(experiment.checks):
-        found += _prefixed(f"checks.{at}", check.problems(experiment.components))
-    found += _prefixed("capture", experiment.capture.problems(links)) if experiment.capture else []
-    found += expose_problems(experiment.expose, hosts)
-    return found + reference_problems(experiment)
+        wrong += _prefixed(f"checks.{at}", check.problems(experiment.components))
+    if experiment.capture:
+        wrong += _prefixed("capture", experiment.capture.problems(links))
+    wrong += expose_problems(experiment.expose, hosts)
+    return wrong + reference_problems(experiment)
 
 
 def check(experiment: Experiment, base: Path) -> None:
     """Raise DeclarationError if anything is wrong with an experiment that was made in Python."""
-    if found := problems(experiment, base):
-        raise DeclarationError(found, experiment.name)
+    if wrong := problems(experiment, base):
+        raise DeclarationError(wrong, experiment.name)
 
 
-def _prefixed(prefix: str, found: list[Problem]) -> list[Problem]:
-    return [replace(problem, key=f"{prefix}.{problem.key}") for problem in found]
+def _prefixed(prefix: str, problems: list[Problem]) -> list[Problem]:
+    return [replace(problem, key=f"{prefix}.{problem.key}") for problem in problems]
 
 
-def _of_times(experiment: Experiment) -> list[Problem]:
+def _time_problems(experiment: Experiment) -> list[Problem]:
     times = {"duration": experiment.duration, "ready": experiment.ready}
     return [
         Problem(key=key, says=f"{time} is too short: give more than 0s")
@@ -158,112 +154,93 @@ def _of_times(experiment: Experiment) -> list[Problem]:
     ]
 
 
-def _of_timing(fault: Fault, duration: Duration) -> list[Problem]:
+def _timing_problems(fault: Fault, duration: Duration) -> list[Problem]:
     if fault.at >= duration:
-        return [
-            Problem(key="at", says=f"it begins at {fault.at}, but the load lasts only {duration}")
-        ]
+        says = f"it begins at {fault.at}, but the load lasts only {duration}"
+        return [Problem(key="at", says=says)]
     end = Duration(fault.at.ns + fault.lasts.ns)
     if end > duration:
-        return [
-            Problem(
-                key="lasts",
-                says=f"it ends at {end}, but the load lasts only {duration}: begin earlier, or lengthen `duration`",
-            )
-        ]
+        says = f"it ends at {end}, but the load lasts only {duration}"
+        return [Problem(key="lasts", says=f"{says}: begin earlier, or lengthen `duration`")]
     return []
 
 
-def _of_components(experiment: Experiment, base: Path) -> list[Problem]:
-    found = []
+def _component_problems(experiment: Experiment, base: Path) -> list[Problem]:
+    wrong = []
     for name, component in experiment.components.items():
-        here = component.problems(experiment.components, base)
-        here += _of_limits(component, experiment.topology)
+        own = component.problems(experiment.components, base)
+        own += _limit_problems(component, experiment.topology)
         if name in RESERVED_COMPONENTS:
-            here.append(
-                Problem(
-                    key="",
-                    says=f"a component cannot be called '{name}': the word has another meaning",
-                )
-            )
+            says = f"a component cannot be called '{name}': the word has another meaning"
+            own.append(Problem(key="", says=says))
         if name != component.name:
-            here.append(
-                Problem(
-                    key="name", says=f"it is called '{component.name}' itself, but '{name}' here"
-                )
-            )
-        found += _prefixed(f"components.{name}", here)
-    return [replace(problem, key=problem.key.rstrip(".")) for problem in found]
+            says = f"it is called '{component.name}' itself, but '{name}' here"
+            own.append(Problem(key="name", says=says))
+        wrong += _prefixed(f"components.{name}", own)
+    return [replace(problem, key=problem.key.rstrip(".")) for problem in wrong]
 
 
-def _of_limits(component: Component, topology: Topology) -> list[Problem]:
-    """A component cannot have more than its host."""
+def _limit_problems(component: Component, topology: Topology) -> list[Problem]:
+    """Limits above the caps of a component's hosts."""
     limits = component.limits
     if limits is None:
         return []
-    found = limits.problems()
-    for key, wanted, caps in (
-        ("cpu", limits.cpu, topology.cpu),
-        ("memory", limits.memory, topology.memory),
-    ):
+    wrong = limits.problems()
+    limited = (("cpu", limits.cpu, topology.cpu), ("memory", limits.memory, topology.memory))
+    for key, wanted, caps in limited:
         for node in dict.fromkeys(component.places.values()):
             if wanted and node in caps and wanted.value > caps[node].value:
-                says = f"{wanted} is more than its host '{node}' has: topology.{key} gives that {caps[node]}"
-                found.append(Problem(key=f"limits.{key}", says=says))
-    return found
+                says = f"{wanted} is more than its host '{node}' has"
+                says = f"{says}: topology.{key} gives that {caps[node]}"
+                wrong.append(Problem(key=f"limits.{key}", says=says))
+    return wrong
 
 
-def _of_places(experiment: Experiment) -> list[Problem]:
-    """Components run on hosts that exist."""
+def _host_problems(experiment: Experiment) -> list[Problem]:
+    """Components on switches, or on nodes that do not exist."""
     hosts = experiment.topology.host_names()
-    found = []
+    wrong = []
     for name, component in experiment.components.items():
-        for key, node in ((key, node) for key, node in component.places.items() if node):
-            says = (
-                f"'{node}' is a switch: components run on hosts"
-                if node in experiment.topology.switches
-                else ""
-            )
-            if not says and node not in hosts:
+        for key, node in component.places.items():
+            says = ""
+            if node in experiment.topology.switches:
+                says = f"'{node}' is a switch: components run on hosts"
+            elif node and node not in hosts:
                 says = f"there is no node '{node}'. {suggestion(node, hosts)}"
-            found += [Problem(key=f"components.{name}.{key}", says=says)] if says else []
-    return found
+            if says:
+                wrong.append(Problem(key=f"components.{name}.{key}", says=says))
+    return wrong
 
 
-def _of_ways(experiment: Experiment) -> list[Problem]:
-    """Components reach each other."""
+def _route_problems(experiment: Experiment) -> list[Problem]:
+    """Hosts with components that cannot reach each other."""
     hosts = set(experiment.topology.host_names())
-    used = [
-        node
-        for component in experiment.components.values()
-        for node in component.places.values()
-        if node in hosts
-    ]
-    apart = Routing(experiment.topology).unreachable(dict.fromkeys(used))
-    by_hand = experiment.topology.routing == "by_hand"
-    advice = (
-        "give one under `routes`"
-        if by_hand
-        else "add a link. Packets pass through switches only, hosts do not forward"
-    )
-    key = f"topology.{'routes' if by_hand else 'links'}"
+    used: dict[str, None] = {}
+    for component in experiment.components.values():
+        used |= dict.fromkeys(node for node in component.places.values() if node in hosts)
+    if experiment.topology.routing == "by_hand":
+        key, advice = "topology.routes", "give one under `routes`"
+    else:
+        key = "topology.links"
+        advice = "add a link. Packets pass through switches only, hosts do not forward"
     return [
         Problem(key=key, says=f"there is no way from '{one}' to '{other}': {advice}")
-        for one, other in apart
+        for one, other in Routing(experiment.topology).unreachable(used)
     ]
 
 
-def _of_ports(experiment: Experiment) -> list[Problem]:
-    """Two servers on one host cannot have the same port."""
-    taken: dict[tuple[str, int], str] = {}
-    found = []
+def _port_problems(experiment: Experiment) -> list[Problem]:
+    """Servers on one host that would listen on the same port."""
+    owners: dict[tuple[str, int], str] = {}
+    wrong = []
     for name, component in experiment.components.items():
-        for key, node in ((key, node) for key, node in component.places.items() if node):
-            for other, port in [
-                (taken.setdefault((node, port), name), port) for port in component.ports
-            ]:
-                if other != name:
-                    says = f"'{node}' runs '{other}' already, and both would want port {port}"
-                    found.append(Problem(key=f"components.{name}.{key}", says=says))
-                    break
-    return found
+        for key, node in component.places.items():
+            if not node:
+                continue
+            others = {port: owners.setdefault((node, port), name) for port in component.ports}
+            clashes = [port for port, other in others.items() if other != name]
+            if clashes:
+                port = clashes[0]
+                says = f"'{node}' runs '{others[port]}' already, and both would want port {port}"
+                wrong.append(Problem(key=f"components.{name}.{key}", says=says))
+    return wrong

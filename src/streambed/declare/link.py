@@ -1,4 +1,4 @@
-"""A link: what it does to packets, each way, and at which ports it ends."""
+"""A link: what it does to packets in each direction, and its ports."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from streambed.units import Duration
 PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
 """What the kernel accepts as the name of an interface, and people can read."""
 RESERVED_PORTS = ("all", "default", "lo")
-PORT_RULE = "begin with a letter, go on with letters, digits, '-', '_' or '.', 15 characters at most, and not all, default or lo"
+PORT_RULE = (
+    "begin with a letter, go on with letters, digits, '-', '_' or '.', 15 characters at most, "
+    "and not all, default or lo"
+)
 NODE_PATTERN = r"^[A-Za-z][A-Za-z0-9-]{0,62}$"
 NodeName = Annotated[str, StringConstraints(pattern=NODE_PATTERN)]
 """A host name that every program accepts: Java refuses underscores."""
 LINK_PATTERN = r"^([A-Za-z][A-Za-z0-9-]{0,62})?$"
 LinkName = Annotated[str, StringConstraints(pattern=LINK_PATTERN)]
-"""As of a node, or empty."""
+"""The same as for a node, or empty."""
 
 
 @declared
@@ -34,9 +37,7 @@ class _Joined:
 
 @declared
 class Link(Way, _Joined):
-    """A link between two nodes, which does the same to packets each way but for what `back`
-    says.
-    """
+    """A link between two nodes. Both directions are the same, except for what `back` sets."""
 
     delay: Duration = Duration(0)
     """How long a packet is on its way, each way."""
@@ -53,26 +54,17 @@ class Link(Way, _Joined):
         return back.over(self)
 
     def problems(self) -> list[Problem]:
-        """What cannot be; keys relative to the link."""
-        found = (
-            [Problem(key="ends", says=f"'{self.ends[0]}' is linked to itself")]
-            if self.ends[0] == self.ends[1]
-            else []
-        )
-        found += way_problems(self, self.way(self.ends[0]))
+        """Values that do not fit together, and wrong names of ports; keys relative to the link."""
+        wrong: list[Problem] = []
+        one, other = self.ends
+        if one == other:
+            wrong.append(Problem(key="ends", says=f"'{one}' is linked to itself"))
+        wrong += way_problems(self, self.way(one))
         if self.back:
-            found += [
-                replace(problem, key=f"back.{problem.key}")
-                for problem in way_problems(self.back, self.way(self.ends[1]))
-            ]
-        wrong = [
-            (end, name)
-            for end, name in enumerate(self.ports or ())
-            if not PORT_NAME.fullmatch(name) or name in RESERVED_PORTS
-        ]
-        return found + [
-            Problem(
-                key=f"ports.{end}", says=f"'{name}' cannot be the name of an interface: {PORT_RULE}"
-            )
-            for end, name in wrong
-        ]
+            for problem in way_problems(self.back, self.way(other)):
+                wrong.append(replace(problem, key=f"back.{problem.key}"))
+        for end, name in enumerate(self.ports or ()):
+            if not PORT_NAME.fullmatch(name) or name in RESERVED_PORTS:
+                says = f"'{name}' cannot be the name of an interface: {PORT_RULE}"
+                wrong.append(Problem(key=f"ports.{end}", says=says))
+        return wrong

@@ -1,4 +1,4 @@
-"""Reading a declaration, whatever its format."""
+"""Read a declaration in any format, and convert it to YAML."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from streambed.declare.yaml.writer import yaml_text
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """An experiment, where its relative paths start, and what its reader should know about how it
-    was understood.
-    """
+    """An experiment, the folder where its relative paths start, and notes on how it was read."""
 
     experiment: Experiment
     base: Path
@@ -30,9 +28,9 @@ class Declared:
 
 
 def read(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> Declared:
-    """Read a file and check it; DeclarationError lists all that is wrong."""
+    """Read a file and check it. DeclarationError lists every problem."""
     if path.suffix.lower() in graphml.SUFFIXES:
-        return converted(path, overrides, seed, base=path.absolute().parent)
+        return convert(path, overrides, seed, base=path.absolute().parent)
     document = document_at(path, "an experiment")
     experiment = yaml_reader.understood(document, path, overrides, seed)
     return Declared(
@@ -43,35 +41,30 @@ def read(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> 
     )
 
 
-def converted(
+def convert(
     path: Path, overrides: Sequence[str] = (), seed: int | None = None, *, base: Path
 ) -> Declared:
-    """What a file comes to: its text is YAML that declares the same, with a network written out, if
-    it is kept in the folder `base`.
+    """Read a file in any format; `text` of the result is the same declaration in YAML, with every
+    node and link, to be stored in the folder `base`.
     """
     if path.suffix.lower() not in graphml.SUFFIXES:
-        return _written_out(path, overrides, seed, base=base)
+        return _convert_yaml(path, overrides, seed, base=base)
     experiment, text, notes = stream2gym_reader.read(path, overrides, seed, base=base)
     return Declared(experiment=experiment, base=base, text=text, notes=notes)
 
 
-def _written_out(path: Path, overrides: Sequence[str], seed: int | None, *, base: Path) -> Declared:
+def _convert_yaml(
+    path: Path, overrides: Sequence[str], seed: int | None, *, base: Path
+) -> Declared:
     document = document_at(path, "an experiment")
     experiment = yaml_reader.understood(document, path, overrides, seed)
     home = path.absolute().parent
-    notes = [
-        *document.notes,
-        *(
-            [f"relative paths start at {home}: keep this file there"]
-            if base.resolve() != home.resolve()
-            else []
-        ),
-    ]
-    content = {
-        **document.content,
-        "topology": TypeAdapter(Topology).dump_python(
-            experiment.topology, mode="json", exclude_defaults=True
-        ),
-    }
+    notes = list(document.notes)
+    if base.resolve() != home.resolve():
+        notes.append(f"relative paths start at {home}: keep this file there")
+    topology = TypeAdapter(Topology).dump_python(
+        experiment.topology, mode="json", exclude_defaults=True
+    )
+    content = {**document.content, "topology": topology}
     text = yaml_text(content, [f"Converted from {path.name}.", *(f"- {note}" for note in notes)])
     return Declared(experiment=experiment, base=base, text=text, notes=tuple(notes))

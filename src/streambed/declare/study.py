@@ -1,6 +1,4 @@
-"""A study: one experiment many times, with something changed. Plain data; which points and trials
-it comes to is decided here.
-"""
+"""A study: one experiment run many times with changes, and the points and trials it consists of."""
 
 from __future__ import annotations
 
@@ -75,7 +73,7 @@ class Study:
     """What is drawn; without it, each measure over the first varied key."""
 
     def points(self) -> list[Point]:
-        """Every combination that is to be tried, in the order of the file."""
+        """Every combination of values, in the order of the file."""
         if not isinstance(self.vary, Mapping):
             return [
                 Point(at=f"vary.{at}", values=dict(values)) for at, values in enumerate(self.vary)
@@ -107,7 +105,7 @@ class Study:
         return found
 
     def problems(self) -> list[Problem]:
-        """All that is wrong although each key for itself is right, the experiment aside."""
+        """What is wrong with the study as a whole, after each key was valid by itself."""
         shape = _shape(self.vary)
         if shape:
             return shape
@@ -170,13 +168,13 @@ class Point:
 
     @property
     def overrides(self) -> list[str]:
-        """The point as the command line would say it."""
+        """The point as --set options of the command line."""
         return [overrides.override(key, value) for key, value in self.values.items()]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One run of a study: a point, and the how-manieth time."""
+    """One run of a study: a point and its repetition number."""
 
     point: int
     keys: dict[str, str]
@@ -185,7 +183,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Tells it from all others of its study, and stays the same when the study grows."""
+        """Unique in its study, and the same when the study grows."""
         return ", ".join(
             [*(f"{key}={text}" for key, text in self.keys.items()), f"repetition {self.repetition}"]
         )

@@ -118,30 +118,23 @@ class Topology:
         return found
 
     def problems(self) -> list[Problem]:
-        """All that is wrong with it; keys relative to the topology."""
-        found: list[Problem] = []
+        """What is wrong with the topology; keys relative to it."""
+        wrong: list[Problem] = []
         for at, link in enumerate(self.links):
-            found += [
-                replace(problem, key=f"links.{at}.{problem.key}") for problem in link.problems()
-            ]
-        found += (
-            _named_twice(self.links)
-            + _wrong_names(self.mentions())
-            + self._unlinked()
-            + self._wrong_lists()
-            + list(_apart(self.links))
-        )
-        found += (
-            list(_ports_taken(self.links))
-            + list(self._wrong_addresses())
-            + list(self._wrong_caps())
-        )
-        found += self._misplaced()
-        return (
-            found
-            + list(route_problems(self.routes, self.links, set(self.switches)))
-            + self._wrong_routing()
-        )
+            for problem in link.problems():
+                wrong.append(replace(problem, key=f"links.{at}.{problem.key}"))
+        wrong += _named_twice(self.links)
+        wrong += _wrong_names(self.mentions())
+        wrong += self._unlinked()
+        wrong += self._wrong_lists()
+        wrong += _apart(self.links)
+        wrong += _ports_taken(self.links)
+        wrong += self._wrong_addresses()
+        wrong += self._wrong_caps()
+        wrong += self._misplaced()
+        wrong += route_problems(self.routes, self.links, set(self.switches))
+        wrong += self._wrong_routing()
+        return wrong
 
     def _misplaced(self) -> list[Problem]:
         nodes = set(self.nodes())
@@ -210,18 +203,21 @@ class Topology:
 
     def _wrong_caps(self) -> Iterator[Problem]:
         hosts = self.host_names()
-        for key, name, cap in [("cpu", *given) for given in self.cpu.items()] + [
-            ("memory", *given) for given in self.memory.items()
-        ]:
+        caps: list[tuple[str, str, Share | Size]] = []
+        caps += [("cpu", name, share) for name, share in self.cpu.items()]
+        caps += [("memory", name, size) for name, size in self.memory.items()]
+        for key, name, cap in caps:
             says = ""
             if name in self.switches:
                 says = f"'{name}' is a switch: it runs nothing that could be capped"
             elif name not in hosts:
                 says = f"there is no host '{name}'. {suggestion(name, hosts)}"
             elif key == "cpu" and not 0 < cap.value <= 1:
-                says = f"{cap} cannot be: give more than 0 % and at most 100 % of the whole machine, or leave the host out"
+                advice = "give more than 0 % and at most 100 % of the whole machine"
+                says = f"{cap} cannot be: {advice}, or leave the host out"
             elif key == "memory" and cap.value < MEMORY_LEAST.value:
-                says = f"{cap} is too little for any program: give {MEMORY_LEAST} or more, or leave the host out"
+                advice = f"give {MEMORY_LEAST} or more, or leave the host out"
+                says = f"{cap} is too little for any program: {advice}"
             if says:
                 yield Problem(key=f"{key}.{name}", says=says)
 
@@ -232,7 +228,8 @@ def _wrong_address(text: str) -> str:
     except ValueError:
         return f"'{text}' is not an IPv4 address: write four numbers, such as 10.0.0.1"
     if text.startswith(f"{SWITCHES_NETWORK}."):
-        return f"{text} is among the addresses of switches: choose one outside {SWITCHES_NETWORK}.0.0/16"
+        advice = f"choose one outside {SWITCHES_NETWORK}.0.0/16"
+        return f"{text} is among the addresses of switches: {advice}"
     unusable = (
         address.is_loopback
         or address.is_multicast
@@ -256,7 +253,8 @@ def _apart(links: tuple[Link, ...]) -> Iterator[Problem]:
         if link.ends[0] in seen:
             continue
         if seen:
-            says = f"the network is in parts: '{link.ends[0]}' is not linked with '{links[0].ends[0]}', by whatever way. Add a link"
+            apart = f"'{link.ends[0]}' is not linked with '{links[0].ends[0]}', by whatever way"
+            says = f"the network is in parts: {apart}. Add a link"
             yield Problem(key=f"links.{at}.ends", says=says)
         ahead = [link.ends[0]]
         while ahead:
@@ -292,12 +290,8 @@ def _wrong_names(places: list[tuple[str, str]]) -> list[Problem]:
     for key, name in places:
         earlier = spelt.setdefault(name.lower(), name)
         if earlier != name:
-            found.append(
-                Problem(
-                    key=key,
-                    says=f"'{name}' and '{earlier}' differ only in case, which host names do not tell apart",
-                )
-            )
+            says = f"'{name}' and '{earlier}' differ only in case"
+            found.append(Problem(key=key, says=f"{says}, which host names do not tell apart"))
         if name.lower() in RESERVED_NODES:
             found.append(
                 Problem(

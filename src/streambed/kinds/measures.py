@@ -24,7 +24,7 @@ from streambed.kinds.evidence.journeys import journeys
 from streambed.kinds.evidence.readers import of_component
 from streambed.record.events import Batch, Phase, Ready
 from streambed.record.history import History
-from streambed.record.statistics import Numbers, Observations, Statistic, reduced
+from streambed.record.statistics import Numbers, Observations, Statistic, statistic_of
 from streambed.units import Duration
 
 BLOCK_NS = 1_000_000_000
@@ -89,7 +89,7 @@ class Measure:
     def take(self, history: History, warm_up: Duration = NONE) -> float:
         """The number; NotTaken if the history has none."""
         observed = self.observe(history, warm_up)
-        return reduced(observed.statistic, observed.values)
+        return statistic_of(observed.statistic, observed.values)
 
     def observe(self, history: History, warm_up: Duration = NONE) -> Observed:
         """All that the number is made of. What was due, or happened, during the warm-up is left out

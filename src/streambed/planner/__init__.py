@@ -1,1 +1,1 @@
-"""The planner: an experiment and a machine become a plan. Pure: no sockets, no environment."""
+"""Turn an experiment into a plan for one machine. Pure: no sockets, no environment."""

@@ -1,4 +1,4 @@
-"""Captures, planned: one agent for each node whose ports are watched."""
+"""Plan captures: one agent for each node whose ports are watched."""
 
 from __future__ import annotations
 
@@ -21,25 +21,15 @@ def captures_of(
     """The agents that write pcap files. A link is watched at its first end."""
     if capture is None:
         return
-    ends = {link.name: LinkEnds(ends=(link.ports[0].node, link.ports[1].node)) for link in links}
-    wanted = (
-        {name for target in capture.links for name in meant(target, ends)}
-        if capture.links
-        else set(ends)
-    )
-    watched = [link for link in links if link.name in wanted]
-    for node in dict.fromkeys(link.ports[0].node for link in watched):
-        ports = {
-            link.name: CapturePort(
-                interface=link.ports[0].interface,
-                file=str(site.directory / "captures" / file_name(link)),
-            )
-            for link in watched
-            if link.ports[0].node == node
-        }
-        order = CaptureOrder(
-            links=ports, snap=capture.snap.bytes if capture.snap else 0, limit=capture.limit.bytes
-        )
+    ports_by_node: dict[str, dict[str, CapturePort]] = {}
+    for link in _captured_links(capture, links):
+        port = link.ports[0]
+        path = site.directory / "captures" / file_name(link)
+        captured = CapturePort(interface=port.interface, file=str(path))
+        ports_by_node.setdefault(port.node, {})[link.name] = captured
+    snap = capture.snap.bytes if capture.snap else 0
+    for node, ports in ports_by_node.items():
+        order = CaptureOrder(links=ports, snap=snap, limit=capture.limit.bytes)
         file = site.order(f"{CAPTURE}/{node}", order)
         yield ProcessSpec(
             name=f"{CAPTURE}/{node}",
@@ -51,8 +41,18 @@ def captures_of(
         )
 
 
+def _captured_links(capture: Capture, links: tuple[PlannedLink, ...]) -> Iterator[PlannedLink]:
+    ends = {link.name: LinkEnds(ends=(link.ports[0].node, link.ports[1].node)) for link in links}
+    wanted: set[str] = set()
+    for target in capture.links:
+        wanted.update(meant(target, ends))
+    for link in links:
+        if not capture.links or link.name in wanted:
+            yield link
+
+
 def file_name(link: PlannedLink) -> str:
-    """The name of the link's file; no name that is given has a plus sign, so that no two links have
-    the same.
+    """The name of the link's pcap file. Declared names have no plus sign, so no two links share a
+    file.
     """
     return re.sub(r"[^A-Za-z0-9_.-]+", "+", link.name).strip("+") + ".pcap"

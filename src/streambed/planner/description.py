@@ -1,20 +1,30 @@
-"""The plan for people: what `streambed plan` prints."""
+"""A plan as text: what `streambed plan` prints."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from streambed.kinds.direction_words import shape_words
-from streambed.plan import Allowance, Plan, PlannedLink, PlannedNode, ProcessSpec, Shape
+from streambed.plan import Allowance, Hop, Plan, PlannedLink, PlannedNode, ProcessSpec, Shape
 from streambed.planner.refusals import listed
 from streambed.units import Duration, Share, Size
 
 WORD_MAX = 60
-"""Longer words of a command are shortened when it is shown."""
+"""Longer words of a command line are shortened."""
+SHOWN_APART = ("kind", "at", "lasts")
+"""Keys of a fault that have their own column."""
 
 
 def describe(plan: Plan) -> str:
-    """The plan as text."""
+    """The plan as text: a title, then one part for each kind of thing it holds."""
+    lines = [_title(plan)]
+    for heading, rows in _parts(plan).items():
+        if rows:
+            lines += ["", heading, *_columns(rows)]
+    return "\n".join(lines)
+
+
+def _title(plan: Plan) -> str:
     switches = sum(node.switch for node in plan.nodes)
     counts = [
         _count(len(plan.nodes) - switches, "host"),
@@ -22,11 +32,14 @@ def describe(plan: Plan) -> str:
         _count(len(plan.links), "link"),
         _count(len(plan.processes), "process", "es"),
     ]
-    title = (
-        f"{plan.name}: {', '.join(counts)}, {_clock(plan.duration_ns)} of load, seed {plan.seed}"
-    )
+    load = f"{_clock(plan.duration_ns)} of load"
+    return f"{plan.name}: {', '.join(counts)}, {load}, seed {plan.seed}"
+
+
+def _parts(plan: Plan) -> dict[str, list[tuple[str, ...]]]:
+    """The rows of each part, by its heading."""
     names = {node.address: node.name for node in plan.nodes}
-    parts: dict[str, list[tuple[str, ...]]] = {
+    return {
         "nodes": [
             (node.name, node.address, _routes_text(node, names), _cap_text(node.allowance))
             for node in plan.nodes
@@ -41,17 +54,6 @@ def describe(plan: Plan) -> str:
         "timeline": _timeline(plan),
         "notes": [(note,) for note in plan.notes],
     }
-    return "\n".join(
-        [
-            title,
-            *(
-                line
-                for heading, rows in parts.items()
-                if rows
-                for line in ["", heading, *_columns(rows)]
-            ),
-        ]
-    )
 
 
 def _count(number: int, noun: str, plural: str = "s") -> str:
@@ -60,40 +62,45 @@ def _count(number: int, noun: str, plural: str = "s") -> str:
 
 def _clock(time_ns: int) -> str:
     minutes, seconds = divmod(time_ns / 1e9, 60)
-    return f"{int(minutes)}:{seconds:0{2 if seconds.is_integer() else 5}.{0 if seconds.is_integer() else 2}f}"
+    if seconds.is_integer():
+        return f"{int(minutes)}:{seconds:02.0f}"
+    return f"{int(minutes)}:{seconds:05.2f}"
 
 
 def _columns(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return lines
 
 
 def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
-    """Hosts by way; a block of addresses stands for all in it that have no route of their own, so
-    it is told last.
+    """The destinations of each way out of a node. A block of addresses means the rest of that
+    block, so blocks come last.
     """
-    ways: dict[str, list[str]] = {}
+    destinations: dict[str, list[str]] = {}
     for route in sorted(node.routes, key=lambda route: route.destination not in names):
-        way = " or ".join(
-            f"{hop.interface}, through {names[hop.via]}" if hop.via else hop.interface
-            for hop in route.hops
-        )
-        ways.setdefault(way, []).append(
-            "all"
-            if route.destination == "default"
-            else names.get(route.destination, route.destination)
-        )
-    return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in ways.items())
+        hops = [_hop_text(hop, names) for hop in route.hops]
+        destination = names.get(route.destination, route.destination)
+        if destination == "default":
+            destination = "all"
+        destinations.setdefault(" or ".join(hops), []).append(destination)
+    return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in destinations.items())
+
+
+def _hop_text(hop: Hop, names: dict[str, str]) -> str:
+    return f"{hop.interface}, through {names[hop.via]}" if hop.via else hop.interface
 
 
 def _cap_text(allowed: Allowance) -> str:
-    cpu = f"{Share(allowed.cpu)} of the machine's CPU" if allowed.cpu else ""
-    memory = f"{Size(allowed.memory_bytes)} of memory" if allowed.memory_bytes else ""
-    return f"at most {' and '.join(filter(None, [cpu, memory]))}" if cpu or memory else ""
+    caps = []
+    if allowed.cpu:
+        caps.append(f"{Share(allowed.cpu)} of the machine's CPU")
+    if allowed.memory_bytes:
+        caps.append(f"{Size(allowed.memory_bytes)} of memory")
+    return f"at most {' and '.join(caps)}" if caps else ""
 
 
 def _process_row(process: ProcessSpec) -> tuple[str, ...]:
@@ -101,39 +108,36 @@ def _process_row(process: ProcessSpec) -> tuple[str, ...]:
     priority = f"priority {allowed.priority}" if allowed.priority else ""
     cores = f"on core {', '.join(map(str, allowed.cores))}" if allowed.cores else ""
     limits = ", ".join(filter(None, [_cap_text(allowed), priority, cores]))
-    place = f"on {process.node}" + (f" ({limits})" if limits else "")
-    return process.name, place, " ".join(map(_shortened, process.argv))
+    host = f"on {process.node} ({limits})" if limits else f"on {process.node}"
+    return process.name, host, " ".join(map(_short_word, process.argv))
 
 
 def _routing(topology: dict[str, Any]) -> list[tuple[str, ...]]:
-    """How ways are chosen, unless nothing is said about it."""
-    reroute = (
-        f"other ways from {topology['reroute']} after a link failed" if topology["reroute"] else ""
-    )
-    return (
-        [(topology["routing"].replace("_", " "), reroute)]
-        if reroute or topology["routing"] != "least_delay"
-        else []
-    )
+    """How routes are chosen; empty if by default."""
+    routing = topology["routing"]
+    if topology["reroute"]:
+        rule = f"other ways from {topology['reroute']} after a link failed"
+    elif routing != "least_delay":
+        rule = ""
+    else:
+        return []
+    return [(routing.replace("_", " "), rule)]
 
 
 def _link_row(link: PlannedLink) -> tuple[str, str, str]:
     name = f"{link.name}: " if link.named else ""
     ends = name + " – ".join(f"{port.node}/{port.interface}" for port in link.ports)
     there, back = (_shape_text(shape) for shape in link.shapes)
-    return (
-        ends,
-        there if there == back else f"{there}; back {back}",
-        "emulated" if link.emulated else "",
-    )
+    shapes = there if there == back else f"{there}; back {back}"
+    return ends, shapes, "emulated" if link.emulated else ""
 
 
 def _shape_text(shape: Shape) -> str:
     return ", ".join(shape_words(shape)) or "as fast as the machine"
 
 
-def _shortened(word: str) -> str:
-    """A word of a command; class paths and orders to agents are long."""
+def _short_word(word: str) -> str:
+    """A word of a command line; class paths are long."""
     if len(word) <= WORD_MAX:
         return word
     return f"({word.count('.jar')} jars)" if ".jar:" in word else f"{word[:WORD_MAX]}…"
@@ -142,22 +146,18 @@ def _shortened(word: str) -> str:
 def _timeline(plan: Plan) -> list[tuple[str, ...]]:
     rows = []
     for fault in plan.declaration["faults"]:
-        start, lasts = Duration.parse(fault["at"]), Duration.parse(fault["lasts"])
-        other = ", ".join(
-            f"{key} {_plain(value)}"
-            for key, value in fault.items()
-            if value and key not in ("kind", "at", "lasts")
-        )
-        rows.append(
-            (
-                start.ns,
-                (_clock(start.ns), fault["kind"], other, f"until {_clock(start.ns + lasts.ns)}"),
-            )
-        )
+        start_ns = Duration.parse(fault["at"]).ns
+        end_ns = start_ns + Duration.parse(fault["lasts"]).ns
+        others = {key: value for key, value in fault.items() if value and key not in SHOWN_APART}
+        options = ", ".join(f"{key} {_plain(value)}" for key, value in others.items())
+        row = (_clock(start_ns), fault["kind"], options, f"until {_clock(end_ns)}")
+        rows.append((start_ns, row))
     return [row for _, row in sorted(rows)]
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, (list, tuple)) and all(isinstance(part, (list, tuple)) for part in value):
+    if not isinstance(value, (list, tuple)):
+        return str(value)
+    if all(isinstance(part, (list, tuple)) for part in value):
         return " | ".join(map(", ".join, value))
-    return " – ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return " – ".join(map(str, value))

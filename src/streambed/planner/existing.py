@@ -1,15 +1,12 @@
-"""The same experiment on clusters that exist already: outside any box, without the emulated network
-and what only that can do.
-"""
+"""Run an experiment on existing clusters: outside any box, without the emulated network."""
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streambed.errors import UsageError, WorldError
+from streambed.errors import UsageError
 from streambed.kinds.components.component import Component, ExistingCluster
 
 if TYPE_CHECKING:
@@ -21,8 +18,8 @@ OPTIONS: dict[ExistingCluster, str] = {"bootstrap": "--bootstrap", "spark_master
 def on_existing(
     experiment: Experiment, *, bootstrap: str = "", spark_master: str = ""
 ) -> Experiment:
-    """The experiment with these clusters in place of those that it declares; UsageError if it has
-    no use for them.
+    """The experiment with these clusters in place of its own. UsageError if it declares nothing
+    that they could replace.
     """
     addresses: dict[ExistingCluster, str] = {"bootstrap": bootstrap, "spark_master": spark_master}
     components = dict(experiment.components)
@@ -36,9 +33,7 @@ def _on_cluster(
     components: Mapping[str, Component], cluster: ExistingCluster, address: str, experiment: str
 ) -> Iterator[tuple[str, Component]]:
     """The components with one existing cluster in use."""
-    users = [
-        name for name, component in components.items() if _changed(component, cluster, address)
-    ]
+    users = [name for name, component in components.items() if _uses(component, cluster, address)]
     if cluster == "bootstrap" and len(users) != 1:
         raise UsageError(
             f"--bootstrap takes the place of one kafka component, but {experiment} declares "
@@ -51,56 +46,50 @@ def _on_cluster(
             yield name, changed
 
 
-def _changed(component: Component, cluster: ExistingCluster, address: str) -> bool:
-    """Whether a component uses an existing cluster, rather than giving way to it."""
-    return (
-        cluster in component.takes_existing and component.on_existing(cluster, address) is not None
-    )
+def _uses(component: Component, cluster: ExistingCluster, address: str) -> bool:
+    """Whether a component uses an existing cluster, rather than being replaced by it."""
+    if cluster not in component.takes_existing:
+        return False
+    return component.on_existing(cluster, address) is not None
 
 
 def is_outside(experiment: Experiment) -> bool:
-    """Whether it runs on anything that exists already, which no box could reach."""
+    """Whether it runs on an existing cluster, which no box could reach."""
     return any(component.existing_address for component in experiment.components.values())
 
 
-def own_address(experiment: Experiment) -> str:
-    """The address of this machine by which those clusters reach it."""
+def existing_address(experiment: Experiment) -> str:
+    """The address of the last cluster that exists already, such as spark://HOST:PORT; empty if the
+    whole run is inside a box.
+    """
     addresses = [component.existing_address for component in experiment.components.values()]
-    address = [address for address in addresses if address][-1]
-    host, _, port = address.rpartition("://")[2].split(",")[0].rpartition(":")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((host, int(port)))  # Nothing is sent: the kernel only chooses an address.
-        except (OSError, ValueError) as error:
-            raise WorldError(
-                f"'{address}' cannot be reached: {error}. Give it as HOST:PORT, Spark's master as spark://HOST:PORT"
-            ) from None
-        return str(probe.getsockname()[0])
+    return next(filter(None, reversed(addresses)), "")
 
 
 def refuse_what_needs_a_box(experiment: Experiment) -> None:
-    """UsageError that names all that cannot be outside, and what to do."""
-    if found := list(_refused(experiment)):
-        raise UsageError("\n".join(found))
+    """Raise UsageError that names everything that needs a box, and what to do."""
+    if refusals := list(_refusals(experiment)):
+        raise UsageError("\n".join(refusals))
 
 
 def left_out(experiment: Experiment) -> str:
-    """What the user should know of a run outside."""
+    """The note of a run outside any box: what of the declaration has no effect."""
     topology = experiment.topology
-    parts = [f"the {len(topology.links)} links are not emulated"] if topology.links else []
-    parts += [
-        f"{what} of its hosts are left out"
-        for what, caps in (("CPU caps", topology.cpu), ("memory caps", topology.memory))
-        if caps
-    ]
-    parts += ["nothing is captured"] if experiment.capture else []
-    parts += ["nothing is exposed"] if experiment.expose else []
-    return "; ".join(
-        ["this run is outside any box, on what exists already: every host is this machine", *parts]
-    )
+    parts = ["this run is outside any box, on what exists already: every host is this machine"]
+    if topology.links:
+        parts.append(f"the {len(topology.links)} links are not emulated")
+    if topology.cpu:
+        parts.append("CPU caps of its hosts are left out")
+    if topology.memory:
+        parts.append("memory caps of its hosts are left out")
+    if experiment.capture:
+        parts.append("nothing is captured")
+    if experiment.expose:
+        parts.append("nothing is exposed")
+    return "; ".join(parts)
 
 
-def _refused(experiment: Experiment) -> Iterator[str]:
+def _refusals(experiment: Experiment) -> Iterator[str]:
     for name, component in experiment.components.items():
         if component.box_reason:
             yield f"components.{name}: {component.box_reason}"
@@ -108,7 +97,6 @@ def _refused(experiment: Experiment) -> Iterator[str]:
     for number, fault in enumerate(experiment.faults):
         if not fault.possible_outside(ours):
             yield (
-                f"faults.{number}: {fault.kind} needs the emulated network or our own servers, and "
-                "there is no box here: "
-                "leave faults out with --set 'faults=[]'"
+                f"faults.{number}: {fault.kind} needs the emulated network or our own servers, "
+                "and there is no box here: leave faults out with --set 'faults=[]'"
             )

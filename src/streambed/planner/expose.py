@@ -12,24 +12,27 @@ _TARGET = re.compile(r"([A-Za-z][A-Za-z0-9-]*):([0-9]{1,5})")
 
 
 def target_of(text: str) -> tuple[str, int]:
-    """The host and the port that a text such as spark:4040 means; an empty host if it means
-    none.
-    """
-    found = _TARGET.fullmatch(text)
-    return (found[1], int(found[2])) if found and 0 < int(found[2]) <= PORT_MAX else ("", 0)
+    """The host and port in a text such as spark:4040; an empty host if it is no such text."""
+    match = _TARGET.fullmatch(text)
+    if match is None or not 0 < int(match[2]) <= PORT_MAX:
+        return "", 0
+    return match[1], int(match[2])
 
 
 def expose_problems(expose: dict[int, str], hosts: Sequence[str]) -> list[Problem]:
-    """What cannot be; keys relative to the experiment."""
-    found = []
+    """Ports that do not exist, and hosts that are not declared; keys relative to the experiment."""
+    wrong = []
+    example = f"{hosts[0] if hosts else 'edge'}:8080"
     for port, text in expose.items():
         node, _ = target_of(text)
         says = ""
         if not 0 < port <= PORT_MAX:
             says = f"{port} is not a port: give one from 1 to {PORT_MAX}, best above 1023"
         elif not node:
-            says = f"'{text}' is not a port of a host: write its name and a port, such as {hosts[0] if hosts else 'edge'}:8080"
+            advice = f"write its name and a port, such as {example}"
+            says = f"'{text}' is not a port of a host: {advice}"
         elif node not in hosts:
             says = f"there is no host '{node}'. {suggestion(node, hosts)}"
-        found += [Problem(key=f"expose.{port}", says=says)] if says else []
-    return found
+        if says:
+            wrong.append(Problem(key=f"expose.{port}", says=says))
+    return wrong

@@ -1,6 +1,4 @@
-"""Ways that are given by hand: each is the list of its nodes, from a node to a host, through
-switches.
-"""
+"""Check routes given by hand: each is a list of nodes that leads to a host through switches."""
 
 from __future__ import annotations
 
@@ -14,49 +12,55 @@ if TYPE_CHECKING:
     from streambed.declare.link import Link
 
 Path = tuple[str, ...]
+NextHops = dict[tuple[str, str], tuple[str, int]]
+"""By node and destination: the next node, and the number of the route that says so."""
 
 
 def route_problems(
     routes: Sequence[Path], links: Sequence[Link], switches: Collection[str]
 ) -> Iterator[Problem]:
-    """All that is wrong with them; keys relative to the topology."""
-    joined = {ends for link in links for ends in (link.ends, link.ends[::-1])}
+    """The first problem of each route; keys relative to the topology."""
+    linked = {ends for link in links for ends in (link.ends, link.ends[::-1])}
     nodes = {name for link in links for name in link.ends}
-    taken: dict[tuple[str, str], tuple[str, int]] = {}
-    for at, path in enumerate(routes):
-        if strangers := [place for place, name in enumerate(path) if name not in nodes]:
-            name = path[strangers[0]]
-            yield Problem(
-                key=f"routes.{at}.{strangers[0]}",
-                says=f"there is no node '{name}'. {suggestion(name, nodes)}",
-            )
-            continue
-        wrong = next(_wrong_steps(path, joined, switches), None)
+    next_hops: NextHops = {}
+    for number, path in enumerate(routes):
+        wrong = next(_unknown_nodes(path, nodes), None)
+        wrong = wrong or next(_wrong_steps(path, linked, switches), None)
+        wrong = wrong or next(_conflicts(path, number, next_hops), None)
         if wrong:
-            yield Problem(key=f"routes.{at}.{wrong[0]}", says=wrong[1])
-            continue
-        for place, (node, near) in enumerate(pairwise(path)):
-            other, earlier = taken.setdefault((node, path[-1]), (near, at))
-            if other != near:
-                says = (
-                    f"'{node}' sends what is for '{path[-1]}' to '{other}' by route {earlier}, but "
-                    f"to '{near}' by this one: "
-                    "packets are sent on by their destination alone, so ways to one host may join "
-                    "but not part"
-                )
-                yield Problem(key=f"routes.{at}.{place}", says=says)
-                break
+            index, says = wrong
+            yield Problem(key=f"routes.{number}.{index}", says=says)
+
+
+def _unknown_nodes(path: Path, nodes: set[str]) -> Iterator[tuple[int, str]]:
+    for index, name in enumerate(path):
+        if name not in nodes:
+            yield index, f"there is no node '{name}'. {suggestion(name, nodes)}"
 
 
 def _wrong_steps(
-    path: Path, joined: set[tuple[str, str]], switches: Collection[str]
+    path: Path, linked: set[tuple[str, str]], switches: Collection[str]
 ) -> Iterator[tuple[int, str]]:
     if path[-1] in switches:
         yield len(path) - 1, f"'{path[-1]}' is a switch: a way ends at a host"
-    for place, name in enumerate(path):
-        if name in path[:place]:
-            yield place, f"the way goes in a circle: '{name}' is on it twice"
-        if 0 < place < len(path) - 1 and name not in switches:
-            yield place, f"'{name}' is a host: packets pass through switches only"
-        if place and (path[place - 1], name) not in joined:
-            yield place, f"no link joins '{path[place - 1]}' and '{name}'"
+    for index, name in enumerate(path):
+        if name in path[:index]:
+            yield index, f"the way goes in a circle: '{name}' is on it twice"
+        if 0 < index < len(path) - 1 and name not in switches:
+            yield index, f"'{name}' is a host: packets pass through switches only"
+        if index and (path[index - 1], name) not in linked:
+            yield index, f"no link joins '{path[index - 1]}' and '{name}'"
+
+
+def _conflicts(path: Path, number: int, next_hops: NextHops) -> Iterator[tuple[int, str]]:
+    """Steps that contradict an earlier route to the same host; `next_hops` gets the others."""
+    host = path[-1]
+    for index, (node, near) in enumerate(pairwise(path)):
+        other, earlier = next_hops.setdefault((node, host), (near, number))
+        if other != near:
+            yield (
+                index,
+                f"'{node}' sends what is for '{host}' to '{other}' by route {earlier}, but to "
+                f"'{near}' by this one: packets are sent on by their destination alone, so ways "
+                "to one host may join but not part",
+            )

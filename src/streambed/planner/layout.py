@@ -1,5 +1,4 @@
-"""Where nodes are drawn: by their places on Earth, a star as a star, others by springs, very many
-in a circle.
+"""Where nodes are drawn: by coordinates if there are any, else as a star, by springs or a circle.
 
 The same network always looks the same.
 """
@@ -16,78 +15,83 @@ if TYPE_CHECKING:
 
 
 SPRINGS_MAX = 400
-"""With more nodes springs take too long."""
+"""With more nodes, a spring layout takes too long."""
 MARGIN = 0.05
 BESIDE = 0.09
-"""How far from its place a node is drawn that shares it with another."""
+"""How far apart nodes at the same coordinates are drawn."""
 
 Places = dict[str, tuple[float, float]]
 
 
 def layout(topology: Topology) -> Places:
-    """A place in the unit square for every node."""
+    """A point in the unit square for every node."""
     if topology.places:
         return _map(topology)
     graph = nx.Graph()
     graph.add_nodes_from(topology.nodes())
     graph.add_edges_from(link.ends for link in topology.links)
-    centre = [node for node in graph if graph.degree(node) == len(graph) - 1]
-    if centre and graph.number_of_edges() == len(graph) - 1 > 1:
-        return _fitted(
-            {centre[0]: (0.0, 0.0), **_circle([node for node in graph if node != centre[0]])}
-        )
+    centres = [node for node in graph if graph.degree(node) == len(graph) - 1]
+    if centres and graph.number_of_edges() == len(graph) - 1 > 1:
+        around = [node for node in graph if node != centres[0]]
+        return _fit({centres[0]: (0.0, 0.0), **_circle(around)})
+    circle = _circle(list(graph))
     if len(graph) > SPRINGS_MAX or len(graph) < 3:
-        return _fitted(_circle(list(graph)))
-    springs = nx.spring_layout(
-        graph, pos=_circle(list(graph)), iterations=60, seed=1, method="force"
-    )
-    return _fitted({node: (float(x), float(y)) for node, (x, y) in springs.items()})
+        return _fit(circle)
+    springs = nx.spring_layout(graph, pos=circle, iterations=60, seed=1, method="force")
+    return _fit({node: (float(x), float(y)) for node, (x, y) in springs.items()})
 
 
 def _map(topology: Topology) -> Places:
-    """East to the right, north up. A node without a place of its own has that of its nearest
-    neighbour with one.
-
-    Nodes in the same place, such as a city's switch and its hosts, are drawn around it.
+    """East to the right, north up. Nodes at the same coordinates, such as a city's switch and its
+    hosts, are drawn around them.
     """
-    known = dict(topology.places)
-    ahead = list(known)
-    beside: dict[str, list[str]] = {name: [] for name in topology.nodes()}
-    for one, other in (ends for link in topology.links for ends in (link.ends, link.ends[::-1])):
-        beside[one].append(other)
-    for name in ahead:  # It grows on the way.
-        new = [near for near in beside[name] if near not in known]
-        known |= dict.fromkeys(new, known[name])
-        ahead += new
-    narrowing = math.cos(math.radians(sum(north for north, _ in known.values()) / len(known)))
-    places = _fitted({name: (east * narrowing, north) for name, (north, east) in known.items()})
+    coordinates = _all_coordinates(topology)
+    mean_latitude = sum(north for north, _ in coordinates.values()) / len(coordinates)
+    narrowing = math.cos(math.radians(mean_latitude))
+    flat = {name: (east * narrowing, north) for name, (north, east) in coordinates.items()}
+    places = _fit(flat)
     together: dict[tuple[float, float], list[str]] = {}
     for name in (*topology.switches, *topology.host_names()):
         together.setdefault(places[name], []).append(name)
     for (x, y), names in together.items():
-        for name, (down, right) in _circle(
-            names[1:]
-        ).items():  # From the top on, where the names of others leave most room.
+        # The circle starts at the top, where the names of others leave most room.
+        for name, (down, right) in _circle(names[1:]).items():
             places[name] = (x + BESIDE * right, y - BESIDE * down)
-    return _fitted(places)
+    return _fit(places)
+
+
+def _all_coordinates(topology: Topology) -> Places:
+    """Latitude and longitude of every node; one without gets those of its nearest neighbour."""
+    known = dict(topology.places)
+    neighbours: dict[str, list[str]] = {name: [] for name in topology.nodes()}
+    for link in topology.links:
+        one, other = link.ends
+        neighbours[one].append(other)
+        neighbours[other].append(one)
+    queue = list(known)
+    for name in queue:  # It grows meanwhile.
+        new = [near for near in neighbours[name] if near not in known]
+        known |= dict.fromkeys(new, known[name])
+        queue += new
+    return known
 
 
 def _circle(nodes: list[str]) -> Places:
-    """Evenly, from the left on."""
+    """Evenly on a circle, starting at the left."""
     angles = {node: math.pi + 2 * math.pi * at / len(nodes) for at, node in enumerate(nodes)}
     return {node: (math.cos(angle), math.sin(angle)) for node, angle in angles.items()}
 
 
-def _fitted(places: Places) -> Places:
-    """Move and stretch so that the drawing fills the unit square but for its margin."""
+def _fit(places: Places) -> Places:
+    """Move and stretch the drawing so that it fills the unit square, except the margin."""
     axes = list(zip(*places.values(), strict=True))
     lows = [min(axis) for axis in axes]
     spans = [max(axis) - min(axis) for axis in axes]
 
-    def fitted(at: float, low: float, span: float) -> float:
+    def fit(at: float, low: float, span: float) -> float:
         return round(MARGIN + (1 - 2 * MARGIN) * (at - low) / span, 4) if span > 1e-9 else 0.5
 
     return {
-        node: (fitted(x, lows[0], spans[0]), fitted(y, lows[1], spans[1]))
+        node: (fit(x, lows[0], spans[0]), fit(y, lows[1], spans[1]))
         for node, (x, y) in places.items()
     }

@@ -1,4 +1,4 @@
-"""Limits, planned: what each process may use of the machine, and what cannot be had here."""
+"""What each process may use of the machine, and which limits this machine cannot apply."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ DELEGATE = (
     "run as root, or in a control group (cgroup v2) that is delegated to you with its controllers: "
     "systemd-run --user --scope -p Delegate=yes streambed run FILE"
 )
-"""What to do where caps cannot be had."""
+"""What to do where the user may not make control groups."""
 
 
-def limited(process: ProcessSpec, limits: Limits | None, machine: Machine) -> ProcessSpec:
-    """The process with its allowance. Where control groups cannot be had it is `nice` that lets
-    others go first.
-    """
+def with_limits(process: ProcessSpec, limits: Limits | None, machine: Machine) -> ProcessSpec:
+    """The process with its allowance. Without control groups, `nice` lowers its priority."""
     if limits is None:
         return process
     allowance = Allowance(
@@ -33,39 +31,48 @@ def limited(process: ProcessSpec, limits: Limits | None, machine: Machine) -> Pr
         priority=limits.priority,
         cores=limits.cores,
     )
-    nice = (
-        ("nice", "-n", str(limits.priority))
-        if limits.priority > 0 and not machine.cpu_groups
-        else ()
-    )
-    return replace(process, argv=(*nice, *process.argv), allowance=allowance)
+    argv = process.argv
+    if limits.priority > 0 and not machine.cpu_groups:
+        argv = ("nice", "-n", str(limits.priority), *argv)
+    return replace(process, argv=argv, allowance=allowance)
 
 
 def refuse_limits(experiment: Experiment, machine: Machine) -> None:
-    """MachineError that names all that this machine cannot limit."""
-    if says := list(_refused(experiment, machine)):
-        raise MachineError("\n".join([*says, ADVICE]))
+    """Raise MachineError that names every limit this machine cannot apply."""
+    if refusals := list(_refusals(experiment, machine)):
+        raise MachineError("\n".join([*refusals, ADVICE]))
 
 
-def _refused(experiment: Experiment, machine: Machine) -> Iterator[str]:
-    given = {
+def _refusals(experiment: Experiment, machine: Machine) -> Iterator[str]:
+    limits_by_key = {
         f"components.{name}": component.limits
         for name, component in experiment.components.items()
         if component.limits
     }
-    cpu = [f"topology.cpu.{name}" for name in experiment.topology.cpu] + [
-        f"{key}.limits.cpu" for key, limits in given.items() if limits.cpu
-    ]
+    cpu = [f"topology.cpu.{name}" for name in experiment.topology.cpu]
     memory = [f"topology.memory.{name}" for name in experiment.topology.memory]
-    memory += [f"{key}.limits.memory" for key, limits in given.items() if limits.memory]
-    raised = [f"{key}.limits.priority" for key, limits in given.items() if limits.priority < 0]
+    raised = []
+    for key, limits in limits_by_key.items():
+        cpu += [f"{key}.limits.cpu"] if limits.cpu else []
+        memory += [f"{key}.limits.memory"] if limits.memory else []
+        raised += [f"{key}.limits.priority"] if limits.priority < 0 else []
     if cpu and not machine.cpu_groups:
         yield f"you may not cap CPU on this machine, as {listed(cpu)} asks: {DELEGATE}"
     if memory and not machine.memory_groups:
-        yield f"you may not cap memory on this machine, as {listed(memory)} asks: {DELEGATE}, as the only program in that group"
+        yield (
+            f"you may not cap memory on this machine, as {listed(memory)} asks: {DELEGATE}, "
+            "as the only program in that group"
+        )
     if raised and not machine.cpu_groups:
-        yield f"nobody may raise a priority above normal without control groups, as {listed(raised)} asks: give 0 to 19, or {DELEGATE}"
-    for key, limits in given.items():
-        if wrong := sorted(set(limits.cores) - set(machine.core_numbers)):
-            there = ", ".join(map(str, machine.core_numbers))
-            yield f"{key}.limits.cores asks for core {listed([str(core) for core in wrong])}, but a run may use {there} on this machine"
+        yield (
+            "nobody may raise a priority above normal without control groups, "
+            f"as {listed(raised)} asks: give 0 to 19, or {DELEGATE}"
+        )
+    for key, limits in limits_by_key.items():
+        missing = sorted(set(limits.cores) - set(machine.core_numbers))
+        if missing:
+            usable = ", ".join(map(str, machine.core_numbers))
+            yield (
+                f"{key}.limits.cores asks for core {listed(list(map(str, missing)))}, "
+                f"but a run may use {usable} on this machine"
+            )

@@ -1,4 +1,4 @@
-"""Links, planned: the ports at their ends and what each direction does to packets."""
+"""Plan links: the ports at their ends and the shape of each direction."""
 
 from __future__ import annotations
 
@@ -22,50 +22,47 @@ FIRST_INDEX = 2
 def links_of(experiment: Experiment, samples: Samples) -> Iterator[PlannedLink]:
     """Every link of the experiment's topology."""
     names = experiment.topology.ends_by_name()
-    cut = {
-        name for fault in experiment.faults for name in fault.emulated(names, experiment.components)
-    }
+    faulty: set[str] = set()
+    for fault in experiment.faults:
+        faulty.update(fault.emulated(names, experiment.components))
     changed = changed_shapes(experiment, samples)
     ports = _Ports(experiment.topology)
     for name, link in zip(names, experiment.topology.links, strict=True):
-        first, second = (
-            ports.next(node, port)
-            for node, port in zip(link.ends, link.ports or ("", ""), strict=True)
-        )
-        there, back = (shape_of(link, source, samples) for source in link.ends)
+        one, other = link.ends
+        one_port, other_port = link.ports or ("", "")
+        there = shape_of(link, one, samples)
+        back = shape_of(link, other, samples)
         yield PlannedLink(
             name=name,
             named=bool(link.name),
-            ports=(first, second),
+            ports=(ports.next(one, one_port), ports.next(other, other_port)),
             shapes=(there, back),
-            emulated=there.emulated or back.emulated or name in cut,
-            changed=(
-                tuple(changed.get((name, link.ends[0]), ())),
-                tuple(changed.get((name, link.ends[1]), ())),
-            ),
+            emulated=there.emulated or back.emulated or name in faulty,
+            changed=(tuple(changed.get((name, one), ())), tuple(changed.get((name, other), ()))),
         )
 
 
 class _Ports:
-    """The interfaces of each node, in the order of its links; those without a name are eth0 and on,
-    but for names that are given.
+    """The interfaces of each node, in the order of its links. Those without a name get eth0, eth1
+    and so on, skipping names that the declaration uses.
     """
 
     def __init__(self, topology: Topology) -> None:
-        self._given = {
-            named
-            for link in topology.links
-            for named in zip(link.ends, link.ports or (), strict=False)
-        }
+        self._taken: set[tuple[str, str]] = set()
+        for link in topology.links:
+            self._taken.update(zip(link.ends, link.ports or (), strict=False))
         self._free: dict[str, Iterator[str]] = {}
         self._used: Counter[str] = Counter()
 
     def next(self, node: str, name: str) -> Port:
-        """The next interface of a node."""
-        free = self._free.setdefault(
-            node, (eth for number in count() if (node, eth := f"eth{number}") not in self._given)
-        )
+        """The next interface of a node, called `name` or the next free name."""
+        index = FIRST_INDEX + self._used[node]
         self._used[node] += 1
-        return Port(
-            node=node, interface=name or next(free), index=FIRST_INDEX + self._used[node] - 1
-        )
+        if not name:
+            name = next(self._free.setdefault(node, self._free_names(node)))
+        return Port(node=node, interface=name, index=index)
+
+    def _free_names(self, node: str) -> Iterator[str]:
+        for number in count():
+            if (node, f"eth{number}") not in self._taken:
+                yield f"eth{number}"

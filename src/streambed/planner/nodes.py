@@ -1,4 +1,4 @@
-"""Nodes, planned: the address of each, and its routes."""
+"""Plan nodes: the address of each, and its routes."""
 
 from __future__ import annotations
 
@@ -7,35 +7,32 @@ from typing import TYPE_CHECKING
 
 from streambed.plan import Allowance, PlannedLink, PlannedNode
 from streambed.planner.addresses import HOSTS_NETWORK, SWITCHES_NETWORK
-from streambed.planner.existing import own_address
 from streambed.planner.layout import layout
 from streambed.planner.route_tables import RouteTables
 
 if TYPE_CHECKING:
-    from streambed.declare.experiment import Experiment
     from streambed.declare.topology import Topology
 
 
 def address(network: str, number: int) -> str:
-    """The address of the host or switch with this number, from 1 on; never one that ends in .0 or
-    .255.
-    """
+    """The address of host or switch `number`, counted from 1. None ends in .0 or .255."""
     high, low = divmod(number - 1, 254)
     return f"{network}.{high}.{low + 1}"
 
 
 def _addresses(topology: Topology) -> dict[str, str]:
-    given = set(topology.addresses.values())
-    free = (own for number in count(1) if (own := address(HOSTS_NETWORK, number)) not in given)
-    hosts = {name: topology.addresses.get(name) or next(free) for name in topology.host_names()}
-    return hosts | {
-        name: address(SWITCHES_NETWORK, number) for number, name in enumerate(topology.switches, 1)
-    }
+    declared = set(topology.addresses.values())
+    candidates = (address(HOSTS_NETWORK, number) for number in count(1))
+    free = (candidate for candidate in candidates if candidate not in declared)
+    addresses = {name: topology.addresses.get(name) or next(free) for name in topology.host_names()}
+    for number, name in enumerate(topology.switches, 1):
+        addresses[name] = address(SWITCHES_NETWORK, number)
+    return addresses
 
 
-def open_nodes(experiment: Experiment) -> tuple[PlannedNode, ...]:
-    """The hosts of a run outside any box: all are this machine."""
-    address, places = own_address(experiment), layout(experiment.topology)
+def open_nodes(topology: Topology, address: str) -> tuple[PlannedNode, ...]:
+    """The hosts of a run outside any box: all are this machine, at `address`."""
+    places = layout(topology)
     return tuple(
         PlannedNode(
             name=name,
@@ -45,7 +42,7 @@ def open_nodes(experiment: Experiment) -> tuple[PlannedNode, ...]:
             x=places[name][0],
             y=places[name][1],
         )
-        for name in experiment.topology.host_names()
+        for name in topology.host_names()
     )
 
 

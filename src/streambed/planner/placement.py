@@ -1,6 +1,4 @@
-"""Placement: components that do not name their hosts get them by a rule. Pure, and the same for the
-same seed.
-"""
+"""Choose hosts, by a rule, for components that name none. Pure, and the same for the same seed."""
 
 from __future__ import annotations
 
@@ -20,32 +18,37 @@ if TYPE_CHECKING:
     from streambed.kinds.components.component import Component
 
 
-def placed(experiment: Experiment) -> Experiment:
-    """The experiment with hosts for every component that leaves them open; where a rule cannot be
-    followed they stay open.
+def place_components(experiment: Experiment) -> Experiment:
+    """The experiment with a host for every component that names none.
+
+    A component whose rule cannot be followed stays as it is; `problems` says why.
     """
-    return _Placing(experiment).done()
+    return _Placement(experiment).placed_experiment()
 
 
 def problems(experiment: Experiment) -> list[Problem]:
-    """Why hosts stayed open, and rules that nobody follows; keys relative to the experiment."""
-    placing = _Placing(experiment)
-    placing.done()
-    found = [
+    """Why components have no host; keys relative to the experiment."""
+    placement = _Placement(experiment)
+    placement.placed_experiment()
+    wrong = [
         replace(problem, key=f"components.{name}.{problem.key}")
-        for name, problem in placing.refused.items()
+        for name, problem in placement.refused.items()
     ]
     for name, component in experiment.components.items():
-        key = _key(component)
-        if key and not getattr(component, key) and not _rule(component, experiment):
+        if _needs_host(component) and not _rule(component, experiment):
             says = "is missing: name the host, or say with `place` how to choose one"
-            found.append(Problem(key=f"components.{name}.{key}", says=says))
-    return found
+            wrong.append(Problem(key=f"components.{name}.{_host_key(component)}", says=says))
+    return wrong
 
 
-def _key(component: Component, rule: Place | None = None) -> str:
-    """The key that names its hosts: of those that it has, the one given, or else the one that its
-    rule asks for.
+def _needs_host(component: Component) -> bool:
+    key = _host_key(component)
+    return bool(key) and not getattr(component, key)
+
+
+def _host_key(component: Component, rule: Place | None = None) -> str:
+    """The key that names its hosts: the one that is set, else the one that fits the rule; empty if
+    it runs on no host.
     """
     keys = component.host_keys
     if not keys:
@@ -59,12 +62,13 @@ def _key(component: Component, rule: Place | None = None) -> str:
 def _rule(component: Component, experiment: Experiment) -> Place | None:
     if not component.host_keys:
         return None
-    own: Place | None = component.place  # type: ignore[attr-defined]  # Whoever has host_keys has this.
+    # Every component with host_keys has a field `place`.
+    own: Place | None = component.place  # type: ignore[attr-defined]
     return own or experiment.place
 
 
-class _Placing:
-    """One pass over the components: those that depend on where others are come after these."""
+class _Placement:
+    """One pass over the components that have no host yet."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -78,50 +82,43 @@ class _Placing:
 
     @cached_property
     def routing(self) -> Routing:
-        """The ways of packets; found only if a rule asks for them."""
+        """Routes between hosts, computed only if a rule needs them."""
         return Routing(self.experiment.topology)
 
-    def done(self) -> Experiment:
-        """Place whatever can be placed."""
-        open_ones = {
-            name: rule
-            for name, component in self.experiment.components.items()
-            if _key(component)
-            and not getattr(component, _key(component))
-            and (rule := _rule(component, self.experiment))
-        }
-        for near in (False, True):
-            for name, rule in open_ones.items():
-                if (self._method(name, rule) == "nearest") == near:
-                    self._place(name, rule)
+    def placed_experiment(self) -> Experiment:
+        """Place every component that can be placed."""
+        rules = self._open_rules()
+        dependent = [name for name in rules if self._method(name, rules[name]) == "nearest"]
+        independent = [name for name in rules if name not in dependent]
+        # Components placed next to others come last: by then the others have a host.
+        for name in independent + dependent:
+            self._place(name, rules[name])
         components = {
             name: self._with_hosts(name, component)
             for name, component in self.experiment.components.items()
         }
         return replace(self.experiment, components=components)
 
+    def _open_rules(self) -> dict[str, Place]:
+        """The rule of each component that needs a host and has a rule."""
+        rules = {}
+        for name, component in self.experiment.components.items():
+            rule = _rule(component, self.experiment)
+            if rule and _needs_host(component):
+                rules[name] = rule
+        return rules
+
     def _method(self, name: str, rule: Place) -> str:
         return self.experiment.components[name].auto_place if rule.by == "auto" else rule.by
 
     def _place(self, name: str, rule: Place) -> None:
-        if stranger := next((host for host in rule.among if host not in self.hosts), ""):
-            says = f"there is no host '{stranger}'. {suggestion(stranger, self.hosts)}"
-            self.refused[name] = Problem(key="place.among", says=says)
-            return
-        others = self.experiment.components
-        if stranger := next((other for other in rule.to if other not in others), ""):
-            says = f"there is no component '{stranger}'. {suggestion(stranger, others)}"
-            self.refused[name] = Problem(key="place.to", says=says, about=frozenset({stranger}))
+        if problem := self._rule_problem(rule):
+            self.refused[name] = problem
             return
         hosts = list(rule.among) or self.hosts
-        if rule.count > len(hosts):
-            says = f"{rule.count} hosts are asked for, but there are {len(hosts)} to choose from"
-            self.refused[name] = Problem(key="place.count", says=says)
-            return
+        draw = random.Random(f"{self.experiment.seed} {name}")
         choose: dict[str, Callable[[], Sequence[str]]] = {
-            "random": lambda: random.Random(f"{self.experiment.seed} {name}").sample(
-                hosts, rule.count
-            ),
+            "random": lambda: draw.sample(hosts, rule.count),
             "round_robin": lambda: sorted(hosts, key=self.load.__getitem__)[: rule.count],
             "spread": lambda: self._spread(hosts, rule.count),
             "nearest": lambda: self._nearest(name, rule, hosts),
@@ -129,10 +126,24 @@ class _Placing:
         self.chosen[name] = tuple(choose[self._method(name, rule)]())
         self.load.update(self.chosen[name])
 
+    def _rule_problem(self, rule: Place) -> Problem | None:
+        for host in rule.among:
+            if host not in self.hosts:
+                says = f"there is no host '{host}'. {suggestion(host, self.hosts)}"
+                return Problem(key="place.among", says=says)
+        components = self.experiment.components
+        for other in rule.to:
+            if other not in components:
+                says = f"there is no component '{other}'. {suggestion(other, components)}"
+                return Problem(key="place.to", says=says, about=frozenset({other}))
+        choice = len(rule.among) or len(self.hosts)
+        if rule.count > choice:
+            says = f"{rule.count} hosts are asked for, but there are {choice} to choose from"
+            return Problem(key="place.count", says=says)
+        return None
+
     def _spread(self, hosts: Sequence[str], count: int) -> list[str]:
-        """One after the other, each at the switch that has the fewest of them, then on the host
-        that has the least to do.
-        """
+        """Each next one at the switch with the fewest of them, there on the least loaded host."""
         chosen: list[str] = []
         while len(chosen) < count:
             used = Counter(map(self._switch, chosen))
@@ -144,36 +155,34 @@ class _Placing:
         return min(self.routing.neighbours(host), default=host)
 
     def _nearest(self, name: str, rule: Place, hosts: Sequence[str]) -> list[str]:
-        """Those with the least delay in all to the others, then with the least to do."""
-        wanted = rule.to or tuple(self._partners(name)) or tuple(self._producers())
-        targets = [node for other in wanted for node in self.chosen[other] if node]
+        """The hosts with the least total delay to the components it talks to, then the least
+        loaded.
+        """
+        partners = rule.to or tuple(self._partners(name)) or tuple(self._producers())
+        targets = [node for partner in partners for node in self.chosen[partner] if node]
 
-        def away(host: str) -> tuple[float, int]:
-            return sum(self.routing.delay_ns(host, target) for target in targets), self.load[host]
+        def distance(host: str) -> tuple[float, int]:
+            delay_ns = sum(self.routing.delay_ns(host, target) for target in targets)
+            return delay_ns, self.load[host]
 
-        return sorted(hosts, key=away)[: rule.count]
+        return sorted(hosts, key=distance)[: rule.count]
 
     def _partners(self, name: str) -> Iterable[str]:
         """The brokers whose topics a component reads or writes; for a store, the components that
         refer to it by name.
         """
         component = self.experiment.components[name]
-        topics = {
-            *component.topics_written,
-            *(topic for reader in component.readers for topic in reader.topics),
-        }
-        for other, known in self.experiment.components.items():
-            refers = any(
-                f"{{{name}." in text
-                for key, text in known.texts.items()
-                if not key.startswith("env.")
-            )
-            kept = known.as_broker.partitions if known.as_broker else {}
-            if topics & set(kept) or refers or name in known.stores_used:
-                yield other
+        topics = set(component.topics_written)
+        for reader in component.readers:
+            topics.update(reader.topics)
+        for other_name, other in self.experiment.components.items():
+            broker = other.as_broker
+            has_topics = broker is not None and not topics.isdisjoint(broker.partitions)
+            if has_topics or _refers_to(other, name) or name in other.stores_used:
+                yield other_name
 
     def _producers(self) -> list[str]:
-        """The components where records come from."""
+        """The components that produce records and are not engines."""
         return [
             name
             for name, component in self.experiment.components.items()
@@ -181,7 +190,14 @@ class _Placing:
         ]
 
     def _with_hosts(self, name: str, component: Any) -> Any:
-        key, nodes = _key(component, _rule(component, self.experiment)), self.chosen[name]
+        key = _host_key(component, _rule(component, self.experiment))
+        nodes = self.chosen[name]
         if not key or getattr(component, key) or not any(nodes):
             return component
         return replace(component, **{key: nodes if key == "nodes" else nodes[0]})
+
+
+def _refers_to(component: Component, name: str) -> bool:
+    """Whether its texts, other than environment variables, refer to a component by name."""
+    texts = component.texts.items()
+    return any(f"{{{name}." in text for key, text in texts if not key.startswith("env."))

@@ -1,5 +1,4 @@
-"""References such as {kafka.bootstrap} and {self.checkpoint}, by which programs learn where they
-are.
+"""References in texts, such as {kafka.bootstrap} and {self.checkpoint}, and what they become.
 
 {{kafka.bootstrap}} stands for the text {kafka.bootstrap} itself; all other braces are left alone.
 """
@@ -28,23 +27,21 @@ _REFERENCE = re.compile(rf"\{{{_WORD}\}}|{_WORD}")
 
 def answers(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Answers:
     """What every component may refer to."""
-    found = {
+    known = {
         "run.directory": str(directory),
         "run.seed": str(experiment.seed),
         "run.python": sys.executable,
     }
     for node, address in addresses.items():
-        found |= {f"{node}.address": address, f"{node}.name": node}
+        known |= {f"{node}.address": address, f"{node}.name": node}
     for name, component in experiment.components.items():
-        found |= {
-            f"{name}.{key}": text
-            for key, text in component.answers(directory / "data" / name).items()
-        }
-    return found
+        own = component.answers(directory / "data" / name)
+        known |= {f"{name}.{key}": text for key, text in own.items()}
+    return known
 
 
 def own_answers(component: Component, common: Answers, directory: Path) -> Answers:
-    """What a component may refer to as its own."""
+    """What a component may refer to by {self.…}."""
     data = directory / "data" / component.name
     node = next(iter(component.places.values()), "")
     own = {
@@ -57,7 +54,7 @@ def own_answers(component: Component, common: Answers, directory: Path) -> Answe
 
 
 def resolver(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Resolve:
-    """The `resolve` of a site."""
+    """The function that replaces references in a text of a component."""
     common = answers(experiment, addresses=addresses, directory=directory)
     own = {
         name: own_answers(component, common, directory)
@@ -67,33 +64,34 @@ def resolver(experiment: Experiment, *, addresses: Mapping[str, str], directory:
     def resolve(text: str, component: str) -> str:
         known = common | own[component]
 
-        def answer(found: re.Match[str]) -> str:
-            if found[1]:
-                return f"{{{found[1]}}}"
-            if found[2] not in known:
-                raise UsageError(_unknown(found[2], known))
-            return known[found[2]]
+        def replacement(match: re.Match[str]) -> str:
+            escaped, word = match[1], match[2]
+            if escaped:
+                return f"{{{escaped}}}"
+            if word not in known:
+                raise UsageError(_unknown(word, known))
+            return known[word]
 
-        return _REFERENCE.sub(answer, text)
+        return _REFERENCE.sub(replacement, text)
 
     return resolve
 
 
 def reference_problems(experiment: Experiment) -> list[Problem]:
     """A problem for each reference to something that is not there."""
-    somewhere = Path("run")
-    common = answers(
-        experiment, addresses=dict.fromkeys(experiment.topology.nodes(), ""), directory=somewhere
-    )
-    found = []
+    directory = Path("run")  # Only names matter here, not what they become.
+    addresses = dict.fromkeys(experiment.topology.nodes(), "")
+    common = answers(experiment, addresses=addresses, directory=directory)
+    wrong = []
     for name, component in experiment.components.items():
-        known = common | own_answers(component, common, somewhere)
+        known = common | own_answers(component, common, directory)
         for key, text in component.texts.items():
             words = [word for _, word in _REFERENCE.findall(text) if word and word not in known]
             for word in words:
-                place, about = f"components.{name}.{key}", frozenset({_owner(word)})
-                found.append(Problem(key=place, says=_unknown(word, known), about=about))
-    return found
+                about = frozenset({_owner(word)})
+                says = _unknown(word, known)
+                wrong.append(Problem(key=f"components.{name}.{key}", says=says, about=about))
+    return wrong
 
 
 def _owner(word: str) -> str:

@@ -1,4 +1,4 @@
-"""What this machine cannot do and the experiment asks for: refused before anything is touched."""
+"""Refuse experiments that this machine cannot emulate, before anything is touched."""
 
 from __future__ import annotations
 
@@ -16,40 +16,34 @@ ADVICE = "`streambed doctor` tells what this machine can emulate and how to mend
 def refuse_what_cannot_be(
     links: tuple[PlannedLink, ...], faults: Iterable[Fault], machine: Machine
 ) -> None:
-    """MachineError that names all of it."""
+    """Raise MachineError that names everything that links and faults need and the machine lacks."""
     if not machine.namespaces:
-        raise MachineError(
-            "\n".join(
-                [
-                    "this machine does not let you make the namespaces that hosts live in",
-                    *machine.notes,
-                    ADVICE,
-                ]
-            )
-        )
-    says = [lacking for fault in faults if (lacking := fault.lacks(machine))]
+        reason = "this machine does not let you make the namespaces that hosts live in"
+        raise MachineError("\n".join([reason, *machine.notes, ADVICE]))
+    reasons = [reason for fault in faults if (reason := fault.lacks(machine))]
     emulated = [link.name for link in links if link.emulated]
     if emulated and machine.means == "none":
-        says.append(
+        reasons.append(
             f"this machine can neither delay, lose nor cut packets, but {listed(emulated)} needs it"
         )
-    for what, names in _lacking(links, machine).items():
-        says.append(f"this machine {what}, but {listed(names)} needs it")
-    if says:
-        raise MachineError("\n".join([*says, ADVICE]))
+    for reason, names in _links_by_lack(links, machine).items():
+        reasons.append(f"this machine {reason}, but {listed(names)} needs it")
+    if reasons:
+        raise MachineError("\n".join([*reasons, ADVICE]))
 
 
 def refuse_too_much_memory(processes: Iterable[ProcessSpec], machine: Machine) -> None:
-    """MachineError if the heaps of all processes together are more than the machine has."""
+    """Raise MachineError if all heaps together are larger than the machine's memory."""
     asked: Counter[str] = Counter()
     for process in processes:
         asked[process.component] += process.heap_bytes
-    total, there = asked.total(), machine.memory_mib << 20
-    if there and total > there:
+    total = asked.total()
+    available = machine.memory_mib << 20
+    if available and total > available:
         parts = ", ".join(f"{name} {_gibibytes(count)}" for name, count in asked.most_common(3))
         raise MachineError(
-            f"the components ask for {_gibibytes(total)} of memory in all ({parts}), but this "
-            f"machine has {_gibibytes(there)}: "
+            f"the components ask for {_gibibytes(total)} of memory in all ({parts}), "
+            f"but this machine has {_gibibytes(available)}: "
             "give them less (`heap`, `memory`), or run fewer of them"
         )
 
@@ -58,17 +52,18 @@ def _gibibytes(count: int) -> str:
     return f"{count / (1 << 30):.1f} GiB"
 
 
-def _lacking(links: tuple[PlannedLink, ...], machine: Machine) -> dict[str, list[str]]:
-    """What links ask for and this machine cannot do, and the links that ask."""
-    found: dict[str, list[str]] = {}
+def _links_by_lack(links: tuple[PlannedLink, ...], machine: Machine) -> dict[str, list[str]]:
+    """Each thing that the machine cannot do, with the links that need it."""
+    names: dict[str, list[str]] = {}
     for link in links:
         shapes = (*link.shapes, *link.changed[0], *link.changed[1])
-        for what in {what for shape in shapes if (what := lacking(shape, machine))}:
-            found.setdefault(what, []).append(link.name)
-    return found
+        lacks = {lacking(shape, machine) for shape in shapes}
+        for lack in lacks - {""}:
+            names.setdefault(lack, []).append(link.name)
+    return names
 
 
 def listed(names: list[str]) -> str:
-    """The first few of many names."""
+    """The first three names, and how many more there are."""
     shown = ", ".join(names[:3])
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

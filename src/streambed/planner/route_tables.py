@@ -1,15 +1,14 @@
-"""Route tables: what each node must be told, so that packets go the ways that were decided.
+"""The route table of each node.
 
-Where there are many hosts, those that are reached alike share routes: one for all that go the
-commonest way, and one for each block of addresses that goes another. The longest match wins, as in
-any router.
+With many hosts, tables are summarised: one route for the most common next hop, and one for each
+block of addresses with another. The longest match wins, as in any router.
 """
 
 from __future__ import annotations
 
-import socket
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from streambed.plan import Hop, PlannedLink, Route
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
     from streambed.declare.topology import Topology
 
 EACH_HOST_MAX = 64
-"""With no more hosts than this every host has a route of its own, which is easier to read."""
+"""Up to this many hosts, each has its own route, which is easier to read."""
 
 Entries = list[tuple[int, Hops]]
-"""Addresses as numbers, in order, and where to send what is for them."""
+"""Addresses as numbers, in order, and the next hops to each."""
 Block = tuple[int, int]
 """The first address and the number of addresses, a power of two."""
 
 
 class RouteTables:
-    """The routes of every node, with all links there or without some."""
+    """The routes of every node, with all links or without those that failed."""
 
     def __init__(
         self, topology: Topology, links: Sequence[PlannedLink], addresses: Mapping[str, str]
@@ -36,16 +35,13 @@ class RouteTables:
         self._topology = topology
         self._addresses = addresses
         self._interfaces = [{port.node: port.interface for port in link.ports} for link in links]
-        self._numbers = {
-            name: int.from_bytes(socket.inet_aton(address), "big")
-            for name, address in addresses.items()
-        }
+        self._numbers = {name: int(IPv4Address(address)) for name, address in addresses.items()}
         self._delays_ns = [(link.shapes[0].delay_ns, link.shapes[1].delay_ns) for link in links]
         self._whole = Routing(topology, delays_ns=self._delays_ns)
         self._everybody = sorted(self._numbers[host] for host in self._whole.hosts)
 
     def tables(self, failed: frozenset[int] = frozenset()) -> dict[str, tuple[Route, ...]]:
-        """The routes of each node without the links that failed, by their places."""
+        """The routes of each node; `failed` are indices of links that carry nothing."""
         routing = Routing(self._topology, failed, self._delays_ns) if failed else self._whole
         return {name: tuple(self._routes(name, routing)) for name in self._addresses}
 
@@ -71,19 +67,19 @@ class RouteTables:
             yield self._route(node, _text(block), hops)
 
     def _known(self, node: str, routing: Routing) -> dict[str, Hops]:
-        """Where to send what is for each host. What cannot be reached any more goes where it went,
-        and is lost at the cut.
+        """The next hops to each host. Packets to a host that cannot be reached any more still go
+        where they went before, and are lost at the cut.
         """
-        found = {host: hops for hops, hosts in routing.groups(node) for host in hosts}
+        known = {host: hops for hops, hosts in routing.groups(node) for host in hosts}
         if routing is not self._whole:
-            found |= {
-                host: hops for host in routing.lost(node) if (hops := self._whole.hops(node, host))
-            }
-        return found | routing.given(node)
+            for host in routing.lost(node):
+                if hops := self._whole.hops(node, host):
+                    known[host] = hops
+        return known | routing.given(node)
 
     def _commonest(self, node: str, known: dict[str, Hops], routing: Routing) -> Hops:
-        """The way of all that have no route of their own; none if some hosts cannot be reached, as
-        these would be sent in circles.
+        """The next hops of all hosts without their own route; none if some hosts cannot be reached,
+        because packets to them would go in circles.
         """
         if rest := routing.rest(node):
             return rest
@@ -91,7 +87,9 @@ class RouteTables:
         for hops in known.values():
             counts[hops] = counts.get(hops, 0) + 1
         complete = len(known) >= len(routing.hosts) - (node not in routing.switches)
-        return max(counts, key=lambda hops: counts[hops]) if counts and complete else ()
+        if not counts or not complete:
+            return ()
+        return max(counts, key=lambda hops: counts[hops])
 
     def _route(self, node: str, destination: str, hops: Hops) -> Route:
         ways = [(self._interfaces[link][node], self._addresses[near]) for near, link in hops]
@@ -105,8 +103,8 @@ class RouteTables:
 
 
 def summary(entries: Entries, everybody: list[int]) -> Iterator[tuple[Block, Hops]]:
-    """As few blocks as hold all entries and nobody else. `everybody` has all addresses that there
-    are, in order.
+    """The fewest blocks that hold all entries and no other address of `everybody`, the ordered list
+    of all addresses.
     """
     if not entries:
         return
@@ -128,6 +126,5 @@ def _block(first: int, last: int) -> Block:
 
 def _text(block: Block) -> str:
     start, size = block
-    return socket.inet_ntoa(start.to_bytes(4, "big")) + (
-        f"/{33 - size.bit_length()}" if size > 1 else ""
-    )
+    first = str(IPv4Address(start))
+    return f"{first}/{33 - size.bit_length()}" if size > 1 else first

@@ -1,9 +1,8 @@
-"""The ways of packets, from any node to any host. Packets pass through switches; hosts do not
-forward.
+"""Routes from any node to any host. Packets pass through switches; hosts do not forward.
 
-Where the switches form branches there is only one way, so these are cut off first, from their tips
-on: a branch sends what is not its own towards the trunk. Between the switches that remain, the best
-ways to each are looked for once.
+Branches of switches have only one way out, so they are cut off first, from their tips: a branch
+sends everything that is not below it towards the trunk. Among the switches that remain, the best
+ways to each are computed once.
 """
 
 from __future__ import annotations
@@ -22,30 +21,33 @@ if TYPE_CHECKING:
     from streambed.declare.topology import Topology
 
 UNLIMITED_BPS = 1 << 62
-"""Wider than any link with a rate."""
+"""The rate of a link without one: wider than any other."""
 
 Cost = tuple[int, int, int]
-"""What a way costs, in the order of importance: its narrowest rate, negative, and two sums, such as
+"""The cost of a way, most important first: its narrowest rate, negative, then two sums such as
 delay and hops.
 """
-AT_HOME: Cost = (-UNLIMITED_BPS, 0, 0)
+NO_COST: Cost = (-UNLIMITED_BPS, 0, 0)
 
 
 class Hop(NamedTuple):
-    """A neighbour, and the link to it by its place in the topology."""
+    """A neighbour, and the index of the link to it."""
 
     near: str
     link: int
 
 
 Hops = tuple[Hop, ...]
-"""Where packets go next; several that are equally good, if packets are spread."""
+"""Where packets go next; several equally good hops with multipath routing."""
 
 
 def _cost(way: Way, delay_ns: int, by: str) -> Cost:
     if by == "fewest_hops":
         return (0, 1, delay_ns)
-    return (-(way.rate.bps if way.rate else UNLIMITED_BPS) if by == "widest" else 0, delay_ns, 1)
+    if by == "widest":
+        rate_bps = way.rate.bps if way.rate else UNLIMITED_BPS
+        return (-rate_bps, delay_ns, 1)
+    return (0, delay_ns, 1)
 
 
 def _delays_ns(link: Link) -> tuple[int, int]:
@@ -53,16 +55,15 @@ def _delays_ns(link: Link) -> tuple[int, int]:
     return there.ns if there else 0, back.ns if back else 0
 
 
-def _joined(rest: Cost, step: Cost) -> Cost:
+def _add_costs(rest: Cost, step: Cost) -> Cost:
     return (max(rest[0], step[0]), rest[1] + step[1], rest[2] + step[2])
 
 
 class Routing:
-    """Where each node of a topology sends packets next; links that `failed`, by their places, are
-    not there.
+    """Where each node of a topology sends packets next. `failed` are indices of links to ignore.
 
-    `delays_ns`, if given, are those of each link from its two ends: what its file of samples comes
-    to is known to the planner only.
+    `delays_ns` has the delay of each link from its two ends; without it the declared delays count,
+    which leaves out files of samples.
     """
 
     def __init__(
@@ -90,14 +91,14 @@ class Routing:
         for host in self.hosts:
             self._hanging[self.anchor(host)].append(host)
         self._up = {} if self._by_hand else self._branches()
-        self.below = self._gathered()
+        self.below = self._hosts_below()
         self._roots = [name for name, hosts in self.below.items() if hosts and name not in self._up]
         self._known: dict[str, tuple[dict[str, Cost], dict[str, str]]] = {}
         self._lost: dict[str, list[str]] = {}
 
     def _join(self, at: int, link: Link, by: str) -> None:
-        """Of several links between two nodes the best counts; if packets are spread, all that are
-        as good.
+        """Add a link. Of several links between two nodes the best counts; with multipath routing,
+        all that are equally good.
         """
         for (source, target), delay_ns in zip(
             (link.ends, link.ends[::-1]), self._delays_ns[at], strict=True
@@ -110,21 +111,21 @@ class Routing:
                 self._ways[source][target] = (cost, (*hops, Hop(target, at)))
 
     def _along(self, path: tuple[str, ...]) -> list[tuple[str, Hops]]:
-        """The hops of a way that is given; none at all if one of its links failed."""
+        """The hops of a route given by hand; none at all if one of its links failed."""
         if any(near not in self._ways.get(node, ()) for node, near in pairwise(path)):
             return []
         return [(node, self._to(node, near)) for node, near in pairwise(path)]
 
     def anchor(self, host: str) -> str:
-        """The switch that a host hangs on with all its links, else the host itself: ways to all
-        hosts of a switch are found once.
+        """The switch of a host that is linked to one switch only, else the host itself. Ways are
+        computed once for all hosts of one anchor.
         """
         neighbours = list(self._ways[host])
         return neighbours[0] if len(neighbours) == 1 and neighbours[0] in self.switches else host
 
     def _branches(self) -> dict[str, str]:
-        """For each switch of a branch the next one towards the trunk. Where a host with several
-        ways hangs, there is trunk.
+        """For each switch of a branch, the next one towards the trunk. A switch with a multi-homed
+        host belongs to the trunk.
         """
         beside = {
             switch: {near for near in self._ways[switch] if near in self.switches}
@@ -147,9 +148,9 @@ class Routing:
                     tips.append(up[tip])
         return up
 
-    def _gathered(self) -> dict[str, list[str]]:
-        """The hosts that hang on each node, or on the branches that it carries; the tips of
-        branches come first in `_up`.
+    def _hosts_below(self) -> dict[str, list[str]]:
+        """The hosts below each node: its own and those of its branches. `_up` lists tips first, so
+        one pass is enough.
         """
         below = {name: list(self._hanging.get(name, ())) for name in self._ways}
         for switch, above in self._up.items():
@@ -165,7 +166,7 @@ class Routing:
         return self._ways[node][near][1]
 
     def hops(self, node: str, host: str) -> Hops:
-        """Where `node` sends packets for `host`; nowhere if there is no way."""
+        """The next hops from `node` to `host`; empty if it cannot be reached."""
         if given := self._given.get((node, host)):
             return given
         step = anchor = self.anchor(host)
@@ -176,40 +177,36 @@ class Routing:
                 return self._to(node, step)
             step = self._up[step]
         if node in self._up:
-            return (
-                self._to(node, self._up[node])
-                if self._trunk(node) == step or self._best(self._trunk(node), step)
-                else ()
-            )
+            trunk = self._trunk(node)
+            reachable = trunk == step or self._best(trunk, step)
+            return self._to(node, self._up[node]) if reachable else ()
         return self._best(node, step)
 
     def groups(self, node: str) -> Iterator[tuple[Hops, list[str]]]:
-        """Hosts that `node` sends to alike; what is given by hand is not among it.
+        """Next hops and the hosts reached by them, without routes given by hand.
 
-        A branch sends all the others to `rest`. Hosts that cannot be reached are in no group.
+        On a branch, all hosts that are not below it are missing: they are reached by `rest`. Hosts
+        that cannot be reached are in no group.
         """
-        yield from (
-            (self._to(node, host), [host]) for host in self._hanging.get(node, ()) if host != node
-        )
-        yield from ((self._to(node, tip), self.below[tip]) for tip in self._carried(node))
+        for host in self._hanging.get(node, ()):
+            if host != node:
+                yield self._to(node, host), [host]
+        for tip in self._carried(node):
+            yield self._to(node, tip), self.below[tip]
         if node not in self._up:
             for root in self._roots:
                 if root != node and (hops := self._best(node, root)):
                     yield hops, self.below[root]
 
     def rest(self, node: str) -> Hops:
-        """Where a branch, or a host that hangs on one switch, sends what it knows no other way for;
-        nowhere if it is neither.
-        """
+        """The default hops of a branch, or of a host with one switch; empty for any other node."""
         if node in self.switches:
             return self._to(node, self._up[node]) if node in self._up else ()
         anchor = self.anchor(node)
         return self._to(node, anchor) if anchor != node else ()
 
     def lost(self, node: str) -> list[str]:
-        """The hosts that cannot be reached from a node; the same for a whole branch and its
-        trunk.
-        """
+        """The hosts that cannot be reached from a node: the same for a branch as for its trunk."""
         trunk = self._trunk(node)
         if trunk not in self._lost:
             reached = {host for _, hosts in self.groups(trunk) for host in hosts}
@@ -219,21 +216,19 @@ class Routing:
         return self._lost[trunk]
 
     def given(self, node: str) -> dict[str, Hops]:
-        """What is given by hand: where `node` sends packets for some hosts."""
+        """The routes of `node` that are given by hand: next hops by host."""
         return {host: hops for (at, host), hops in self._given.items() if at == node}
 
     def _carried(self, node: str) -> list[str]:
         return [near for near in self._ways[node] if self._up.get(near) == node]
 
     def _best(self, node: str, root: str) -> Hops:
-        """The best of the neighbours by which a node without a branch above it can reach
-        another.
-        """
+        """The best next hops from a node of the trunk, or a multi-homed host, to `root`."""
         costs, nexts = self._trunk_to(root)
         if node in nexts and not self._spread:
             return self._to(node, nexts[node])
         ways = [
-            (_joined(costs[near], cost), near)
+            (_add_costs(costs[near], cost), near)
             for near, (cost, _) in self._ways[node].items()
             if near in costs
         ]
@@ -244,39 +239,34 @@ class Routing:
         return tuple(hop for near in nears for hop in self._to(node, near))
 
     def _trunk_to(self, root: str) -> tuple[dict[str, Cost], dict[str, str]]:
-        """What it costs to reach `root` from each switch of the trunk, and which neighbour is next
-        (Dijkstra, from the root on).
+        """The cost from each switch of the trunk to `root`, and its next neighbour (Dijkstra,
+        starting at the root).
         """
         if root in self._known:
             return self._known[root]
         costs: dict[str, Cost] = {}
         nexts: dict[str, str] = {}
-        ahead: list[tuple[Cost, str, str]] = [] if self._by_hand else [(AT_HOME, root, "")]
+        ahead: list[tuple[Cost, str, str]] = [] if self._by_hand else [(NO_COST, root, "")]
         while ahead:
-            cost, node, after = heapq.heappop(
-                ahead
-            )  # Of ways that cost the same, the one by the first name comes first.
+            # Of ways with the same cost, the one by the first name wins.
+            cost, node, after = heapq.heappop(ahead)
             if node in costs:
                 continue
             costs[node], nexts[node] = cost, after
             for near in self._ways[node]:
                 if near in self.switches and near not in costs and near not in self._up:
-                    heapq.heappush(ahead, (_joined(cost, self._ways[near][node][0]), near, node))
+                    heapq.heappush(ahead, (_add_costs(cost, self._ways[near][node][0]), near, node))
         nexts.pop(root, None)
         self._known[root] = costs, nexts
         return costs, nexts
 
     def unreachable(self, hosts: Iterable[str]) -> list[tuple[str, str]]:
-        """Pairs of these hosts between which there is no way. From the first to the others is
-        enough, unless ways are given by hand.
+        """Pairs of these hosts without a way. It is enough to look from the first to the others,
+        unless routes are given by hand.
         """
         names = list(hosts)
-        pairs = [
-            (one, other)
-            for one in (names if self._by_hand else names[:1])
-            for other in names
-            if one != other
-        ]
+        sources = names if self._by_hand else names[:1]
+        pairs = [(one, other) for one in sources for other in names if one != other]
         return [pair for pair in pairs if self._way(*pair) is None]
 
     def neighbours(self, node: str) -> list[str]:
@@ -284,20 +274,19 @@ class Routing:
         return list(self._ways[node])
 
     def delay_ns(self, source: str, host: str) -> float:
-        """How long packets are on their way; endless if there is none."""
+        """The delay of the way to a host; infinite if there is no way."""
         way = self._way(source, host)
-        return (
-            math.inf
-            if way is None
-            else sum(
-                self._delays_ns[hop.link][node != self._links[hop.link].ends[0]]
-                for node, hop in way
-            )
-        )
+        if way is None:
+            return math.inf
+        total_ns = 0
+        for node, hop in way:
+            end = node != self._links[hop.link].ends[0]
+            total_ns += self._delays_ns[hop.link][end]
+        return total_ns
 
     def _way(self, source: str, host: str) -> list[tuple[str, Hop]] | None:
-        """Each node that a packet passes, and its hop there; none if it does not arrive, as ways by
-        hand may lead nowhere.
+        """Each node that a packet passes, with its hop there; None if it does not arrive, because
+        routes given by hand may lead nowhere.
         """
         way: list[tuple[str, Hop]] = []
         at = source

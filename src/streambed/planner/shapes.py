@@ -1,6 +1,4 @@
-"""Shapes: what each way through a link comes to when its files of samples are read, and what faults
-make of it.
-"""
+"""The shape of each direction of a link, with its samples read, and how faults change it."""
 
 from __future__ import annotations
 
@@ -32,48 +30,50 @@ def shape_of(link: Link, source: str, samples: Samples) -> Shape:
 def read_samples(
     experiment: Experiment, base: Path
 ) -> tuple[dict[str, tuple[int, ...]], list[Problem]]:
-    """What the files of samples hold that an experiment names relative to `base`, and what is wrong
-    with them.
+    """The delays in every file of samples that an experiment names, relative to `base`, and the
+    problems of those that cannot be read.
     """
-    found: dict[str, tuple[int, ...]] = {}
+    samples: dict[str, tuple[int, ...]] = {}
     wrong: list[Problem] = []
-    for key, name in _named(experiment):
+    for key, name in _sample_keys(experiment):
         if missing := missing_file(name, base, key):
             wrong += missing
             continue
         try:
-            found[name] = found.get(name) or samples_in(base / name)
+            samples[name] = samples.get(name) or samples_in(base / name)
         except UsageError as error:
             wrong.append(Problem(key=key, says=str(error)))
-    return found, wrong
+    return samples, wrong
 
 
 def samples_in(path: Path) -> tuple[int, ...]:
-    """The delays of a file: one a line, with its unit or as plain nanoseconds. Blank lines and #
-    comments are passed over.
+    """The delays in a file, one a line, with a unit or in nanoseconds. Blank lines and # comments
+    are skipped.
     """
-    found = []
+    delays_ns = []
     for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         text = line.partition("#")[0].strip()
         if text:
-            found.append(_delay_ns(text, f"{path.name}, line {number}"))
-    if not found:
+            delays_ns.append(_delay_ns(text, f"{path.name}, line {number}"))
+    if not delays_ns:
         raise UsageError(f"{path.name} holds no delay: write one a line, such as 20ms")
-    return thinned(found)
+    return thinned(delays_ns)
 
 
-def _delay_ns(text: str, place: str) -> int:
+def _delay_ns(text: str, line: str) -> int:
+    if text.replace(".", "", 1).isdecimal():
+        text = f"{text}ns"
     try:
-        delay = Duration.parse(f"{text}ns" if text.replace(".", "", 1).isdecimal() else text)
+        delay = Duration.parse(text)
     except UsageError as error:
-        raise UsageError(f"{place}: {error}") from None
+        raise UsageError(f"{line}: {error}") from None
     if delay.ns > LONGEST_DELAY_NS:
-        raise UsageError(f"{place}: {delay} is longer than {Duration(LONGEST_DELAY_NS)}")
+        raise UsageError(f"{line}: {delay} is longer than {Duration(LONGEST_DELAY_NS)}")
     return delay.ns
 
 
-def _named(experiment: Experiment) -> Iterator[tuple[str, str]]:
-    """Key and name of every file of samples."""
+def _sample_keys(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Key and file name of every mention of a file of samples."""
     for at, link in enumerate(experiment.topology.links):
         for key, way in (("samples", link), ("back.samples", link.back)):
             if way and way.samples is not None:
@@ -93,27 +93,27 @@ def sample_files(experiment: Experiment) -> list[str]:
 
 
 def change_problems(experiment: Experiment, samples: Samples) -> list[Problem]:
-    """What faults ask of links that these cannot do as they are declared."""
-    found: dict[str, Problem] = {}
+    """Changes by faults that do not fit the links as declared; one problem for each key."""
+    wrong: dict[str, Problem] = {}
     for at, fault in enumerate(experiment.faults):
-        for name, source, way, shape in _changed(experiment, fault, samples):
+        for name, source, way, shape in _changes(experiment, fault, samples):
             for problem in shape_problems(way, shape):
                 key = f"faults.{at}.{problem.key}"
                 says = f"{problem.says} (link {name}, packets from {source})"
-                found.setdefault(key, replace(problem, key=key, says=says))
-    return list(found.values())
+                wrong.setdefault(key, replace(problem, key=key, says=says))
+    return list(wrong.values())
 
 
 def changed_shapes(experiment: Experiment, samples: Samples) -> dict[tuple[str, str], list[Shape]]:
-    """What faults make of links, by the name of the link and the node that packets leave."""
-    found: dict[tuple[str, str], list[Shape]] = {}
+    """Every shape that a fault gives a link, by the link's name and the node that packets leave."""
+    shapes: dict[tuple[str, str], list[Shape]] = {}
     for fault in experiment.faults:
-        for name, source, _, shape in _changed(experiment, fault, samples):
-            found.setdefault((name, source), []).append(shape)
-    return found
+        for name, source, _, shape in _changes(experiment, fault, samples):
+            shapes.setdefault((name, source), []).append(shape)
+    return shapes
 
 
-def _changed(
+def _changes(
     experiment: Experiment, fault: Fault, samples: Samples
 ) -> Iterator[tuple[str, str, Way, Shape]]:
     """Name of the link, source, values and shape of each direction that a fault changes."""
@@ -124,28 +124,24 @@ def _changed(
     links = dict(zip(names, experiment.topology.links, strict=True))
     changes = change.way.changes(samples)
     for name in change.links:
-        for source in (change.source,) if change.source else links[name].ends:
-            yield (
-                name,
-                source,
-                change.way,
-                replace(shape_of(links[name], source, samples), **changes),
-            )
+        link = links[name]
+        sources = (change.source,) if change.source else link.ends
+        for source in sources:
+            shape = replace(shape_of(link, source, samples), **changes)
+            yield name, source, change.way, shape
 
 
 def with_mean_delays(topology: Topology, samples: Samples) -> Topology:
-    """The same, but links that draw from samples say their mean as `delay`: routes are chosen by
-    it.
-    """
-    return replace(topology, links=tuple(_timed(link, samples) for link in topology.links))
+    """The topology whose links with samples have their mean as `delay`: routing needs one."""
+    return replace(topology, links=tuple(_with_mean(link, samples) for link in topology.links))
 
 
-def _timed(link: Link, samples: Samples) -> Link:
+def _with_mean(link: Link, samples: Samples) -> Link:
     back = link.back
     if back and back.samples is not None:
-        link = replace(link, back=replace(back, delay=Duration(back.changes(samples)["delay_ns"])))
-    return (
-        link
-        if link.samples is None
-        else replace(link, delay=Duration(link.changes(samples)["delay_ns"]))
-    )
+        mean = Duration(back.changes(samples)["delay_ns"])
+        link = replace(link, back=replace(back, delay=mean))
+    if link.samples is not None:
+        mean = Duration(link.changes(samples)["delay_ns"])
+        link = replace(link, delay=mean)
+    return link

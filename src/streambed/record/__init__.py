@@ -1,13 +1,13 @@
-"""The folder that holds a run, and the small ways to write into it. Imports nothing but the
-standard library: the box uses it.
+"""A run's folder, and how to write into it. Imports only the standard library: the box uses it.
 
 runs/<name>/<time>/
   experiment.yaml plan.json status.json versions.json verdicts.json fidelity.json report.html
-  history/   events.jsonl · samples.arrow · sent-<process>.arrow · seen-<process>.arrow · kept-<process>.arrow (.parquet in the end)
-  gauges/    one small JSON per agent, rewritten as it goes
-  orders/    one JSON per agent: what it was told to do
-  gates/     files that appear when agents may go on: servers, load
-  data/      what servers and jobs keep
+  history/   events.jsonl · samples.arrow · sent-<process>.arrow · seen-<process>.arrow ·
+             kept-<process>.arrow (all .parquet after the run)
+  gauges/    one small JSON per agent, rewritten while it runs
+  orders/    one JSON per agent: what it has to do
+  gates/     files that appear when agents may continue: servers, load
+  data/      what servers and jobs store
   logs/      one per process
   figures/   every figure of the report as SVG
   captures/  one pcap file for each link that is captured, if any is
@@ -38,8 +38,8 @@ def file_name(process: str) -> str:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Replace a file so that a reader sees the old content or the new, never half of it; a disk
-    that is full leaves the old.
+    """Replace a file atomically: a reader sees the old content or the new, and a full disk leaves
+    the old.
     """
     part = path.with_name(path.name + ".part")
     try:
@@ -53,14 +53,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object; empty if the file is not there yet."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
+        content: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:
         return {}
-    return found
+    return content
 
 
 def wait_until(done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02) -> bool:
-    """Wait for a condition, with a limit; whether it came true. The one place that sleeps."""
+    """Wait for a condition for at most `limit_s`; whether it came true."""
     end = time.monotonic() + limit_s
     while not done():
         left_s = end - time.monotonic()
@@ -71,9 +71,7 @@ def wait_until(done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02
 
 
 def wait_for_an_end(pids: Iterable[int], *, limit_s: float) -> None:
-    """Return as soon as one of these processes has ended, or after so long. Costs nothing
-    meanwhile.
-    """
+    """Return when one of these processes has ended, or after `limit_s`. Uses no CPU meanwhile."""
     poller = select.poll()
     with contextlib.ExitStack() as stack:
         for pid in pids:
@@ -85,6 +83,5 @@ def wait_for_an_end(pids: Iterable[int], *, limit_s: float) -> None:
             poller.register(descriptor, select.POLLIN)
         whole_ms = int(limit_s * 1000)
         if not poller.poll(whole_ms):
-            time.sleep(
-                max(0.0, limit_s - whole_ms / 1000)
-            )  # Poll knows milliseconds; a fault should come on time.
+            # poll() counts in milliseconds; a fault must come on time.
+            time.sleep(max(0.0, limit_s - whole_ms / 1000))

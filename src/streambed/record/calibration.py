@@ -1,6 +1,4 @@
-"""What calibration measured of one direction of a link, and how far that may be from what was
-declared.
-"""
+"""What calibration measured of one direction of a link, and the largest allowed error."""
 
 from __future__ import annotations
 
@@ -9,8 +7,7 @@ from dataclasses import dataclass
 from streambed.units import shown
 
 LATE_NS, LATE_SHARE = 1_000_000, 0.05
-"""How far a link may be from its declared delay: the larger of the two. Also bounds the mean
-lateness of a second.
+"""Largest allowed error of a delay: the larger of the two. Also bounds the mean lateness.
 """
 RATE_SHARE = 0.05
 
@@ -31,14 +28,14 @@ class LinkCalibration:
     probes: int
     arrived: int
     loses_all: bool = False
-    """It was declared to carry nothing."""
+    """Whether it was declared to lose every packet."""
     declared_bps: int = 0
     measured_bps: int | None = None
     """The measured rate; None if it was not measured."""
 
     @property
     def error_ns(self) -> int:
-        """How far it was from what was declared, beyond what chance explains."""
+        """The error of its delay, beyond what chance explains."""
         if self.measured_ns is None:
             return 0
         return max(0, abs(self.measured_ns - self.declared_ns) - self.chance_ns)
@@ -57,7 +54,7 @@ class LinkCalibration:
 
     @property
     def wrong(self) -> bool:
-        """Whether it is further from what was declared than it may be."""
+        """Whether its error is larger than allowed."""
         return (
             self.silent
             or self.error_ns > bound_ns(self.declared_ns)
@@ -66,7 +63,7 @@ class LinkCalibration:
 
     @property
     def only_slower(self) -> bool:
-        """It carries packets, and they are too late if anything."""
+        """Whether all that is wrong with it is that packets are late."""
         slower = (self.measured_ns or 0) >= self.declared_ns
         return self.arrived > 0 and slower and self.rate_error <= RATE_SHARE
 
@@ -87,5 +84,5 @@ class LinkCalibration:
 
 
 def bound_ns(delay_ns: int) -> int:
-    """How far a link may be from its delay."""
+    """The largest allowed error of a link with this delay."""
     return max(LATE_NS, round(LATE_SHARE * delay_ns))

@@ -1,7 +1,6 @@
-"""The one codec for what passes between programs: frozen dataclasses as JSON.
+"""Frozen dataclasses as JSON. Every event, gauge and order is encoded and decoded here.
 
-Events, gauges and orders are written and read here and nowhere else. The files are plain JSON: any
-program can read them.
+The files are plain JSON, which any program can read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The event log of a run: one line of JSON for each event, written at once and read by whoever
-judges or shows the run.
-"""
+"""The event log of a run: one line of JSON for each event, written without buffering."""
 
 from __future__ import annotations
 
@@ -24,18 +22,18 @@ class EventLog:
         self._lock = threading.Lock()
 
     def record(self, event: Event) -> None:
-        """Write one event with the present time."""
+        """Write one event, with the current time."""
         with self._lock:
             self._file.write(line_of(replace(event, time=now_ns())))
 
     def close(self) -> None:
-        """No more events."""
+        """Close the file; `record` must not be called again."""
         self._file.close()
 
 
 def append_event(directory: Path, event: Event) -> None:
-    """Record an event of a run that is over. It takes the place of half a line, which a killed run
-    may have left.
+    """Record an event of a run that is over. It replaces half a line that a killed run may have
+    left.
     """
     path = directory / "history" / EVENTS
     before = path.read_bytes() if path.exists() else b""
@@ -44,13 +42,13 @@ def append_event(directory: Path, event: Event) -> None:
 
 
 def line_of(event: Event) -> bytes:
-    """An event as it stands in the file."""
+    """An event as a line of the file."""
     fields = event.fields if isinstance(event, OtherEvent) else codec.fields_of(event)
     return codec.encode({"time": event.time, "event": event_name(event), **fields}) + b"\n"
 
 
 def event_of(line: bytes) -> Event:
-    """The event that a line of the file holds, in the form of today or of an older version."""
+    """The event in a line of the file, which an older version may have written."""
     plain: dict[str, Any] = json.loads(line)
     name = plain.pop("event")
     kind = KINDS.get(name)
@@ -60,7 +58,7 @@ def event_of(line: bytes) -> Event:
 
 
 def read_events(directory: Path) -> tuple[Event, ...]:
-    """All events of a run's folder. What follows the last newline is half a line, and left out."""
+    """All events in a run's folder, without half a line at the end."""
     path = directory / "history" / EVENTS
     if not path.exists():
         return ()

@@ -1,8 +1,7 @@
 """Everything that can happen in a run, one frozen dataclass each.
 
 `history/events.jsonl` holds one line for each event: its time, its name in EVENTS, and its fields.
-Sentences about events are made where people read them, never here, and nothing is ever read out of
-a sentence.
+Sentences about events are written in wording.py, and no program ever parses one.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Phase(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Clock(Event):
-    """What the wall clock showed: ties monotonic time to dates."""
+    """The wall clock at this time: ties monotonic time to dates."""
 
     wall_ns: int
 
@@ -120,7 +119,7 @@ class Inject(FaultEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class InjectFailed(FaultEvent):
-    """A fault could not be injected; the run went on without it."""
+    """A fault could not be injected; the run continued without it."""
 
     reason: str
 
@@ -164,7 +163,7 @@ class ProcessEnded(ProcessEvent):
     status: int
     """The exit status; negative: the signal that killed it."""
     expected: bool = False
-    """It was told to end, or ended with status 0."""
+    """It was stopped by the run, or ended with status 0."""
     memory_kills: int = 0
     last_lines: tuple[str, ...] = ()
 
@@ -228,14 +227,14 @@ class Batch(Event):
     component: str
     query: str = ""
     batch: int | None = None
-    """The engine's own number; it comes again if a job is restarted."""
+    """The engine's number; a restarted job may use it again."""
     start: int
     end: int
     rows: int = 0
     output_rows: int = -1
     durations_ms: dict[str, float] = field(default_factory=dict)
     offsets: dict[str, dict[int, tuple[int | None, int]]] = field(default_factory=dict)
-    """The first offset of each topic and partition that it took, and the one past the last."""
+    """By topic and partition: the first offset it read, and the one after the last."""
 
 
 WaitReason = Literal["behind", "unreadable", "in_flight", "arriving", "running", "unknown"]
@@ -245,12 +244,13 @@ WaitReason = Literal["behind", "unreadable", "in_flight", "arriving", "running",
 class Wait:
     """Something that the drain was still waiting for.
 
-    behind      `reader` has not read `records` records of a partition unreadable  nobody could tell
-    where a partition of `topic` ends, or any of it if there is no partition in_flight   the process
-    `reader` has sent `records` records that are not decided; they are on their way to `topics`
-    arriving    `reader` still receives records from a broker that has no positions running     the
-    process `reader` was to end by itself unknown     written by an older version, which kept only
-    `says`
+    - behind: `reader` has not read `records` records of a partition.
+    - unreadable: the end of a partition of `topics` is unknown; of all partitions if none is given.
+    - in_flight: the process `reader` has sent `records` records to `topics` that are neither
+      acknowledged nor failed.
+    - arriving: `reader` still receives records from a broker without offsets.
+    - running: the process `reader` should have ended by itself.
+    - unknown: written by an older version, which has only `says`.
     """
 
     reason: WaitReason

@@ -1,10 +1,9 @@
-"""Fidelity: how well the emulated network did what was declared, judged from the history of a run
-alone.
+"""Fidelity: how close the emulated network was to the declaration, judged from the history alone.
 
-Links are calibrated before the load; while it lasts the delay line says how late it was, and the
-machine how hard it was pressed. From that follows one statement, and the spans of time in which
-results are not to be believed. A busy processor is no reason for doubt: programs may need all of
-it. That packets were late, or that nobody could have been punctual, is.
+Links are calibrated before the load. During the load, the delay line reports how late it was, and
+the sampler how busy the machine was. From these follow one statement and the spans of time whose
+results are in doubt. A busy CPU is no reason for doubt: programs may need all of it. Late packets
+are, and so is a machine on which nothing could have been on time.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from streambed.units import clock, shown
 
 Reason = Literal["wrong", "late", "held up", "silent", "stolen", "stalled"]
 STOLEN_SHARE = 0.1
-"""So much of the processors may the hypervisor take away in a second."""
+"""Largest tolerated share of stolen CPU per second."""
 SILENT_NS = 1_500_000_000
-"""The delay line writes its gauge every second, if it can."""
+"""Longest tolerated time without a gauge of the delay line, which writes one every second."""
 STALLED_S = 0.5
-"""So much later than it wished the sampler may be woken."""
+"""Largest tolerated delay of the sampler's wake-up."""
 SECOND_NS = 1_000_000_000
 SHORT_NS = 500_000_000
-"""Of less than this counters say nothing: the hypervisor's grows by ticks of 10 ms."""
+"""Shorter steps of counters are ignored: stolen time grows in ticks of 10 ms."""
 LISTED = 3
-"""So many links or spans are named in a sentence."""
+"""How many links or spans a sentence names."""
 
 SAYS: dict[Reason, str] = {
     "late": "the delay line let packets go {} too late",
@@ -45,34 +44,34 @@ SAYS: dict[Reason, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A time that is in doubt, in monotonic nanoseconds, and why."""
+    """A span of time in doubt, in monotonic nanoseconds, and why."""
 
     start: int
     end: int
     says: str
     reasons: tuple[Reason, ...] = ()
     only_slower: bool = True
-    """Packets were late then, and nothing else: what was fast enough all the same would have been
-    with punctual links too.
+    """Packets were late, and nothing else was wrong: results that were fast enough would also have
+    been with punctual links.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
-    """Whether a run is to be believed, in one sentence, and when it is not."""
+    """Whether the results of a run can be trusted, in one sentence, and the spans in doubt."""
 
     believable: bool
     says: str
     spans: tuple[Span, ...] = ()
     within_ms: float | None = None
-    """So near to what was declared were all links outside the spans; None if that is not known."""
+    """Largest error of any link outside the doubtful spans; None if unknown."""
     within_share: float | None = None
     """The same as a share of the declared delay; None without a delay."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """One second, more or less, in which something was wrong; `value` says how much."""
+    """About one second in which something was wrong; `value` says how much."""
 
     start: int
     end: int
@@ -83,7 +82,7 @@ class Doubt:
 
 
 def calibrations(history: History) -> list[LinkCalibration]:
-    """Every direction of every link as it was measured."""
+    """The calibration of every direction of every link."""
     return [way for event in history.of(Calibrated) for way in event.ways]
 
 
@@ -94,36 +93,38 @@ def least_delay_ns(ways: Iterable[LinkCalibration]) -> int:
 
 def fidelity(history: History) -> Fidelity:
     """Judge a run: from the start of its load until it stopped."""
-    window = judged(history)
+    window = judged_window(history)
     if not window or not history.of(Calibration):
         why = "the load never began" if not window else "its links were not calibrated"
-        return Fidelity(believable=False, says=f"nobody knows how well links did: {why}")
+        return Fidelity(believable=False, says=f"link fidelity unknown: {why}")
     ways = calibrations(history)
-    found = clipped(doubts(history, ways), *window)
-    spans = merged(found)
+    doubts_in_window = clip_doubts(doubts(history, ways), *window)
+    spans = merge_doubts(doubts_in_window)
     late_ns = _late_otherwise(history, spans, window)
     within_ms = max((way.error_ns + late_ns for way in ways), default=0) / 1e6
     shares = [(way.error_ns + late_ns) / way.declared_ns for way in ways if way.declared_ns]
-    share = f" and {_brief(100 * max(shares))} %" if shares else ""
-    good = (
-        f"links were within {_brief(within_ms)} ms{share} of what was declared"
-        if ways
-        else "no link was emulated"
-    )
+    says = _good_text(within_ms, max(shares, default=None)) if ways else "no link was emulated"
+    if spans:
+        says = _doubtful_text(history, spans, _reasons(doubts_in_window), says)
     return Fidelity(
         believable=not spans,
-        says=_says(history, spans, _reasons(found), good) if spans else good,
+        says=says,
         spans=spans,
         within_ms=within_ms,
         within_share=max(shares, default=None),
     )
 
 
+def _good_text(within_ms: float, within_share: float | None) -> str:
+    share = "" if within_share is None else f" and {_brief(100 * within_share)} %"
+    return f"links were within {_brief(within_ms)} ms{share} of what was declared"
+
+
 def _brief(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
-def judged(history: History) -> tuple[int, int] | None:
+def judged_window(history: History) -> tuple[int, int] | None:
     """From the start of the load until the run stopped, or its last event; None if there was no
     load.
     """
@@ -134,7 +135,7 @@ def judged(history: History) -> tuple[int, int] | None:
 
 
 def doubts(history: History, ways: list[LinkCalibration]) -> Iterator[Doubt]:
-    """All that speaks against a run, whenever it was."""
+    """Every reason to doubt a run, also before and after its load."""
     always = history.start_ns, history.events[-1].time + SECOND_NS
     yield from (Doubt(*always, "wrong", 0, way.text, way.only_slower) for way in ways if way.wrong)
     delay_ns = least_delay_ns(ways)
@@ -159,15 +160,15 @@ def doubts(history: History, ways: list[LinkCalibration]) -> Iterator[Doubt]:
 
 
 def _steps(history: History, *metrics: str) -> Iterator[tuple[Any, ...]]:
-    """For each time at which all of these were sampled: the time before, the time, and the
-    values.
+    """For each time at which all of these metrics were sampled: the previous time, this time, and
+    the values.
     """
-    found = history.samples.filter(pl.col("metric").is_in(metrics))
+    samples = history.samples.filter(pl.col("metric").is_in(metrics))
     values = [
         pl.col("value").filter(pl.col("metric") == metric).first().alias(metric)
         for metric in metrics
     ]
-    table = found.group_by("time").agg(values).drop_nulls().sort("time")
+    table = samples.group_by("time").agg(values).drop_nulls().sort("time")
     before = None
     for time, *sampled in table.iter_rows():
         yield time - SECOND_NS if before is None else before, time, *sampled
@@ -175,29 +176,28 @@ def _steps(history: History, *metrics: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _growth(history: History, *metrics: str) -> Iterator[tuple[Any, ...]]:
-    """The same for counters: what each grew by since the time before."""
+    """The same for counters: how much each has grown since the previous time."""
     steps = list(_steps(history, *metrics))
     for (_, _, *before), (since, time, *now) in pairwise(steps):
         if time - since > SHORT_NS:
             yield since, time, *(new - old for new, old in zip(now, before, strict=True))
 
 
-def clipped(found: Iterable[Doubt], start: int, end: int) -> list[Doubt]:
-    """What of it was between two times."""
-    inside = [
-        replace(doubt, start=max(doubt.start, start), end=min(doubt.end, end)) for doubt in found
+def clip_doubts(doubts: Iterable[Doubt], start: int, end: int) -> list[Doubt]:
+    """The parts of doubts between two times, in order of their start."""
+    clipped = [
+        replace(doubt, start=max(doubt.start, start), end=min(doubt.end, end)) for doubt in doubts
     ]
-    return sorted(
-        (doubt for doubt in inside if doubt.start < doubt.end), key=lambda doubt: doubt.start
-    )
+    inside = [doubt for doubt in clipped if doubt.start < doubt.end]
+    return sorted(inside, key=lambda doubt: doubt.start)
 
 
-def merged(found: list[Doubt]) -> tuple[Span, ...]:
-    """Doubts, in order of their start, that touch each other as one span, which says each reason
-    once with its worst value.
+def merge_doubts(doubts: list[Doubt]) -> tuple[Span, ...]:
+    """Join doubts that touch each other, in order of their start, into spans. A span gives each
+    reason once, with its worst value.
     """
     groups: list[list[Doubt]] = []
-    for doubt in found:
+    for doubt in doubts:
         if groups and doubt.start <= max(other.end for other in groups[-1]):
             groups[-1].append(doubt)
         else:
@@ -206,53 +206,47 @@ def merged(found: list[Doubt]) -> tuple[Span, ...]:
 
 
 def _span(group: list[Doubt]) -> Span:
-    only_slower = all(doubt.only_slower for doubt in group)
     return Span(
         start=group[0].start,
         end=max(doubt.end for doubt in group),
         says=_reasons(group),
         reasons=tuple(dict.fromkeys(doubt.reason for doubt in group)),
-        only_slower=only_slower,
+        only_slower=all(doubt.only_slower for doubt in group),
     )
 
 
 def _reasons(group: list[Doubt]) -> str:
     wrong = [doubt.says for doubt in group if doubt.reason == "wrong"]
     more = [f"{len(wrong) - LISTED} more links are wrong"] if len(wrong) > LISTED else []
-    worst = {
-        reason: max((doubt.value for doubt in group if doubt.reason == reason), default=None)
-        for reason in SAYS
-    }
-    said = [
-        SAYS[reason].format(_amount(reason, value))
-        for reason, value in worst.items()
-        if value is not None
-    ]
-    return "; ".join([*wrong[:LISTED], *more, *said])
+    parts = [*wrong[:LISTED], *more]
+    for reason, text in SAYS.items():
+        values = [doubt.value for doubt in group if doubt.reason == reason]
+        if values:
+            parts.append(text.format(_amount(reason, max(values))))
+    return "; ".join(parts)
 
 
 def _amount(reason: Reason, value: float) -> str:
-    return (
-        f"up to {100 * value:.0f} %" if reason in ("stolen", "held up") else f"up to {shown(value)}"
-    )
+    if reason in ("stolen", "held up"):
+        return f"up to {100 * value:.0f} %"
+    return f"up to {shown(value)}"
 
 
 def _late_otherwise(history: History, spans: tuple[Span, ...], window: tuple[int, int]) -> float:
     """The largest mean lateness of a second outside the spans."""
     start, end = window
-    steps = list(_steps(history, "delay_line_late_mean_ns"))
-    calm = (
-        late
-        for _, time, late in steps
-        if start <= time <= end and not any(span.start < time <= span.end for span in spans)
-    )
-    return max(calm, default=0.0)
+    means_ns = []
+    for _, time, mean_ns in _steps(history, "delay_line_late_mean_ns"):
+        in_doubt = any(span.start < time <= span.end for span in spans)
+        if start <= time <= end and not in_doubt:
+            means_ns.append(mean_ns)
+    return max(means_ns, default=0.0)
 
 
-def _says(history: History, spans: tuple[Span, ...], why: str, good: str) -> str:
-    window_s = sum(span.end - span.start for span in spans) / 1e9
+def _doubtful_text(history: History, spans: tuple[Span, ...], why: str, good: str) -> str:
+    doubtful_s = sum(span.end - span.start for span in spans) / 1e9
     first = spans[0]
-    start, end = judged(history) or (0, 0)
+    start, end = judged_window(history) or (0, 0)
     if (first.start, first.end) == (start, end):
         return f"not to be believed: {why}"
     times = ", ".join(
@@ -260,4 +254,7 @@ def _says(history: History, spans: tuple[Span, ...], why: str, good: str) -> str
         for span in spans[:LISTED]
     )
     more = f" and {len(spans) - LISTED} more" if len(spans) > LISTED else ""
-    return f"{window_s:.0f} s of {(end - start) / 1e9:.0f} s are not to be believed ({times}{more}): {why}; otherwise {good}"
+    return (
+        f"{doubtful_s:.0f} s of {(end - start) / 1e9:.0f} s are not to be believed "
+        f"({times}{more}): {why}; otherwise {good}"
+    )

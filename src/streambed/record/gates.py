@@ -1,6 +1,4 @@
-"""Gates: files that appear when agents may go on. The conductor opens them, agents wait for
-them.
-"""
+"""Gates: files that appear when agents may continue. The conductor opens them, agents wait."""
 
 from __future__ import annotations
 
@@ -32,5 +30,5 @@ def path_of(directory: Path, gate: type) -> Path:
 
 
 def open_gate(directory: Path, gate: Gate) -> None:
-    """Let everybody pass who waits at a gate."""
+    """Let all agents pass that wait at a gate."""
     codec.write_message(path_of(directory, type(gate)), gate)

@@ -1,6 +1,4 @@
-"""What agents report of themselves while they run: one small JSON file each, rewritten twice a
-second.
-"""
+"""Gauges: what agents report while they run, in one small JSON file each."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ class ProducerGauge(Gauge):
     acked: int = 0
     failed: int = 0
     open: int = 0
-    """Sent and not decided."""
+    """Sent, but neither acknowledged nor failed yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
-"""The History of a run: what happened (events), what was measured (samples), every record sent and
-seen (the ledger).
+"""The History of a run: its events, its samples, and the ledger of records sent and seen.
 
-Checks and reports read it; nothing here runs anything. All times are monotonic nanoseconds.
+Checks and reports read it. All times are monotonic nanoseconds.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class History:
     )
     declaration: dict[str, Any] = field(default_factory=dict)
     components: Mapping[str, Component] = field(default_factory=dict)
-    """The declared components by name: `kinds.declared_parts.history_at` fills them in."""
+    """The declared components by name; filled in by `results.runs.history_at`."""
 
     def of(self, *kinds: type[Happened]) -> list[Happened]:
         """The events of these kinds, in order."""
@@ -80,12 +79,12 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Kept."""
+        """Whether the check holds."""
         return self.answer == "holds"
 
     @property
     def fails(self) -> bool:
-        """Broken, with evidence."""
+        """Whether the check fails; `evidence` shows why."""
         return self.answer == "fails"
 
 
@@ -96,9 +95,7 @@ WORST_FIRST: tuple[Answer, ...] = ("fails", "unknown", "holds")
 
 
 def worst(verdicts: Iterable[Verdict]) -> Answer | None:
-    """The answer for all checks together: one that fails outweighs one that is unknown. None
-    without verdicts.
-    """
+    """The worst answer: fails, then unknown, then holds. None without verdicts."""
     answers = {verdict.answer for verdict in verdicts}
     return next((answer for answer in WORST_FIRST if answer in answers), None)
 
@@ -110,13 +107,13 @@ def empty(schema: pa.Schema) -> pl.DataFrame:
 
 def frame(table: pa.Table) -> pl.DataFrame:
     """An Arrow table as a data frame."""
-    found = pl.from_arrow(table)
-    assert isinstance(found, pl.DataFrame)
-    return found
+    converted = pl.from_arrow(table)
+    assert isinstance(converted, pl.DataFrame)
+    return converted
 
 
 def read(directory: Path) -> History:
-    """The history that a run directory keeps, however the run ended."""
+    """The history in a run's folder, also of a run that did not finish."""
     folder = directory / "history"
     return History(
         events=read_events(directory),
@@ -134,39 +131,39 @@ def read_table(directory: Path, name: str) -> pl.DataFrame:
 
 
 def _table(folder: Path, name: str, schema: pa.Schema) -> pl.DataFrame:
-    kept = folder / f"{name}.parquet"
-    if kept.exists():
-        return frame(parquet_files.read(kept, schema))
+    parquet = folder / f"{name}.parquet"
+    if parquet.exists():
+        return frame(parquet_files.read(parquet, schema))
     parts = _parts(folder, name, schema)
     finished = state_of(folder.parent)[0] == "finished"
     for path, part in parts.items():
-        # A run that did not finish says so itself, whatever its tables lack.
+        # A run that did not finish says so itself; its tables may lack something.
         if finished and part.end.state == "corrupt":
             raise tables.damaged(path, part.end.reason)
-    return frame(_joined(parts, schema))
+    return frame(_concat_parts(parts, schema))
 
 
 def _parts(folder: Path, name: str, schema: pa.Schema) -> dict[Path, tables.TablePart]:
     return {path: tables.read_part(path, schema) for path in sorted(folder.glob(f"{name}*.arrow"))}
 
 
-def _joined(parts: dict[Path, tables.TablePart], schema: pa.Schema) -> pa.Table:
+def _concat_parts(parts: dict[Path, tables.TablePart], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *(part.table for part in parts.values())])
 
 
 def keep_as_parquet(directory: Path) -> list[Event]:
-    """Turn the tables of a run that is over into Parquet; what should be recorded about it.
+    """Convert the tables of a run that is over to Parquet. Returns events for the run's log.
 
-    The Arrow files of a table go once its Parquet file is there. A table with a corrupt file keeps
-    them all.
+    The Arrow files of a table are removed once its Parquet file exists. A table with a corrupt file
+    keeps them all.
     """
     recorded: list[Event] = []
     for name, schema in TABLES.items():
         try:
             recorded += _keep(directory / "history", name, schema)
         except OSError as error:
-            says = f"the table {name} could not be kept as Parquet: {error}. Its Arrow files stay, and can be read as well"
-            recorded.append(Note(says=says))
+            failure = f"the table {name} could not be kept as Parquet: {error}"
+            recorded.append(Note(says=f"{failure}. Its Arrow files stay, and can be read as well"))
     return recorded
 
 
@@ -179,7 +176,7 @@ def _keep(folder: Path, name: str, schema: pa.Schema) -> list[TableDamaged]:
     ]
     if corrupt or not parts:
         return corrupt
-    parquet_files.write(folder / f"{name}.parquet", _joined(parts, schema))
+    parquet_files.write(folder / f"{name}.parquet", _concat_parts(parts, schema))
     for path in parts:
         path.unlink()
     return []

@@ -1,4 +1,4 @@
-"""Events as versions before 0.2 wrote them, turned into the form of today."""
+"""Convert events that versions before 0.2 wrote."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def in_new_form(name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of an event as this version names them; those of today stay as they are."""
+    """The fields of an event as this version names them."""
     if name == "drain_incomplete":
         return {**fields, "waits": [_wait(wait) for wait in _listed(fields.get("waits", ()))]}
     if "is" in fields:
@@ -17,9 +17,7 @@ def in_new_form(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wait(wait: Any) -> Any:
-    """An old wait is a sentence, and nothing is read out of a sentence: what it was about is
-    unknown.
-    """
+    """An old wait is a sentence. Sentences are never parsed, so its reason is unknown."""
     return {"reason": "unknown", "says": wait} if isinstance(wait, str) else wait
 
 

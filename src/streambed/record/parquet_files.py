@@ -1,6 +1,4 @@
-"""Tables of a run that is over, as Parquet files. Apart from tables.py, so that agents do not load
-Parquet.
-"""
+"""Tables of a finished run, as Parquet. Not in tables.py, so that agents do not load Parquet."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from streambed.record.tables import damaged
 
 
 def write(path: Path, table: pa.Table) -> None:
-    """Write a table, whole or not at all, with checksums."""
+    """Write a table atomically, with checksums."""
     content = io.BytesIO()
     pq.write_table(table, content, compression="zstd", write_page_checksum=True)
     write_whole(path, content.getvalue())
@@ -25,8 +23,7 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
     """The table in a file; FormatError if it is damaged. Files of older versions have no
     checksums.
     """
-    # Not with polars: it takes no notice of checksums, and some damage makes it end the whole
-    # program.
+    # Not with polars: it ignores checksums, and some damage makes it abort the whole program.
     try:
         table = pq.read_table(path, page_checksum_verification=True)
         table.validate(full=True)

@@ -1,7 +1,6 @@
-"""What numbers tell and how surely: one number of many, intervals, and whether two runs differ by
-more than chance.
+"""Statistics of runs: percentiles, confidence intervals, and tests whether two runs differ.
 
-Everything random is drawn from a seed, so that the same records give the same answer.
+Everything random is drawn from a seed, so the same records give the same result.
 """
 
 from __future__ import annotations
@@ -24,30 +23,26 @@ BLOCKS_MIN = 10
 """Fewer blocks than this in a run are too few to draw from."""
 GRID = 200_001
 GROUPS = 2000
-"""Redrawn percentiles are found among so many groups of neighbouring values: exact up to as many
-values, then to half a per mille.
+"""Resampled percentiles are looked up among this many groups of neighbouring values: exact up to as
+many values, then to half a per mille.
 """
 
 
-def reduced(statistic: Statistic, values: Numbers) -> float:
-    """One number for all values. Between two values a percentile is the higher one, as in
-    checks.
-    """
+def statistic_of(statistic: Statistic, values: Numbers) -> float:
+    """The statistic of all values. A percentile between two values is the higher one."""
     if statistic in SHARES:
-        return float(np.sort(values)[_place(SHARES[statistic], np.float64(values.size))])
+        return float(np.sort(values)[_percentile_index(SHARES[statistic], np.float64(values.size))])
     return float(values.sum() if statistic == "sum" else values.mean())
 
 
-def _place(share: float, counts: Numbers | np.float64) -> npt.NDArray[np.int64]:
-    """Where among so many ordered values a percentile stands, counted from 0."""
+def _percentile_index(share: float, counts: Numbers | np.float64) -> npt.NDArray[np.int64]:
+    """The index of a percentile among `counts` ordered values."""
     return np.ceil(np.round(share * (counts - 1), 6)).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A few independent values: their mean, their spread, and where the true mean lies with 95 %
-    confidence.
-    """
+    """A few independent values: their mean, deviation and 95 % confidence interval."""
 
     count: int
     mean: float
@@ -58,7 +53,7 @@ class Summary:
 
 
 def summary_of(values: Sequence[float]) -> Summary:
-    """The mean of independent values with its interval; one value alone has none."""
+    """The mean of independent values with its confidence interval; one value alone has none."""
     count, mean = len(values), float(np.mean(values))
     if count == 1:
         return Summary(
@@ -97,8 +92,8 @@ def student(freedom: int, confidence: float = CONFIDENCE) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Observations:
-    """Values of one run, each belonging to a block of time: values of one block depend on each
-    other, blocks do not.
+    """Values of one run, each in a block of time. Blocks are independent of each other; values in
+    the same block are not.
     """
 
     values: Numbers
@@ -112,9 +107,7 @@ class Observations:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One statistic of two runs: how far B is above A, where the true difference lies, and how
-    often chance alone does as much.
-    """
+    """One statistic of two runs: the difference, its confidence interval, and its p-value."""
 
     a: float
     b: float
@@ -137,16 +130,16 @@ class Difference:
 def difference_of(
     statistic: Statistic, a: Observations, b: Observations, *, seed: int = 1
 ) -> Difference:
-    """Compare two runs by drawing whole blocks: with replacement for the interval, exchanged
-    between the runs for chance.
+    """Compare two runs by whole blocks: a bootstrap gives the interval, a permutation test the
+    p-value.
     """
-    plain = Difference(a=reduced(statistic, a.values), b=reduced(statistic, b.values))
+    plain = Difference(a=statistic_of(statistic, a.values), b=statistic_of(statistic, b.values))
     if min(a.block_count, b.block_count) < BLOCKS_MIN:
         return plain
     draw = np.random.default_rng(seed)
-    drawn = _resampled(statistic, b, draw) - _resampled(statistic, a, draw)
+    drawn = _bootstrap(statistic, b, draw) - _bootstrap(statistic, a, draw)
     low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    exchanged = _exchanged(statistic, a, b, draw)
+    exchanged = _permute(statistic, a, b, draw)
     as_large = int(np.sum(np.abs(exchanged) >= abs(plain.difference) * (1 - 1e-12)))
     return Difference(
         a=plain.a,
@@ -157,19 +150,17 @@ def difference_of(
     )
 
 
-def _resampled(statistic: Statistic, of: Observations, draw: np.random.Generator) -> Numbers:
-    """The statistic of so many runs whose blocks were drawn with replacement."""
+def _bootstrap(statistic: Statistic, of: Observations, draw: np.random.Generator) -> Numbers:
+    """The statistic of resampled runs, whose blocks were drawn with replacement."""
     count = of.block_count
     times = draw.multinomial(count, np.full(count, 1 / count), RESAMPLES)
-    return _reweighted(statistic, of, times.astype(np.float64))
+    return _weighted(statistic, of, times.astype(np.float64))
 
 
-def _exchanged(
+def _permute(
     statistic: Statistic, a: Observations, b: Observations, draw: np.random.Generator
 ) -> Numbers:
-    """The difference after blocks were dealt out to the two runs at random, to each as many as it
-    had.
-    """
+    """The difference after the blocks of both runs were exchanged at random."""
     both = Observations(
         values=np.concatenate((a.values, b.values)),
         blocks=np.concatenate((a.blocks, b.blocks + 1 + a.blocks.max())),
@@ -177,10 +168,10 @@ def _exchanged(
     to_b = np.zeros((RESAMPLES, both.block_count))
     to_b[:, : b.block_count] = 1.0
     to_b = draw.permuted(to_b, axis=1)
-    return _reweighted(statistic, both, to_b) - _reweighted(statistic, both, 1.0 - to_b)
+    return _weighted(statistic, both, to_b) - _weighted(statistic, both, 1.0 - to_b)
 
 
-def _reweighted(statistic: Statistic, of: Observations, times: Numbers) -> Numbers:
+def _weighted(statistic: Statistic, of: Observations, times: Numbers) -> Numbers:
     """The statistic for each row of `times`, which says how often each block counts."""
     names, blocks = np.unique(of.blocks, return_inverse=True)
     if statistic not in SHARES:
@@ -194,6 +185,6 @@ def _reweighted(statistic: Statistic, of: Observations, times: Numbers) -> Numbe
         group * names.size + blocks[order], minlength=ends.size * names.size
     ).reshape(ends.size, names.size)
     counted = np.cumsum(table @ times.T, axis=0)
-    reached = np.sum(counted <= _place(SHARES[statistic], counted[-1]), axis=0)
+    reached = np.sum(counted <= _percentile_index(SHARES[statistic], counted[-1]), axis=0)
     redrawn: Numbers = of.values[order[ends[reached]]]
     return redrawn

@@ -1,4 +1,4 @@
-"""How a run stands: status.json, written by whoever is left to write it."""
+"""The state of a run: status.json, written by the box or, if that was killed, by the launcher."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from streambed.record import read_json, write_whole
 
 State = Literal["running", "finished", "failed", "interrupted", "broken"]
 BY_USER: tuple[State, str] = ("interrupted", "interrupted by the user")
-"""How a run ends that nobody wants any more."""
+"""State and reason of a run that the user stopped."""
 FREE_BYTES_MIN = 1 << 20
 
 
 def started_ticks(pid: int) -> int:
-    """When a process started: with its number, this tells it from a later one of the same number; 0
-    if it is gone.
-    """
+    """When a process started: tells it from a later one with the same pid. 0 if it is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -29,7 +27,7 @@ def started_ticks(pid: int) -> int:
 
 
 def begin(directory: Path, pid: int) -> None:
-    """Note that a run is under way, and by which process."""
+    """Record that a run has begun, and in which process."""
     write_whole(
         directory / "status.json",
         json.dumps({"state": "running", "reason": "", "pid": pid, "started": started_ticks(pid)}),
@@ -37,7 +35,7 @@ def begin(directory: Path, pid: int) -> None:
 
 
 def conclude(directory: Path, state: State, reason: str) -> None:
-    """Note how a run ended; the first to conclude is believed."""
+    """Record how a run ended; only the first call has an effect."""
     status = read_json(directory / "status.json")
     if status.get("state", "running") == "running":
         write_whole(
@@ -46,29 +44,28 @@ def conclude(directory: Path, state: State, reason: str) -> None:
 
 
 def full_disk(directory: Path) -> str:
-    """What to say if the disk of a run is full; empty if it is not."""
+    """The reason to give if the disk of a run is full; empty if it is not."""
     if shutil.disk_usage(directory).free >= FREE_BYTES_MIN:
         return ""
-    return f"the disk that holds {directory} is full: free some space, or run with --into on another disk"
+    advice = "free some space, or run with --into on another disk"
+    return f"the disk that holds {directory} is full: {advice}"
 
 
 def describe_failure(directory: Path, error: BaseException) -> None:
-    """Conclude a failed run with its reason. On a full disk it may not be possible to write it:
-    readers then find out by themselves.
-    """
-    trace = directory / "logs" / "box.log"
-    said = (
-        str(error)
-        if isinstance(error, StreambedError)
-        else f"{type(error).__name__}: {error}. The whole trace is in {trace}"
-    )
-    reason = full_disk(directory) or said
+    """Conclude a failed run with its reason."""
+    if isinstance(error, StreambedError):
+        message = str(error)
+    else:
+        trace = directory / "logs" / "box.log"
+        message = f"{type(error).__name__}: {error}. The whole trace is in {trace}"
+    reason = full_disk(directory) or message
+    # On a full disk this may fail; `state_of` then finds the process gone and the disk full.
     with contextlib.suppress(OSError):
         conclude(directory, "failed", reason)
 
 
 def state_of(directory: Path) -> tuple[State, str]:
-    """How a run stands and why; a run whose process is gone without a conclusion is broken."""
+    """The state of a run and its reason; broken if its process is gone without a conclusion."""
     status = read_json(directory / "status.json")
     if not status:
         return "broken", "it was never begun"

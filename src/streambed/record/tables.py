@@ -1,6 +1,4 @@
-"""The tables of a run: samples, and the ledger's two. Appended in memory, kept as Arrow while the
-run lasts.
-"""
+"""The tables of a run: samples, sent, seen and kept. Arrow files while the run lasts."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ FLUSH_NS = 1_000_000_000
 MESSAGE_MARK = b"\xff\xff\xff\xff"
 """Every message of an Arrow stream begins with it."""
 ALIGNMENT = 8
-"""Messages begin at multiples of so many bytes."""
+"""Messages begin at multiples of this many bytes."""
 END_MARK = MESSAGE_MARK + bytes(4)
 """What closing an Arrow stream writes."""
 
@@ -66,8 +64,8 @@ KEPT = pa.schema(
 
 
 class Table:
-    """Rows appended in memory and flushed once a second as Arrow IPC, so that a killed run loses a
-    second at most.
+    """Rows appended in memory and flushed once a second as Arrow IPC, so that a killed run loses at
+    most one second.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -86,8 +84,8 @@ class Table:
         self._rows.extend(rows)
 
     def append_columns(self, *columns: Sequence[Any] | pa.Array) -> None:
-        """Add many rows at once, one sequence per column, and hand them over. One that comes again
-        may be a `column` made once.
+        """Write many rows at once, one sequence per column. Build a column that is used again with
+        `column`.
         """
         arrays = [
             values if isinstance(values, pa.Array) else pa.array(values, kind)
@@ -133,7 +131,7 @@ class Table:
 
 
 def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
-    """A column; one that says the same in all rows, as names often do, takes little time."""
+    """A column; fast if all rows hold the same string, as names often do."""
     if pa.types.is_string(kind) and values.count(values[0]) == len(values):
         return pa.repeat(pa.scalar(values[0], kind), len(values))
     return pa.array(values, kind)
@@ -148,9 +146,11 @@ def column(words: Sequence[str]) -> pa.Array:
 class TableEnd:
     """How the Arrow file of a table ends.
 
-    complete  its writer closed it cut_off   the last bytes are missing: its writer still writes, or
-    was killed; every whole batch can be read corrupt   bytes before the end are wrong, or cannot be
-    read: batches are missing that were once written
+    - complete: its writer closed it.
+    - cut_off: the last bytes are missing, because its writer still writes or was killed. Every
+      whole batch can be read.
+    - corrupt: bytes before the end are wrong or unreadable, so batches are missing that were once
+      written.
     """
 
     state: Literal["complete", "cut_off", "corrupt"]
@@ -174,7 +174,7 @@ def read_part(path: Path, schema: pa.Schema) -> TablePart:
 
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    """All that was flushed into one Arrow file; FormatError if it is corrupt."""
+    """Everything flushed into one Arrow file; FormatError if it is corrupt."""
     part = read_part(path, schema)
     if part.end.state == "corrupt":
         raise damaged(path, part.end.reason)
@@ -182,7 +182,7 @@ def read_table(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def damaged(path: Path, reason: str) -> FormatError:
-    """The error for a table that does not hold all that was once written into it."""
+    """The error for a table that does not hold everything that was written into it."""
     return FormatError(
         f"{path} is damaged: {reason}. What it still holds may look like loss, so it is not used. "
         "Restore the file from a copy of the run, or run the experiment again"
@@ -190,12 +190,12 @@ def damaged(path: Path, reason: str) -> FormatError:
 
 
 def _read_batches(path: Path, schema: pa.Schema, batches: list[pa.RecordBatch]) -> TableEnd:
-    """Append the whole batches to a list; how the file ends."""
+    """Append the whole batches to `batches`. Returns how the file ends."""
     with pa.OSFile(str(path)) as file:
         size, start = file.size(), 0
         try:
-            for place, message in enumerate(pa.ipc.MessageReader.open_stream(file)):
-                _take(message, place, schema, batches)
+            for number, message in enumerate(pa.ipc.MessageReader.open_stream(file)):
+                _take(message, number, schema, batches)
                 start = file.tell()
         except (pa.ArrowException, OSError) as error:
             return _failure(error, start, _rest(file, start, size))
@@ -203,8 +203,8 @@ def _read_batches(path: Path, schema: pa.Schema, batches: list[pa.RecordBatch]) 
 
 
 def _rest(file: pa.NativeFile, start: int, size: int) -> bytes:
-    """What follows the last whole batch. What a writer has added meanwhile is left out: it would
-    look like something wrong.
+    """What follows the last whole batch, without what a writer has added meanwhile: half of that
+    would look like damage.
     """
     seen = max(size, file.tell())
     file.seek(start)
@@ -212,9 +212,9 @@ def _rest(file: pa.NativeFile, start: int, size: int) -> bytes:
     return rest
 
 
-def _take(message: Any, place: int, schema: pa.Schema, batches: list[pa.RecordBatch]) -> None:
+def _take(message: Any, number: int, schema: pa.Schema, batches: list[pa.RecordBatch]) -> None:
     """The first message is the schema, each of the others a batch."""
-    if place == 0:
+    if number == 0:
         if not pa.ipc.read_schema(message).equals(schema):
             raise pa.ArrowInvalid("its columns are those of another table")
         return
@@ -233,9 +233,7 @@ def _end_of(start: int, rest: bytes) -> TableEnd:
 
 
 def _failure(error: Exception, start: int, rest: bytes) -> TableEnd:
-    """Half a batch is all that a writer which was killed leaves; if more follows, the bytes in
-    between are wrong.
-    """
+    """A killed writer leaves half a batch and nothing else; if more follows, bytes are wrong."""
     disk_failed = isinstance(error, OSError) and error.errno
     if not disk_failed and _is_half_a_message(rest):
         return TableEnd(state="cut_off")
@@ -248,24 +246,24 @@ def _is_half_a_message(rest: bytes) -> bool:
         return False
     if len(rest) % ALIGNMENT == 0 and rest.endswith(END_MARK):
         return False  # Its writer closed the stream: nothing was cut off.
-    return not any(_is_whole_message(rest, place) for place in _marked_places(rest))
+    return not any(_is_whole_message(rest, offset) for offset in _mark_offsets(rest))
 
 
-def _marked_places(rest: bytes) -> Iterator[int]:
-    """Where a message may begin. Content may look like the mark, too."""
-    place = rest.find(MESSAGE_MARK)
-    while place >= 0:
-        if place % ALIGNMENT == 0:
-            yield place
-        place = rest.find(MESSAGE_MARK, place + 1)
+def _mark_offsets(rest: bytes) -> Iterator[int]:
+    """Offsets where a message may begin; content may happen to look like the mark."""
+    offset = rest.find(MESSAGE_MARK)
+    while offset >= 0:
+        if offset % ALIGNMENT == 0:
+            yield offset
+        offset = rest.find(MESSAGE_MARK, offset + 1)
 
 
-def _is_whole_message(rest: bytes, place: int) -> bool:
-    length = int.from_bytes(rest[place + 4 : place + 8], "little", signed=True)
-    if length <= 0 or place + 8 + length > len(rest):
+def _is_whole_message(rest: bytes, offset: int) -> bool:
+    length = int.from_bytes(rest[offset + 4 : offset + 8], "little", signed=True)
+    if length <= 0 or offset + 8 + length > len(rest):
         return False
     try:
-        pa.ipc.read_message(pa.BufferReader(memoryview(rest)[place:]))
+        pa.ipc.read_message(pa.BufferReader(memoryview(rest)[offset:]))
     except (pa.ArrowException, OSError, EOFError):
         return False
     return True

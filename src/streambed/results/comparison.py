@@ -1,6 +1,4 @@
-"""Two runs side by side: what was declared differently, what came out differently, and whether that
-can be chance.
-"""
+"""Compare two runs: their declarations, their measures, and whether a difference may be chance."""
 
 from __future__ import annotations
 
@@ -17,10 +15,8 @@ from streambed.record.statistics import Difference, difference_of
 ABSENT = "not given"
 CAUTION = (
     "Intervals and chances by drawing whole seconds at random, for records of one second are not "
-    "independent. They know how much a run "
-    "varies within itself, not how much one run differs from the next: a study with repetitions "
-    "tells that. Of twenty intervals one "
-    "misses by chance."
+    "independent. They know how much a run varies within itself, not how much one run differs from "
+    "the next: a study with repetitions tells that. Of twenty intervals one misses by chance."
 )
 
 
@@ -32,7 +28,7 @@ class Compared:
     unit: str
     difference: Difference | None = None
     reason: str = ""
-    """Why there is no difference to tell."""
+    """Why there is no difference."""
 
     @property
     def cells(self) -> tuple[str, str, str, str, str]:
@@ -62,11 +58,14 @@ class Compared:
         if not found.difference and not found.clear:
             return f"{self.measure}: the same, {shown(found.b, self.unit)}"
         share = f" ({abs(found.difference / found.a) * 100:.0f} %)" if found.a else ""
-        more = f"B's {self.measure} is {shown(abs(found.difference), self.unit)}{share} {'higher' if found.difference > 0 else 'lower'}"
+        amount = f"{shown(abs(found.difference), self.unit)}{share}"
+        direction = "higher" if found.difference > 0 else "lower"
+        more = f"B's {self.measure} is {amount} {direction}"
         if found.low is None or found.high is None:
             return f"{more}; there are too few seconds to say how surely"
         if not found.clear:
-            return f"{more}, which can be chance: 95 % interval {shown(found.low, self.unit)} to {shown(found.high, self.unit)}"
+            interval = f"{shown(found.low, self.unit)} to {shown(found.high, self.unit)}"
+            return f"{more}, which can be chance: 95 % interval {interval}"
         near, far = sorted((abs(found.low), abs(found.high)))
         return f"{more}; 95 % interval {shown(near, self.unit)} to {shown(far, self.unit)}"
 

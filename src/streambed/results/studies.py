@@ -1,4 +1,4 @@
-"""Studies on disk: which trials ran, and the tables that they come to.
+"""Studies on disk: which trials ran, and the tables of their results.
 
 runs/<study>/
   study.json                       which trial is which run, and how it ended
@@ -22,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from streambed.declare.experiment import completed
+from streambed.declare.experiment import with_defaults
 from streambed.declare.reading import Declared
 from streambed.declare.study import Trial
 from streambed.declare.yaml.study_file import DeclaredStudy
@@ -37,7 +37,7 @@ from streambed.results.runs import Run
 NOTES = "study.json"
 PAGE = "study.html"
 SHOWN = 3
-"""A message shows so many differences at most."""
+"""How many differences a message shows at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Kept:
     """What became of a trial."""
 
     run: str = ""
-    """Its folder, within the study's; empty if it never came to a run."""
+    """Its folder, within the study's; empty if no run began."""
     state: str
     reason: str = ""
     took_s: float = 0.0
@@ -66,7 +66,8 @@ class StudyResult:
         self.interrupted = False
 
     def __repr__(self) -> str:
-        return f"StudyResult({str(self.folder)!r}, {len(self.finished)} of {len(self.declared.trials)} trials finished)"
+        count = f"{len(self.finished)} of {len(self.declared.trials)} trials finished"
+        return f"StudyResult({str(self.folder)!r}, {count})"
 
     @property
     def finished(self) -> list[Trial]:
@@ -112,15 +113,8 @@ class StudyResult:
         if (self.folder / NOTES).exists():
             for name in ("trials", "figures"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
-            for name in (
-                NOTES,
-                PAGE,
-                *(
-                    f"{table}.{form}"
-                    for table in ("trials", "summary")
-                    for form in ("parquet", "csv")
-                ),
-            ):
+            tables = ("trials.parquet", "trials.csv", "summary.parquet", "summary.csv")
+            for name in (NOTES, PAGE, *tables):
                 (self.folder / name).unlink(missing_ok=True)
         self.kept = {}
 
@@ -130,7 +124,7 @@ class StudyResult:
         """
         for trial in self.finished:
             now = self.declared.experiment(trial)
-            then = completed(self.run(trial).plan.declaration)
+            then = with_defaults(self.run(trial).plan.declaration)
             changed = [
                 f"{key} was {was}, is {now}"
                 for key, was, now in differences(then, now.experiment.declaration())
@@ -238,11 +232,8 @@ def _taken(result: StudyResult, trial: Trial) -> Iterator[dict[str, Any]]:
     for name, measure in result.declared.study.measures.items():
         value, reason = None, kept.reason
         try:
-            value = (
-                measure.take(history, result.declared.study.warm_up)
-                if kept.state == "finished"
-                else None
-            )
+            if kept.state == "finished":
+                value = measure.take(history, result.declared.study.warm_up)
         except NotTaken as error:
             reason = str(error)
         same = {"state": kept.state, "verdicts": verdicts, "reason": reason, "run": kept.run}

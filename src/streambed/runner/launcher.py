@@ -25,12 +25,14 @@ from streambed.errors import WorldError
 from streambed.kinds.tables import needs_of
 from streambed.net import machine
 from streambed.plan import Machine, Plan
+from streambed.planner.existing import existing_address, refuse_what_needs_a_box
 from streambed.planner.planner import plan_for
 from streambed.record import FOLDERS, history, wait_until
 from streambed.record.event_log import append_event
 from streambed.record.status import BY_USER, begin, conclude, full_disk
 from streambed.results.runs import RUNS, Run
 from streambed.runner.cgroups import caps, hierarchies
+from streambed.runner.own_address import own_address
 from streambed.runner.visits.exposure import listen_on_ports
 
 FREE_BYTES_MIN = 64 << 20
@@ -49,6 +51,7 @@ def examine() -> Machine:
         java_version=java.version,
         java_build=java.build,
         python=sys.executable,
+        python_path=os.environ.get("PYTHONPATH", ""),
         cpu_groups=groups["cpu"],
         memory_groups=groups["memory"],
         notes=(*this_machine.notes, *java.notes),
@@ -65,8 +68,24 @@ def prepare(
     while directory.exists():
         directory = directory.with_name(f"{stamp}-{number}")
         number += 1
-    decided = plan_for(experiment, examine(), base=base, directory=directory)
+    decided = plan_for(
+        experiment,
+        examine(),
+        base=base,
+        directory=directory,
+        own_address=_own_address(experiment),
+    )
     return replace(decided, notes=(*decided.notes, *notes))
+
+
+def _own_address(experiment: Experiment) -> str:
+    """This machine's address for a run on existing clusters; empty for a run inside a box."""
+    cluster = existing_address(experiment)
+    if not cluster:
+        return ""
+    # A user whose experiment needs a box should learn that first, not that a name is unknown.
+    refuse_what_needs_a_box(experiment)
+    return own_address(cluster)
 
 
 def launch(

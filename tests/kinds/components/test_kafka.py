@@ -203,8 +203,8 @@ def test_a_quorum_that_cannot_be_and_strangers_are_problems(tmp_path):
             "controllers",
             "2 controllers are not allowed: use 1, 3 or 5, so that there is a majority",
         ),
-        ("settings_of.x", "'x' is no node of this cluster. There is b1, b2."),
-        ("racks.b3", "'b3' is no node of this cluster. There is b1, b2."),
+        ("settings_of.x", "'x' is no node of this cluster. Known: b1, b2."),
+        ("racks.b3", "'b3' is no node of this cluster. Known: b1, b2."),
     ]
 
 
@@ -221,7 +221,7 @@ def test_a_quorum_that_cannot_be_and_strangers_are_problems(tmp_path):
         ),
         (
             {"placement": [["b9"]]},
-            ("placement.0.0", "'b9' is no broker of this cluster. There is b1, b2."),
+            ("placement.0.0", "'b9' is no broker of this cluster. Known: b1, b2."),
         ),
         (
             {"placement": "balanced", "leaders": ["b1"]},
@@ -262,7 +262,7 @@ def test_a_leader_elsewhere_or_too_many_is_a_problem(tmp_path):
 
     assert [(problem.key, problem.says) for problem in kafka.problems({}, tmp_path)] == [
         ("topics.lines.leaders", "there are 2, but the topic has 1 partitions: one leads each"),
-        ("topics.lines.leaders.1", "'b3' is no broker of this cluster. There is b1, b2."),
+        ("topics.lines.leaders.1", "'b3' is no broker of this cluster. Known: b1, b2."),
     ]
 
 

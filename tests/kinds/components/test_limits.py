@@ -131,4 +131,4 @@ def test_limits_that_cannot_be_are_problems(
 def test_memory_of_a_host_that_is_not_there_is_a_problem() -> None:
     (found,) = problems(experiment({"memory": {"q": "1GiB"}}), Path())
 
-    assert (found.key, found.says) == ("topology.memory.q", "there is no host 'q'. There is a, b.")
+    assert (found.key, found.says) == ("topology.memory.q", "there is no host 'q'. Known: a, b.")

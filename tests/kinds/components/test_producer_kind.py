@@ -48,10 +48,10 @@ def test_an_impossible_producer_is_refused(changes: dict[str, Any], says: str) -
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"file": "a.txt"}, "there is no file 'a.txt' beside the declaration. There is empty."),
+        ({"file": "a.txt"}, "there is no file 'a.txt' beside the declaration. Known: empty."),
         (
             {"function": "made:up"},
-            "there is no file 'made.py' beside the declaration. There is empty.",
+            "there is no file 'made.py' beside the declaration. Known: empty.",
         ),
         (
             {"file": "emty", "content": "folder"},

@@ -112,7 +112,7 @@ def test_a_sink_is_told_its_store_and_its_columns(tmp_path: Path) -> None:
         (
             "store: pg,",
             "store: kafka,",
-            "components.to-pg.store: there is no store 'kafka'. There is cache, file, maria, pg, "
+            "components.to-pg.store: there is no store 'kafka'. Known: cache, file, maria, pg, "
             "ring.",
         ),
         (

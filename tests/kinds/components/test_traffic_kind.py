@@ -87,7 +87,7 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], says: str) -> None:
     [
         ({"to": "a"}, "to", "it would send to itself alone: name another host"),
         ({"to": ["b", "b"]}, "to.1", "'b' is named twice"),
-        ({"to": "q"}, "to.0", "there is no node 'q'. There is a, b, c."),
+        ({"to": "q"}, "to.0", "there is no node 'q'. Known: a, b, c."),
         (
             {"rate": "1Gbit"},
             "rate",

@@ -64,7 +64,7 @@ def test_a_name_that_no_link_has_is_a_problem_with_the_nearest_one():
 def test_only_links_with_a_name_are_suggested_for_one():
     (problem,) = Cut(at="1s", lasts="2s", link="x").problems([], LINKS, {})
 
-    assert problem.says == "there is no link x. There is north."
+    assert problem.says == "there is no link x. Known: north."
 
 
 def test_where_no_link_has_a_name_the_ends_are_asked_for():

@@ -70,4 +70,4 @@ def test_a_misspelt_node_gets_a_suggestion():
         ["b1", "edge"], LINKS, COMPONENTS
     )
 
-    assert problem.says == "there is no node 'b3'. There is b1, b2, core, edge."
+    assert problem.says == "there is no node 'b3'. Known: b1, b2, core, edge."

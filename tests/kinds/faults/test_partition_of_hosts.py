@@ -51,7 +51,7 @@ def test_a_host_on_two_sides_is_a_problem():
 
 def test_only_hosts_are_on_sides():
     assert problems(("b1",), ("core",)) == [
-        ("sides.1.0", "there is no host 'core'. There is b1, b2, b3, edge.")
+        ("sides.1.0", "there is no host 'core'. Known: b1, b2, b3, edge.")
     ]
 
 

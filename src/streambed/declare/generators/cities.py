@@ -11,7 +11,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from streambed.declare.earth import Place, delay_between, distance_km, place_problems
-from streambed.declare.generators.generator import Ends, Made, joined, too_large, way_problems
+from streambed.declare.generators.generator import (
+    Ends,
+    Made,
+    links_between,
+    too_large,
+    way_problems,
+)
 from streambed.declare.link import Link, NodeName
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import missing_file
@@ -93,12 +99,8 @@ class Cities:
         if self.pairs and self.nearest is not None:
             wrong.append(Problem(key="nearest", says="give either pairs or nearest, not both"))
         if self.nearest is not None and self.nearest >= len(places):
-            wrong.append(
-                Problem(
-                    key="nearest",
-                    says=f"{self.nearest} cannot be: each of {len(places)} cities has {len(places) - 1} others",
-                )
-            )
+            others = f"each of {len(places)} cities has {len(places) - 1} others"
+            wrong.append(Problem(key="nearest", says=f"{self.nearest} cannot be: {others}"))
         return wrong
 
     def _apart(self, places: dict[str, Place]) -> list[Problem]:
@@ -111,11 +113,13 @@ class Cities:
                 name for pair in pairs if city in pair for name in pair if name not in reached
             ]
         missed = [name for name in places if name not in reached]
-        key, advice = (
-            ("pairs", "add a pair") if self.pairs else ("nearest", "give a larger number, or pairs")
-        )
-        says = f"the network is in parts: no link leads from '{next(iter(places))}' to {', '.join(missed[:8])}; {advice}"
-        return [Problem(key=key, says=says)] if missed else []
+        if not missed:
+            return []
+        key, advice = "nearest", "give a larger number, or pairs"
+        if self.pairs:
+            key, advice = "pairs", "add a pair"
+        apart = f"no link leads from '{next(iter(places))}' to {', '.join(missed[:8])}"
+        return [Problem(key=key, says=f"the network is in parts: {apart}; {advice}")]
 
     def _linked(self, places: dict[str, Place]) -> list[Ends]:
         if self.pairs:
@@ -131,7 +135,7 @@ class Cities:
                 found.setdefault(frozenset((city, name)), (city, name))
         return list(found.values())
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """A switch and a host for each city."""
         places = self.cities | (_listed(base / self.file)[0] if self.file else {})
         return on_the_map(
@@ -177,7 +181,7 @@ def on_the_map(
         Link(ends=(switch_of(one), switch_of(other)), **plain | {"delay": delays[one, other]})
         for one, other in pairs
     ]
-    leaves = joined(((name, switch_of(name)) for name in places), access)
+    leaves = links_between(((name, switch_of(name)) for name in places), access)
     return Made(
         switches=tuple(map(switch_of, places)),
         hosts=tuple(places),
@@ -217,10 +221,14 @@ def _wrong_row(row: list[str], found: dict[str, Place]) -> str:
         return f"a city has three entries, here are {len(row)}"
     name, *numbers = row
     if not NAME.fullmatch(name):
-        return f"'{name}' cannot be the name of a host: begin with a letter, go on with letters, digits or '-', 56 characters at most"
+        rule = "begin with a letter, go on with letters, digits or '-', 56 characters at most"
+        return f"'{name}' cannot be the name of a host: {rule}"
     try:
         north, east = map(float, numbers)
     except ValueError:
-        return f"'{', '.join(numbers)}' is not a latitude and a longitude: write two numbers in degrees"
+        text = ", ".join(numbers)
+        return f"'{text}' is not a latitude and a longitude: write two numbers in degrees"
     wrong = place_problems({name: (north, east)}, "")
-    return wrong[0].says if wrong else f"'{name}' is there twice" if name in found else ""
+    if wrong:
+        return wrong[0].says
+    return f"'{name}' is there twice" if name in found else ""

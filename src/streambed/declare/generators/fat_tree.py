@@ -10,7 +10,7 @@ from streambed.declare.generators.generator import (
     Count,
     Ends,
     Made,
-    joined,
+    links_between,
     numbered,
     too_large,
     way_problems,
@@ -39,20 +39,14 @@ class FatTree:
 
     def problems(self, base: Path) -> list[Problem]:
         """The number of ports is even; sizes have limits, and links are possible."""
-        odd = (
-            [
-                Problem(
-                    key="k",
-                    says=f"{self.k} is odd: half of the ports go up and half go down, so give an even number",
-                )
-            ]
-            if self.k % 2
-            else []
-        )
+        wrong = []
+        if self.k % 2:
+            rule = "half of the ports go up and half go down, so give an even number"
+            wrong.append(Problem(key="k", says=f"{self.k} is odd: {rule}"))
         nodes, links = self.k**2 // 4 + self.k**2 + self.k**3 // 4, 3 * self.k**3 // 4
-        return odd + too_large(nodes, links) + way_problems(link=self.link, access=self.access)
+        return wrong + too_large(nodes, links) + way_problems(link=self.link, access=self.access)
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """Each aggregation switch of a pod has its own group of core switches."""
         half = self.k // 2
         core, hosts = numbered("core", half**2), numbered("h", self.k * half**2)
@@ -84,5 +78,8 @@ class FatTree:
                 ),
             ),
             hosts=hosts,
-            links=(*joined(trunk, self.link), *joined(leaves, self.access or self.link)),
+            links=(
+                *links_between(trunk, self.link),
+                *links_between(leaves, self.access or self.link),
+            ),
         )

@@ -38,14 +38,14 @@ class Generator(Protocol):
         """Its key in the table of generators."""
 
     def problems(self, base: Path) -> list[Problem]:
-        """What cannot be; keys relative to the generator, files relative to `base`."""
+        """What is wrong with its values; keys relative to the generator, files to `base`."""
 
-    def made(self, base: Path) -> Made:
-        """Nodes and links. It has no problems."""
+    def make(self, base: Path) -> Made:
+        """Nodes and links. Call it only if `problems` is empty."""
 
 
 class OfSwitches:
-    """What generators answer alike that join switches and hang as many hosts on each."""
+    """Base of generators that link switches and put the same number of hosts on each."""
 
     switches: int
     hosts: int
@@ -67,7 +67,7 @@ class OfSwitches:
             link=self.link, access=self.access
         )
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """Switches s1, s2 …, then hosts h1, h2 …, switch by switch."""
         switches = numbered("s", self.switches)
         hosts = numbered("h", self.switches * self.hosts)
@@ -76,7 +76,10 @@ class OfSwitches:
         return Made(
             switches=switches,
             hosts=hosts,
-            links=(*joined(trunk, self.link), *joined(leaves, self.access or self.link)),
+            links=(
+                *links_between(trunk, self.link),
+                *links_between(leaves, self.access or self.link),
+            ),
         )
 
 
@@ -85,8 +88,8 @@ def numbered(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(1, count + 1))
 
 
-def joined(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
-    """A link for each pair of nodes, all alike."""
+def links_between(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
+    """A link for each pair of nodes, all with the same properties."""
     return (Link(ends=ends, **(way.given if way else {})) for ends in pairs)
 
 
@@ -100,7 +103,7 @@ def way_problems(**ways: Way | None) -> list[Problem]:
 
 
 def too_large(nodes: int, links: int) -> list[Problem]:
-    """A limit on everything."""
+    """A problem if a generator would make too many nodes or links."""
     if nodes > NODES_MAX:
         return [
             Problem(key="", says=f"this makes {nodes} nodes: at most {NODES_MAX} have an address")

@@ -86,7 +86,9 @@ class GraphmlNetwork:
                 f"{name} (line {node.line})" for name, node in list(nowhere.items())[:8]
             )
             more = f" and {len(nowhere) - 8} more" if len(nowhere) > 8 else ""
-            says = f"no Latitude and Longitude for {names}{more}: give them under `places`, such as {{{next(iter(nowhere))}: [52.5, 13.4]}}"
+            example = f"{{{next(iter(nowhere))}: [52.5, 13.4]}}"
+            advice = f"give them under `places`, such as {example}"
+            says = f"no Latitude and Longitude for {names}{more}: {advice}"
             wrong.append(
                 Problem(
                     key="places",
@@ -98,7 +100,7 @@ class GraphmlNetwork:
             )
         return wrong
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """A host and a switch for each node; of several links between two nodes each has a name,
         such as Paris-Rome-2.
         """

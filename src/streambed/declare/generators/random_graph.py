@@ -52,7 +52,8 @@ class Random(OfSwitches):
             wrong.append(Problem(key="probability", says=f"{self.probability} is more than 100 %"))
         least, most = 2 * (self.switches - 1) / self.switches, self.switches - 1
         if self.degree is not None and not least <= self.degree <= most:
-            says = f"{self.degree:g} cannot be: {self.switches} switches are all connected from {least:.3g} on, and {most} is the most"
+            rule = f"{self.switches} switches are all connected from {least:.3g} on"
+            says = f"{self.degree:g} cannot be: {rule}, and {most} is the most"
             wrong.append(Problem(key="degree", says=says))
         return wrong or super().problems(base)
 

@@ -8,7 +8,7 @@ from typing import Literal
 from streambed.declare.generators.generator import (
     Count,
     Made,
-    joined,
+    links_between,
     numbered,
     too_large,
     way_problems,
@@ -32,11 +32,11 @@ class Star:
         """Sizes have limits, and links are possible."""
         return too_large(self.hosts + 1, self.hosts) + way_problems(link=self.link)
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """The switch and its hosts."""
         hosts = numbered("h", self.hosts)
         return Made(
             switches=("s1",),
             hosts=hosts,
-            links=tuple(joined(((host, "s1") for host in hosts), self.link)),
+            links=tuple(links_between(((host, "s1") for host in hosts), self.link)),
         )

@@ -10,7 +10,7 @@ import networkx as nx
 from streambed.declare.generators.generator import (
     Count,
     Made,
-    joined,
+    links_between,
     numbered,
     too_large,
     way_problems,
@@ -44,12 +44,12 @@ class Tree:
     def _switches(self) -> int:
         return sum(self.fanout**level for level in range(self.depth))
 
-    def made(self, base: Path) -> Made:
+    def make(self, base: Path) -> Made:
         """Nodes are counted level by level, so hosts come after all switches."""
         switches, hosts = numbered("s", self._switches()), numbered("h", self.fanout**self.depth)
         names = (*switches, *hosts)
         edges = nx.balanced_tree(self.fanout, self.depth).edges
         trunk = [(names[above], names[below]) for above, below in edges if below < len(switches)]
         leaves = [(names[above], names[below]) for above, below in edges if below >= len(switches)]
-        links = (*joined(trunk, self.link), *joined(leaves, self.access or self.link))
+        links = (*links_between(trunk, self.link), *links_between(leaves, self.access or self.link))
         return Made(switches=switches, hosts=hosts, links=links)

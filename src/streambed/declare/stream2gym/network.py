@@ -83,7 +83,8 @@ def _wrong_name(name: str) -> str:
         )
     letter = "s" if name[:1] in ("s", "S") else "h"
     number = re.sub(r"\D", "", name).lstrip("0") or "1"
-    return f"'{name}' is neither a host (h1, h2 …) nor a switch (s1, s2 …). Did you mean '{letter}{number}'?"
+    says = f"'{name}' is neither a host (h1, h2 …) nor a switch (s1, s2 …)"
+    return f"{says}. Did you mean '{letter}{number}'?"
 
 
 def _put_link(draft: Draft, edge: Item) -> None:

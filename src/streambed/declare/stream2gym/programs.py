@@ -292,6 +292,9 @@ def _cluster(form: Form) -> Body:
         )
         return {}
     bytes_each = int(memory[1]) << {"k": 10, "m": 20, "g": 30, "t": 40, "": 0}[memory[2].lower()]
-    says = f"cluster: Spark runs in local mode with {workers * cores} threads and {text} of memory in place of a standalone cluster"
+    says = (
+        f"cluster: Spark runs in local mode with {workers * cores} threads and {text} of memory "
+        "in place of a standalone cluster"
+    )
     form.draft.note(says, form.node)
     return {"cores": workers * cores, "memory": str(Size(bytes_each))}

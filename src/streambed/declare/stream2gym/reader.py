@@ -100,7 +100,10 @@ def _drafted(path: Path, base: Path, duration: Duration | None) -> Draft:
 def _refuse_network_alone(graph: Graph, path: Path) -> None:
     """A file with coordinates is a network for experiments, but none itself."""
     if any("Latitude" in attribute.names for node in graph.nodes for attribute in node.attributes):
-        says = f"this is a network without programs on it: write an experiment beside it with topology: {{graphml: {path.name}}}"
+        says = (
+            "this is a network without programs on it: write an experiment beside it with "
+            f"topology: {{graphml: {path.name}}}"
+        )
         place = graph.item.place
         raise DeclarationError(
             [Problem(key="graph", says=says, line=place.line, column=place.column)], str(path)
@@ -134,8 +137,8 @@ def _note_bootstrap(draft: Draft) -> None:
     components = draft.document.content["components"]
     if len(components.get(NAME, {}).get("nodes", ())) > 1:
         for name in (name for names in draft.built_in.values() for name in names):
-            says = "built-in producers and consumers find the cluster by all its brokers, not only by topicBroker"
-            draft.note(says, components[name]["node"])
+            says = "built-in producers and consumers find the cluster by all its brokers"
+            draft.note(f"{says}, not only by topicBroker", components[name]["node"])
 
 
 def _put_checks(draft: Draft, place: Place) -> None:

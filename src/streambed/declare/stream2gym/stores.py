@@ -65,8 +65,8 @@ def _put_sinks(draft: Draft, host: Form, key: str, store: str) -> None:
     ignored = [name for name in properties if name not in ("topics", "topics.regex")]
     if ignored:
         verb = "has" if len(ignored) == 1 else "have"
-        says = f"{key} {host.text(key)}: {', '.join(ignored)} {verb} no effect: the store is the host's own"
-        draft.note(says, host.node)
+        says = f"{key} {host.text(key)}: {', '.join(ignored)} {verb} no effect"
+        draft.note(f"{says}: the store is the host's own", host.node)
     topics = _topics(draft, host, key, properties)
     for number, topic in enumerate(topics, 1):
         table = re.sub(r"[^A-Za-z0-9_]", "_", topic)

@@ -127,7 +127,7 @@ def _kind(path: Path, error: ErrorDetails) -> Complaint:
     known = table_at(path) or {}
     owner = str(path[0]) if path[0] in TABLES else "generators"
     if error["type"] == "union_tag_not_found":
-        says = f"is missing: each of the {owner} needs a 'kind'. There is {', '.join(known)}."
+        says = f"is missing: each of the {owner} needs a 'kind'. Known: {', '.join(known)}."
         return Complaint(path=(*path, "kind"), says=says, code=MISSING_KEY)
     tag = str(error["ctx"]["tag"])
     says = f"there is no kind '{tag}' of {owner}. {suggestion(tag, known)}"

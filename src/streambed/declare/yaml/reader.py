@@ -13,14 +13,14 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from streambed.declare.expansion import expanded
+from streambed.declare.expansion import expand
 from streambed.declare.experiment import Experiment, problems
 from streambed.declare.yaml import overrides as command_line
 from streambed.declare.yaml.document import Document, document_at
 from streambed.declare.yaml.keys import entry, is_declared, keys_of, path_of, type_at
 from streambed.declare.yaml.messages import complaints
 from streambed.errors import UNKNOWN_TOPIC, DeclarationError, Problem
-from streambed.planner.placement import placed
+from streambed.planner.placement import place_components
 
 VERSION = 1
 _EXPERIMENT = TypeAdapter(Experiment)
@@ -83,14 +83,14 @@ def _understood(document: Document, base: Path) -> tuple[Experiment | None, list
         rest, left_out = _without(content, errors)
         experiment, _ = _validated(rest)
     if experiment is not None:
-        made = expanded(experiment.topology, base)
+        made = expand(experiment.topology, base)
         document.notes += made.notes
         if made.problems:
             return experiment, found + [
                 _placed(document, replace(problem, key=f"topology.{problem.key}"))
                 for problem in made.problems
             ]
-        experiment = placed(replace(experiment, topology=made.topology))
+        experiment = place_components(replace(experiment, topology=made.topology))
         told = {problem.key for problem in found}
         for problem in problems(experiment, base):
             if problem.key not in told and not left_out.explains(problem):

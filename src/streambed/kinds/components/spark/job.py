@@ -209,7 +209,9 @@ class SparkJob(OnOneNode, CoveredByBatches):
             str((context.base / self.job).parent),
             *(str(context.base / folder) for folder in self.python_path),
         ]
-        return os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
+        if site.machine.python_path:
+            folders.append(site.machine.python_path)
+        return os.pathsep.join(folders)
 
     def _where(self, context: PlanContext) -> dict[str, Setting]:
         """Where its tasks run, and how executors find its modules."""

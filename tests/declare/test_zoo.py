@@ -8,13 +8,14 @@ import pytest
 
 from streambed import GraphmlNetwork, generated
 from streambed.declare import reading
-from streambed.declare.expansion import expanded
+from streambed.declare.expansion import expand
 from streambed.declare.topology import Topology
 from streambed.errors import DeclarationError
 from streambed.units import Bandwidth
 
 HEAD = """<graphml>
-<key attr.name="Latitude" for="node" id="d0"/><key attr.name="Longitude" for="node" id="d1"/><key attr.name="label" for="node" id="d2"/>
+<key attr.name="Latitude" for="node" id="d0"/><key attr.name="Longitude" for="node" id="d1"/>\
+<key attr.name="label" for="node" id="d2"/>
 <key attr.name="LinkSpeedRaw" for="edge" id="d3"/><key attr.name="LinkSpeed" for="edge" id="d4"/>
 <key attr.name="LinkSpeedUnits" for="edge" id="d5"/>
 <key attr.name="Latitud" for="node" id="d6"/><key attr.name="colour" for="node" id="d7"/><graph>
@@ -78,7 +79,7 @@ def test_what_is_odd_is_noted_with_its_line(tmp_path: Path) -> None:
     nodes = node(0, "Bern", more=odd), node(1, "bern", 51), node(2, "?", 52)
     edges = edge(0, 1), edge(1, 1), edge(1, 2, '<data key="d4">fast</data>'), edge(0, 2)
 
-    found = expanded(Topology(graphml="zoo.graphml"), zoo(tmp_path, *nodes, *edges))
+    found = expand(Topology(graphml="zoo.graphml"), zoo(tmp_path, *nodes, *edges))
 
     assert found.topology.hosts == ("Bern", "bern-2", "n-2")
     assert [note.removeprefix(f"{tmp_path}/zoo.graphml") for note in found.notes] == [
@@ -122,7 +123,7 @@ def test_a_node_without_coordinates_is_refused_until_they_are_given(tmp_path: Pa
         ),
         (
             (node(0, "a"), edge(0, 7)),
-            "zoo.graphml:7:1: generate.edge: there is no node '7'. There is 0.",
+            "zoo.graphml:7:1: generate.edge: there is no node '7'. Known: 0.",
         ),
         (
             (node(0, "a"), node(0, "b"), edge(0, 0)),

@@ -22,7 +22,8 @@ topology:
 components:
   kafka: {kind: kafka, nodes: [broker1], topics: {lines: {partitions: 3}, counts: {}}}
   poet: {kind: producer, node: edge, writes: lines, rate: 500/s}
-  counter: {kind: spark_job, node: cluster, job: job.py, reads: lines, writes: counts, args: ["{kafka.bootstrap}"]}
+  counter: {kind: spark_job, node: cluster, job: job.py, reads: lines, writes: counts, \
+args: ["{kafka.bootstrap}"]}
   reader: {kind: consumer, node: edge, reads: counts}
 faults:
   - {kind: cut, at: 20s, lasts: 5s, link: [edge, core]}

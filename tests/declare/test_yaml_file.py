@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.samples import complaints, spoilt, write
+from declare.samples import complaints, spoilt, write
 from pydantic import TypeAdapter
 
 from streambed.declare.experiment import Experiment
@@ -106,14 +106,14 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "kind: cut",
             "kind: flood",
             "16:12: faults.0.kind: ",
-            "there is no kind 'flood' of faults. There is cut, degrade, isolate, kill, partition, "
+            "there is no kind 'flood' of faults. Known: cut, degrade, isolate, kill, partition, "
             "pause.",
         ),
         (
             "kind: cut, ",
             "",
             "16:5: faults.0.kind: ",
-            "is missing: each of the faults needs a 'kind'. There is cut, isolate, partition, "
+            "is missing: each of the faults needs a 'kind'. Known: cut, isolate, partition, "
             "kill, pause, degrade.",
         ),
         (

@@ -89,7 +89,7 @@ def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
         (
             {"links": [["a", "b"]]},
             "links.0",
-            "there is no link a – b. There is a-core, core-b, core-c.",
+            "there is no link a – b. Known: a-core, core-b, core-c.",
         ),
         ({"snap": "10B"}, "snap", "10B is too little to tell packets apart: give 64B or more"),
         ({"limit": "1kB"}, "limit", "1kB is too little: give 10kB or more"),
@@ -117,7 +117,7 @@ def test_a_port_is_exposed_and_shown() -> None:
         ({70000: "b:80"}, "70000 is not a port: give one from 1 to 65535, best above 1023"),
         ({8080: "b"}, "'b' is not a port of a host: write its name and a port, such as a:8080"),
         ({8080: "b:0"}, "'b:0' is not a port of a host: write its name and a port, such as a:8080"),
-        ({8080: "core:80"}, "there is no host 'core'. There is a, b, c."),
+        ({8080: "core:80"}, "there is no host 'core'. Known: a, b, c."),
     ],
 )
 def test_a_port_that_cannot_be_exposed_is_a_problem(expose: dict[int, str], says: str) -> None:
@@ -127,7 +127,8 @@ def test_a_port_that_cannot_be_exposed_is_a_problem(expose: dict[int, str], says
 
 
 def test_a_name_in_place_of_a_port_is_said_with_its_line(tmp_path: Path) -> None:
-    text = "version: 1\nname: x\nduration: 1s\ntopology: {hosts: [a]}\ncomponents: {}\nexpose: {8080: a:80, web: a:80}\n"
+    text = "version: 1\nname: x\nduration: 1s\ntopology: {hosts: [a]}\ncomponents: {}\n"
+    text += "expose: {8080: a:80, web: a:80}\n"
     (tmp_path / "x.yaml").write_text(text)
 
     with pytest.raises(DeclarationError) as caught:

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
 from streambed.declare.capture import Capture
-from streambed.declare.expansion import expanded
+from streambed.declare.expansion import expand
 from streambed.declare.experiment import Experiment
 from streambed.declare.link import Link, Way
 from streambed.declare.topology import Topology
@@ -86,7 +86,7 @@ def test_the_networks_of_the_page_are_right(tmp_path: Path) -> None:
         topology = TypeAdapter(Topology).validate_python(
             document_of(f"topology:{part}").content["topology"]
         )
-        expansion = expanded(topology, tmp_path)
+        expansion = expand(topology, tmp_path)
         assert (expansion.problems, expansion.topology.problems()) == ((), [])
     assert len(parts) == 2
 

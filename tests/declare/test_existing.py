@@ -9,13 +9,22 @@ import pytest
 from streambed.declare import reading
 from streambed.declare.experiment import Experiment
 from streambed.errors import UsageError
-from streambed.planner.existing import is_outside, left_out, on_existing, refuse_what_needs_a_box
+from streambed.plan import Machine
+from streambed.planner.existing import (
+    existing_address,
+    is_outside,
+    left_out,
+    on_existing,
+    refuse_what_needs_a_box,
+)
+from streambed.planner.planner import plan_for
 
 FILE = """
 version: 1
 name: outside
 duration: 5s
-topology: {links: [{ends: [edge, broker], delay: 5ms}, {ends: [broker, m]}, {ends: [broker, w]}], cpu: {edge: 10%}}
+topology: {links: [{ends: [edge, broker], delay: 5ms}, {ends: [broker, m]}, {ends: [broker, w]}], \
+cpu: {edge: 10%}}
 components:
   kafka: {kind: kafka, nodes: [broker], topics: {lines: {}}}
   spark: {kind: spark_cluster, master: m, workers: [w]}
@@ -104,3 +113,19 @@ def test_a_cluster_without_use_is_refused(tmp_path: Path) -> None:
         on_existing(experiment, bootstrap="there:9092")
     with pytest.raises(UsageError, match="is for Spark jobs"):
         on_existing(experiment, spark_master=MASTER)
+
+
+def test_a_run_outside_has_all_its_hosts_at_the_address_of_this_machine(tmp_path: Path) -> None:
+    experiment = on_existing(declared(tmp_path), bootstrap="there:9092", spark_master=MASTER)
+
+    plan = plan_for(
+        experiment,
+        Machine(java_version=21, python="python", cpu_groups="groups"),
+        base=tmp_path,
+        directory=Path("runs/1"),
+        own_address="192.0.2.7",
+    )
+
+    assert existing_address(experiment) == MASTER
+    assert set(plan.addresses().values()) == {"192.0.2.7"}
+    assert plan.links == ()

@@ -81,7 +81,7 @@ def ways(*routes: tuple[str, ...]) -> Topology:
         (
             Topology(hosts=["lonely"], links=[Link(ends=("a", "b"))]),
             "hosts.0",
-            "no link ends at 'lonely'. There is a, b.",
+            "no link ends at 'lonely'. Known: a, b.",
         ),
         (
             Topology(switches=["cor"], links=[Link(ends=("a", "core"))]),
@@ -167,7 +167,7 @@ def ways(*routes: tuple[str, ...]) -> Topology:
         (
             ways(("a", "s1", "x", "b")),
             "routes.0.2",
-            "there is no node 'x'. There is a, b, s1, s2, s3.",
+            "there is no node 'x'. Known: a, b, s1, s2, s3.",
         ),
         (ways(("a", "s1", "s3")), "routes.0.2", "'s3' is a switch: a way ends at a host"),
         (ways(("s1", "a", "s2")), "routes.0.2", "'s2' is a switch"),

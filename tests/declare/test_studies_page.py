@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from experiment.samples import GOOD
-from experiment.test_declare_page import default_text
+from declare.samples import GOOD
+from declare.test_declare_page import default_text
 
 from streambed.declare.study import Plot, Study
 from streambed.declare.yaml.study_file import read

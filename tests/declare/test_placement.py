@@ -14,7 +14,7 @@ from streambed.kinds.components.consumer import Consumer
 from streambed.kinds.components.kafka.kafka import Kafka
 from streambed.kinds.components.producer import Producer
 from streambed.kinds.components.spark.job import SparkJob
-from streambed.planner.placement import placed, problems
+from streambed.planner.placement import place_components, problems
 
 LINKS = [
     Link(ends=("west", "east"), delay="10ms"),
@@ -36,7 +36,7 @@ def experiment(*components: Any, **keys: Any) -> Experiment:
 def where(found: Experiment) -> dict[str, list[str]]:
     return {
         name: list(component.places.values())
-        for name, component in placed(found).components.items()
+        for name, component in place_components(found).components.items()
     }
 
 
@@ -116,11 +116,11 @@ def test_auto_maps_a_whole_application_and_leaves_alone_what_names_its_host() ->
 
 
 def test_placing_again_changes_nothing() -> None:
-    once = placed(
+    once = place_components(
         experiment(kafka(place="spread"), Producer(name="poet", writes="lines", place="random"))
     )
 
-    assert placed(once) == once
+    assert place_components(once) == once
 
 
 def test_a_rule_that_cannot_be_followed_is_told_with_the_reason() -> None:
@@ -134,8 +134,10 @@ def test_a_rule_that_cannot_be_followed_is_told_with_the_reason() -> None:
     assert {problem.key: problem.says for problem in problems(wrong)} == {
         "components.kafka.place.count": "9 hosts are asked for, but there are 5 to choose from",
         "components.poet.place.to": "there is no component 'kafak'. Did you mean 'kafka'?",
-        "components.reader.place.among": "there is no host 'w9'. There is e1, e2, w1, w2, w3.",
-        "components.nowhere.node": "is missing: name the host, or say with `place` how to choose one",
+        "components.reader.place.among": "there is no host 'w9'. Known: e1, e2, w1, w2, w3.",
+        "components.nowhere.node": (
+            "is missing: name the host, or say with `place` how to choose one"
+        ),
     }
 
 

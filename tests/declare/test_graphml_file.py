@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.graphs import NODES, graphml, read, star, write, wrong
+from declare.graphs import NODES, graphml, read, star, write, wrong
 
 from streambed import Command, Consumer, Cut, Kafka, Link, Producer, SparkJob
 from streambed.declare import reading
@@ -101,7 +101,7 @@ def test_what_is_converted_reads_back_the_same(tmp_path: Path) -> None:
 def test_what_is_converted_into_another_folder_names_the_same_files(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
 
-    declared = reading.converted(write(tmp_path), base=tmp_path / "other")
+    declared = reading.convert(write(tmp_path), base=tmp_path / "other")
 
     assert producer(declared).file == "../a.txt"
 
@@ -236,7 +236,10 @@ def test_a_built_in_producer_keeps_its_meaning(
 
 
 def test_settings_of_a_producers_client_are_kept(tmp_path: Path) -> None:
-    settings = "acks: 2\ncompression: gzip\nbatchSize: 1000\nlinger: 5000\nrequestTimeout: 100000\nbufferMemory: 16777216"
+    settings = (
+        "acks: 2\ncompression: gzip\nbatchSize: 1000\nlinger: 5000\n"
+        "requestTimeout: 100000\nbufferMemory: 16777216"
+    )
 
     found = producer(
         read(
@@ -589,9 +592,9 @@ def test_files_are_looked_for_beside_the_graph_then_in_the_working_directory(
     (tmp_path / "a.txt").unlink()
     with pytest.raises(DeclarationError) as refused:
         reading.read(path)
-    assert (
-        str(refused.value)
-        == "case/cfg/prod.yaml:2:13: h1: filePath: there is no file 'a.txt': looked for case/a.txt and a.txt"
+    assert str(refused.value) == (
+        "case/cfg/prod.yaml:2:13: h1: filePath: there is no file 'a.txt': "
+        "looked for case/a.txt and a.txt"
     )
 
 
@@ -617,7 +620,7 @@ def test_files_are_looked_for_beside_the_graph_then_in_the_working_directory(
         ),
         (
             {"edges": [*star(NODES), ("s1", "h9", {})]},
-            "edge: there is no node 'h9'. There is h1, h2, h4, s1.",
+            "edge: there is no node 'h9'. Known: h1, h2, h4, s1.",
         ),
         ({"edges": [*star(NODES), ("s1", "", {})]}, "edge: source or target is missing"),
         ({"edges": star(NODES)[:2]}, "h4: no link ends at it: add an edge, or leave the node out"),
@@ -857,7 +860,8 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_entities_that_unfold_without_end_are_refused(tmp_path: Path) -> None:
     entities = "".join(f'<!ENTITY e{at} "{f"&e{at - 1};" * 10}">' for at in range(1, 10))
-    text = f'<!DOCTYPE graphml [<!ENTITY e0 "{"x" * 1000}">{entities}]><graphml><graph><data key="a">&e9;</data></graph></graphml>'
+    head = f'<!DOCTYPE graphml [<!ENTITY e0 "{"x" * 1000}">{entities}]>'
+    text = f'{head}<graphml><graph><data key="a">&e9;</data></graph></graphml>'
     (tmp_path / "input.graphml").write_text(text)
 
     with pytest.raises(DeclarationError, match="this is not XML"):

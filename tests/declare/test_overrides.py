@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.samples import GOOD, complaints, write
+from declare.samples import GOOD, complaints, write
 
 from streambed.declare.yaml.document import document_of
 from streambed.declare.yaml.keys import keys_of
@@ -15,7 +15,7 @@ from streambed.kinds.components import Producer
 from streambed.units import Duration
 
 KEYS = sorted(keys_of(Producer))
-PRODUCER_KEYS = f"There is {', '.join(KEYS[:8])}, and {len(KEYS) - 8} more."
+PRODUCER_KEYS = f"Known: {', '.join(KEYS[:8])}, and {len(KEYS) - 8} more."
 
 
 def test_a_value_in_the_file_is_changed(tmp_path: Path) -> None:

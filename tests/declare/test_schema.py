@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from experiment.samples import GOOD, spoilt
+from declare.samples import GOOD, spoilt
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiment.samples import write
+from declare.samples import write
 
 from streambed.declare.yaml.study_file import DeclaredStudy, read
 from streambed.errors import DeclarationError
@@ -188,7 +188,7 @@ def test_more_repetitions_leave_the_first_as_they_were(tmp_path: Path) -> None:
         (
             "{x: topology.links.1.delay",
             "{x: duration",
-            "s.yaml:16:13: plots.0.x: 'duration' is not varied. There is ",
+            "s.yaml:16:13: plots.0.x: 'duration' is not varied. Known: ",
         ),
         (
             "duration: 40s",

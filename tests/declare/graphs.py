@@ -40,8 +40,13 @@ NODES: dict[str, Attributes] = {
     "h4": {"consumerType": "STANDARD", "consumerConfig": "cfg/cons.yaml"},
 }
 FILES = {
-    "cfg/topics.yaml": "---\n  topicName: lines\n  topicBroker: 2\n  topicPartition: 1\n  topicReplica: 1\n...\n",
-    "cfg/prod.yaml": "---\n  filePath: a.txt\n  topicName: lines\n  totalMessages: 3\n  producerInstances: 1\n...\n",
+    "cfg/topics.yaml": (
+        "---\n  topicName: lines\n  topicBroker: 2\n  topicPartition: 1\n  topicReplica: 1\n...\n"
+    ),
+    "cfg/prod.yaml": (
+        "---\n  filePath: a.txt\n  topicName: lines\n  totalMessages: 3\n"
+        "  producerInstances: 1\n...\n"
+    ),
     "cfg/broker.yaml": "",
     "cfg/cons.yaml": "---\n  topicName : lines\n  consumerInstances : 1\n...\n",
     "a.txt": "one\ntwo\n",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streambed.declare.experiment import Experiment, check, completed, problems
+from streambed.declare.experiment import Experiment, check, problems, with_defaults
 from streambed.declare.link import Link
 from streambed.declare.topology import Topology
 from streambed.errors import DeclarationError
@@ -115,7 +115,7 @@ def test_a_reference_to_nothing_is_told_with_what_there_is() -> None:
         name="tool", node="a", argv=["true", "x={a.adress}"], env={"GROUP": "{nobody.group}"}
     )
 
-    assert [line.split(" There is")[0] for line in says(experiment(KAFKA, tool))] == [
+    assert [line.split(" Known:")[0] for line in says(experiment(KAFKA, tool))] == [
         "components.tool.argv.1: nothing answers to {a.adress}. Did you mean 'a.address'?",
         "components.tool.env.GROUP: nothing answers to {nobody.group}.",
     ]
@@ -126,5 +126,5 @@ def test_an_old_declaration_is_completed_with_what_has_a_default_today() -> None
     old = {**today, "components": {name: {**body} for name, body in today["components"].items()}}
     del old["drain"], old["components"]["poet"]["linger"]
 
-    assert completed(old) == today
-    assert completed({**old, "forgotten": 1}) == {**old, "forgotten": 1}
+    assert with_defaults(old) == today
+    assert with_defaults({**old, "forgotten": 1}) == {**old, "forgotten": 1}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import write
+from declare.samples import write
 
 from streambed import Cities, FatTree, Line, Mesh, Random, Ring, Star, Topology, Tree, generated
 from streambed.declare import reading
@@ -101,7 +101,7 @@ def test_the_work_for_a_tree_grows_as_its_nodes_do(monkeypatch: pytest.MonkeyPat
     )
     monkeypatch.setattr(CountedName, "uses", 0)
 
-    made = Tree(depth=7, fanout=2).made(Path())
+    made = Tree(depth=7, fanout=2).make(Path())
 
     nodes = len(made.switches) + len(made.hosts)
     assert nodes == 255
@@ -109,7 +109,7 @@ def test_the_work_for_a_tree_grows_as_its_nodes_do(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_deep_tree_is_made() -> None:
-    found = Tree(depth=13, fanout=2).made(Path())
+    found = Tree(depth=13, fanout=2).make(Path())
 
     assert (len(found.switches), len(found.hosts), len(found.links)) == (8191, 8192, 16382)
 
@@ -258,7 +258,7 @@ def test_what_is_given_by_hand_is_added_to_what_is_generated(tmp_path: Path) -> 
 def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
     path = with_generator(tmp_path, "{kind: star, hosts: 2, link: {delay: 3ms}}")
 
-    found = reading.converted(path, base=tmp_path)
+    found = reading.convert(path, base=tmp_path)
 
     assert "    - {ends: [h2, s1], delay: 3ms}\n" in found.text
     (tmp_path / "same.yaml").write_text(found.text)
@@ -278,7 +278,7 @@ def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
         ),
         (
             "{switches: 3}",
-            "topology.generate.kind: is missing: each of the generators needs a 'kind'. There is "
+            "topology.generate.kind: is missing: each of the generators needs a 'kind'. Known: "
             "star, line,",
         ),
         (
