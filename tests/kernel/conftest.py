@@ -23,7 +23,6 @@ from boxes import Measure, run_box  # noqa: E402
 from netem_machine import NetemMachine  # noqa: E402
 
 NETEM = pytest.StashKey[NetemMachine]()
-AGAIN = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture
@@ -35,7 +34,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the machine boot while the tests before those that need it run: that takes a minute, but
     one core alone.
     """
-    session.config.stash[AGAIN] = []
     if (
         not session.config.option.collectonly
         and any(map(needs_netem, session.items))
@@ -80,22 +78,10 @@ def slack_ms(means: str) -> float:
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A measurement that failed while the machine was held up says nothing of the network: it is
-    taken again, when there is calm.
-    """
+    """Measure again what failed while the machine was held up: that says nothing of the network."""
     if "measure" not in pyfuncitem.fixturenames:
         return None
-    given = {
-        name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters
-    }
-    failed = held_up.again_if_held_up(lambda: pyfuncitem.obj(**given))
-    pyfuncitem.config.stash[AGAIN] += [f"{pyfuncitem.nodeid}: {reason}" for reason in failed]
+    names = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    held_up.measure_in_calm(lambda: pyfuncitem.obj(**arguments))
     return True
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Whoever reads the result is told what was measured again, and why."""
-    for line in config.stash.get(AGAIN, []):
-        terminalreporter.write_line(f"MEASURED AGAIN {line}")

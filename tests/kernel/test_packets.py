@@ -4,10 +4,7 @@ and by netem.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
-from functools import wraps
 from statistics import fmean
 from typing import Any
 
@@ -22,22 +19,6 @@ from streambed.plan import Plan, Shape
 pytestmark = pytest.mark.kernel
 
 Found = dict[str, Any]
-TRIES = 3
-
-
-def until_calm(test: Callable[..., None]) -> Callable[..., None]:
-    """Measure again if it looks wrong: packets are late, and queues full, also because this
-    machine, or that inside it, had to wait.
-    """
-
-    @wraps(test)
-    def tried(*given: Any, **fixtures: Any) -> None:
-        for _ in range(TRIES - 1):
-            with suppress(AssertionError):
-                return test(*given, **fixtures)
-        return test(*given, **fixtures)
-
-    return tried
 
 
 def ways(there: Shape, back: Shape) -> Plan:
@@ -70,7 +51,6 @@ def spreads_like(found: Found, shape: Shape, slack_ms: float) -> bool:
     return all(-near <= off <= late + slack_ms for off in off_ms)
 
 
-@until_calm
 def test_delays_spread_as_declared_and_let_packets_overtake(
     measure_both: Measure, slack_ms: float
 ) -> None:
@@ -87,7 +67,6 @@ def test_delays_spread_as_declared_and_let_packets_overtake(
     assert found["back"]["least_ms"] >= 53 and found["back"]["most_ms"] > 80
 
 
-@until_calm
 def test_delays_are_drawn_from_samples_and_packets_stay_in_order_where_they_should(
     measure_both: Measure, slack_ms: float
 ) -> None:
@@ -135,7 +114,6 @@ def test_packets_are_reordered_doubled_and_damaged(measure_both: Measure) -> Non
     assert back["arrived"] == back["sent"] and not back["overtaken"] and not back["damaged"]
 
 
-@until_calm
 def test_a_queue_holds_what_is_declared_and_drops_the_rest(measure_both: Measure) -> None:
     short, longer = Shape(rate_bps=1_000_000, queue_bytes=15_000), Shape(rate_bps=1_000_000)
 
@@ -148,7 +126,6 @@ def test_a_queue_holds_what_is_declared_and_drops_the_rest(measure_both: Measure
     assert back["arrived"] == 40 and 280 <= back["most_ms"] <= 400
 
 
-@until_calm
 def test_all_that_a_link_does_is_changed_while_it_runs_and_healed(
     measure_both: Measure, slack_ms: float
 ) -> None:

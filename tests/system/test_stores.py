@@ -10,12 +10,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 import stand_in_mongod
+from held_up import measure_in_calm
 from running import ROOT, STREAMBED, end_now, only_run, phases, start, streambed, wait_for
 
 from streambed import Run, artifacts
@@ -23,7 +23,6 @@ from streambed.errors import QueryError, WorldError
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("store_servers")]
 NOBODY = 65534
-TRIES = 3
 RECORDS = 200 * 8
 EXPERIMENT = """
 version: 1
@@ -82,12 +81,14 @@ components:
 
 
 def count(run: Run, store: str) -> int:
-    """How many records a store says it has. On a busy machine DuckDB's sink may hold the file for
-    long: then it is asked again.
+    """How many records a store says it has.
+
+    On a machine that is held up, DuckDB's sink may hold the file too long for a query.
     """
-    for _ in range(TRIES - 1):
-        with suppress(WorldError):
-            return int(run.query(store, COUNTS[store]).item())
+    return measure_in_calm(lambda: count_once(run, store), excused=(WorldError,))
+
+
+def count_once(run: Run, store: str) -> int:
     return int(run.query(store, COUNTS[store]).item())
 
 
