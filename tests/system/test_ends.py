@@ -20,6 +20,8 @@ pytestmark = pytest.mark.system
 VICTIMS = ("launcher", "box", "process 1", "conductor", "delay line")
 PHASES = ("build", "start", "servers", "ready", "load", "heal", "drain", "stop")
 """All but destroy, which is recorded when everything has ended."""
+CHAIN = {"box": "runner.box", "process 1": "", "conductor": "", "delay line": "delay_line"}
+"""Each process below the launcher is a child of the one before; what its command line contains."""
 AT_ONCE = 2
 ENDED_WITHIN_S = 1.0
 EXPERIMENT = """
@@ -37,19 +39,14 @@ components:
 
 def victims(launcher: int) -> dict[str, int]:
     """The processes that hold a run together, as far as they are there yet."""
-    chain, found = [launcher], {"launcher": launcher}
-    for name in ("box", "process 1", "conductor"):
-        below = [
-            child
-            for child in children(chain[-1])
-            if name != "box" or "runner.box" in command_of(child)
-        ]
+    pids = {"launcher": launcher}
+    parent = launcher
+    for name, command in CHAIN.items():
+        below = [child for child in children(parent) if command in command_of(child)]
         if not below:
-            return found
-        chain.append(below[0])
-        found[name] = below[0]
-    line = [child for child in children(chain[-1]) if "delay_line" in command_of(child)]
-    return {**found, **({"delay line": line[0]} if line else {})}
+            break
+        parent = pids[name] = below[0]
+    return pids
 
 
 def command_of(pid: int) -> str:
@@ -110,31 +107,48 @@ def kill_in_phase(folder: Path, victim: str, phase: str) -> None:
     assert run.history().of(Phase)
 
 
+def interrupt_in_phase(folder: Path, phase: str) -> None:
+    launcher, directory, _ = begun(folder, phase, "launcher")
+    ctrl_c(launcher, directory)
+
+
 Case = tuple[str, str]
+"""A victim, or "Ctrl-C", and a phase."""
 
 
 @pytest.fixture(scope="module")
-def kills(
+def endings(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[Case, Future[None]]]:
-    """All selected cases, AT_ONCE at a time: a run mostly waits, so this halves the time."""
-    selected = [
-        item for item in request.session.items if "kills" in getattr(item, "fixturenames", ())
-    ]
-    cases = [(item.callspec.params["victim"], item.callspec.params["phase"]) for item in selected]
+    """All selected cases, AT_ONCE at a time: a run mostly waits."""
+    futures: dict[Case, Future[None]] = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        futures = {}
-        for victim, phase in cases:
-            folder = tmp_path_factory.mktemp("ends")
-            futures[victim, phase] = pool.submit(kill_in_phase, folder, victim, phase)
+        for case in selected_cases(request.session):
+            folder, (victim, phase) = tmp_path_factory.mktemp("ends"), case
+            if victim == "Ctrl-C":
+                futures[case] = pool.submit(interrupt_in_phase, folder, phase)
+            else:
+                futures[case] = pool.submit(kill_in_phase, folder, victim, phase)
         yield futures
         pool.shutdown(cancel_futures=True)
 
 
+def selected_cases(session: pytest.Session) -> list[Case]:
+    """The cases that this test run asks for, in its order."""
+    tests = [item for item in session.items if "endings" in getattr(item, "fixturenames", ())]
+    parameters = [test.callspec.params for test in tests]  # type: ignore[attr-defined]
+    return [(values.get("victim", "Ctrl-C"), values["phase"]) for values in parameters]
+
+
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_kill_9_of_any_part_in_any_phase_ends_everything_and_breaks_the_run(kills, victim, phase):
-    kills[victim, phase].result()
+def test_kill_9_of_any_part_in_any_phase_ends_everything_and_breaks_the_run(endings, victim, phase):
+    endings[victim, phase].result()
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_ctrl_c_in_any_phase_ends_the_run_in_order(endings, phase):
+    endings["Ctrl-C", phase].result()
 
 
 def test_all_parts_of_a_run_are_different_processes_below_the_launcher(tmp_path):
@@ -143,12 +157,6 @@ def test_all_parts_of_a_run_are_different_processes_below_the_launcher(tmp_path)
 
     assert set(found) == set(VICTIMS)
     assert len(set(found.values())) == len(VICTIMS)
-
-
-@pytest.mark.parametrize("phase", PHASES)
-def test_ctrl_c_in_any_phase_ends_the_run_in_order(tmp_path, phase):
-    launcher, directory, _ = begun(tmp_path, phase, "launcher")
-    ctrl_c(launcher, directory)
 
 
 def test_ctrl_c_before_anything_is_built_is_an_interruption_too(tmp_path):
