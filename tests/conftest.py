@@ -13,16 +13,16 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import pytest
-from held_up import (  # noqa: F401
+
+from streambed import artifacts
+from streambed.errors import StreambedError
+from streambed.runner.cgroups import hierarchies
+from tests.support.held_up import (  # noqa: F401
     pytest_addoption,
     pytest_runtest_makereport,
     pytest_sessionfinish,
     pytest_terminal_summary,
 )
-
-from streambed import artifacts
-from streambed.errors import StreambedError
-from streambed.runner.cgroups import hierarchies
 
 ORDER = ("browser", "kernel", "spark", "system")
 """From quick to slow; tests without any of these markers come first."""

@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import held_up
 import pytest
-from held_up import ATTEMPTS, LATE_S, NAP_S, NotMeasured, Pulse, measure_in_calm
+
+from tests.support import held_up
+from tests.support.held_up import ATTEMPTS, LATE_S, NAP_S, NotMeasured, Pulse, measure_in_calm
+
+ROOT = Path(__file__).parents[1]
+PLUGIN = "tests.support.held_up"
 
 
 class Failing:
@@ -80,13 +84,15 @@ def test_a_test_run_lists_what_was_not_measured_and_fails_if_asked(
     tmp_path: Path, option: tuple[str, ...], status: int
 ) -> None:
     (tmp_path / "test_it.py").write_text(
-        "import held_up\ndef test_delay():\n    raise held_up.NotMeasured('not measured: busy')\n"
+        "from tests.support.held_up import NotMeasured\n"
+        "def test_delay():\n"
+        "    raise NotMeasured('not measured: busy')\n"
     )
-    pytest_argv = [sys.executable, "-m", "pytest", "-p", "held_up", "-p", "no:cacheprovider"]
+    pytest_argv = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider"]
 
     done = subprocess.run(
         [*pytest_argv, "--rootdir", tmp_path, *option, tmp_path],
-        cwd=Path(held_up.__file__).parent,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -5,22 +5,16 @@ here or where the kernel has netem.
 from __future__ import annotations
 
 import inspect
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+import netem_machine
 import pytest
+from boxes import Measure, run_box
+from netem_machine import NetemMachine
 
-sys.path[:0] = [
-    str(Path(__file__).parent),
-    str(Path(__file__).parents[1] / "net"),
-]  # boxes, small_plans
-
-import held_up  # noqa: E402
-import netem_machine  # noqa: E402
-from boxes import Measure, run_box  # noqa: E402
-from netem_machine import NetemMachine  # noqa: E402
+from tests.support import held_up
 
 NETEM = pytest.StashKey[NetemMachine]()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from boxes import Measure
-from small_plans import MS, chain, star
 
 from streambed.plan import Shape
 from streambed.record.calibration import LATE_NS, RATE_SHARE
+from tests.net.small_plans import MS, chain, star
 
 pytestmark = pytest.mark.kernel
 

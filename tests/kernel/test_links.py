@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import pytest
 from boxes import Measure
-from small_plans import MS, chain, pair, star
 
 from streambed.plan import Plan, Shape
 from streambed.record.calibration import RATE_SHARE, bound_ns
+from tests.net.small_plans import MS, chain, pair, star
 
 pytestmark = pytest.mark.kernel
 

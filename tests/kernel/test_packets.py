@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from boxes import Measure
-from small_plans import MS, pair
 
 from streambed.kinds.delay_table import PARTS
 from streambed.kinds.direction_rules import delays
 from streambed.plan import Plan, Shape
+from tests.net.small_plans import MS, pair
 
 pytestmark = pytest.mark.kernel
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from boxes import Measure
-from small_plans import MS, pair, star
 
 from streambed.net import realtime
 from streambed.plan import Plan, Shape
+from tests.net.small_plans import MS, pair, star
 
 pytestmark = pytest.mark.kernel
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_up import measure_in_calm
 from running import streambed
+
+from tests.support.held_up import measure_in_calm
 
 pytestmark = pytest.mark.system
 

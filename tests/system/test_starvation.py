@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from held_up import ATTEMPTS, NotMeasured, Pulse, wait_for_calm
 from running import end_now, only_run, phases, start, wait_for
 
 from streambed.record.fidelity import judged
 from streambed.reports import page
 from streambed.reports.figure import Figure
 from streambed.results.runs import Run
+from tests.support.held_up import ATTEMPTS, NotMeasured, Pulse, wait_for_calm
 
 pytestmark = pytest.mark.system
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 import stand_in_mongod
-from held_up import measure_in_calm
 from running import ROOT, STREAMBED, end_now, only_run, phases, start, streambed, wait_for
 
 from streambed import Run, artifacts
 from streambed.errors import QueryError, WorldError
+from tests.support.held_up import measure_in_calm
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("store_servers")]
 NOBODY = 65534

@@ -1,4 +1,14 @@
-from histories import (
+from streambed import NoLoss
+from streambed.kinds.evidence.course import (
+    FOREVER_NS,
+    Unread,
+    doubted,
+    faults_of,
+    names_between,
+    unread,
+)
+from streambed.record.events import Wait
+from tests.support.histories import (
     acked,
     behind,
     event,
@@ -10,17 +20,6 @@ from histories import (
     undrained,
     unreadable,
 )
-
-from streambed import NoLoss
-from streambed.kinds.evidence.course import (
-    FOREVER_NS,
-    Unread,
-    doubted,
-    faults_of,
-    names_between,
-    unread,
-)
-from streambed.record.events import Wait
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
 
