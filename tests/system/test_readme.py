@@ -22,7 +22,10 @@ from streambed import artifacts
 pytestmark = pytest.mark.system
 README = (ROOT / "README.md").read_text()
 NOBODY = 65534
-STATE_STORE = "spark.sql.streaming.stateStore.providerClass=org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+STATE_STORE = (
+    "spark.sql.streaming.stateStore.providerClass="
+    "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+)
 """As docs/stores.md has it."""
 
 

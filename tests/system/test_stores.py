@@ -39,22 +39,26 @@ topology:
 components:
   kafka: {kind: kafka, nodes: [broker], topics: {lines: {partitions: 2}}}
   poet: {kind: producer, node: edge, writes: lines, rate: 200/s, text: '{"n": {n}, "who": "poet"}'}
-  pg: {kind: postgresql, node: one, setup: ["create table mine (a int)", "insert into mine values (7)"]}
+  pg: {kind: postgresql, node: one,
+       setup: ["create table mine (a int)", "insert into mine values (7)"]}
   maria: {kind: mariadb, node: two}
   cache: {kind: redis, node: one}
   ring: {kind: cassandra, nodes: [two]}
   file: {kind: embedded, node: edge, engine: sqlite}
   duck: {kind: embedded, node: edge, engine: duckdb}
   rocks: {kind: embedded, node: edge, engine: rocksdb}
-  mongo: {kind: mongodb, node: one, settings: {quiet: true}, setup: ['{"insert": "mine", "documents": [{"_id": 7, "a": {"b": [1]}}]}']}
-  to-pg: {kind: sink, node: broker, reads: lines, store: pg, table: records, format: json, columns: {n: integer, who: text}}
+  mongo: {kind: mongodb, node: one, settings: {quiet: true},
+          setup: ['{"insert": "mine", "documents": [{"_id": 7, "a": {"b": [1]}}]}']}
+  to-pg: {kind: sink, node: broker, reads: lines, store: pg, table: records,
+          format: json, columns: {n: integer, who: text}}
   to-maria: {kind: sink, node: two, reads: lines, store: maria, table: records}
   to-cache: {kind: sink, node: one, reads: lines, store: cache, table: records}
   to-ring: {kind: sink, node: two, reads: lines, store: ring, table: records}
   to-file: {kind: sink, node: edge, reads: lines, store: file, table: records}
   to-duck: {kind: sink, node: edge, reads: lines, store: duck, table: records}
   to-rocks: {kind: sink, node: edge, reads: lines, store: rocks, table: records}
-  to-mongo: {kind: sink, node: two, reads: lines, store: mongo, table: records, format: json, columns: {n: integer, who: text}}
+  to-mongo: {kind: sink, node: two, reads: lines, store: mongo, table: records,
+             format: json, columns: {n: integer, who: text}}
 faults:
   - {kind: kill, at: 3s, lasts: 1s, target: pg}
 checks:
