@@ -30,7 +30,8 @@ components:
   hdfs: {kind: hdfs, name_node: names, data_nodes: [disk1, disk2]}
   poet: {kind: producer, node: edge, writes: lines, size: 100B, rate: 50/s}
   shout: {kind: spark_job, node: engine, job: job.py, reads: lines, writes: loud,
-          memory: 512MiB, checkpoint: hdfs, event_log: hdfs, on_exit: restart, args: ["{kafka.bootstrap}", "{self.checkpoint}"]}
+          memory: 512MiB, checkpoint: hdfs, event_log: hdfs, on_exit: restart,
+          args: ["{kafka.bootstrap}", "{self.checkpoint}"]}
   reader: {kind: consumer, node: edge, reads: loud, keep: true}
 faults:
   - {kind: kill, at: 2s, lasts: 1s, target: shout}

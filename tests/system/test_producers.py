@@ -28,8 +28,9 @@ topology:
     - {{ends: [edge, core]}}
 {"".join(f"    - {{ends: [{host}, core]}}{chr(10)}" for host in HOSTS)}
 components:
-  kafka: {{kind: kafka, nodes: [broker],
-           topics: {{wide: {{partitions: 2}}, broad: {{}}, sums: {{}}, readings: {{}}, quiet: {{}}}}}}
+  kafka:
+    {{kind: kafka, nodes: [broker],
+     topics: {{wide: {{partitions: 2}}, broad: {{}}, sums: {{}}, readings: {{}}, quiet: {{}}}}}}
   load: {{kind: producer, nodes: [{", ".join(HOSTS)}], each: 10, agents: 4,
           writes: [wide, broad], rate: 5/s, size: 2kB, linger: 100ms}}
   banker: {{kind: producer, node: edge, writes: sums, rate: 40/s, transaction: {{records: 30}}}}

@@ -37,7 +37,8 @@ components:
   spark: {kind: spark_cluster, master: m, workers: [w1, w2], cores: 2}
   poet: {kind: producer, node: edge, writes: lines, size: 100B, rate: 50/s}
   shout: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: loud,
-          python_path: [lib], memory: 512MiB, args: ["{kafka.bootstrap}", "{self.checkpoint}", loud]}
+          python_path: [lib], memory: 512MiB,
+          args: ["{kafka.bootstrap}", "{self.checkpoint}", loud]}
   whisper: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: soft,
             python_path: [lib], memory: 512MiB, settings: {spark.speculation: true},
             args: ["{kafka.bootstrap}", "{self.checkpoint}", soft]}
