@@ -1,5 +1,6 @@
-"""How a test measures: it gives a plan and the name of a measure, and gets what a fresh box found,
-here or where the kernel has netem.
+"""Fixtures that measure: a test passes a plan and the name of a measure in measures.py.
+
+A fresh box measures it, on this kernel or in an emulated machine whose kernel has netem.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ def measure(tmp_path: Path) -> Measure:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let the machine boot while the tests before those that need it run: that takes a minute, but
-    one core alone.
-    """
+    """Boot the machine with netem while other tests run: it takes a minute of one core."""
     if (
         not session.config.option.collectonly
         and any(map(needs_netem, session.items))
@@ -61,13 +60,13 @@ def means(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def measure_both(means: str, measure: Measure, request: pytest.FixtureRequest) -> Measure:
-    """By the delay line here, and by netem there: whatever is measured so must be the same."""
+    """Measures once by the delay line and once by netem: both must do the same."""
     return request.getfixturevalue("netem").measure if means == "netem" else measure
 
 
 @pytest.fixture
 def slack_ms(means: str) -> float:
-    """What packets may take beside their delays; the machine with netem has a slow processor."""
+    """How late packets may be; the machine with netem has a slow, emulated processor."""
     return {"delay_line": 1.0, "netem": 3.0}[means]
 
 
