@@ -1,4 +1,4 @@
-.PHONY: help setup demo test check
+.PHONY: help setup demo quick test check
 
 help: ## show this
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -8,6 +8,9 @@ setup: ## install everything into .venv and the cache of this user
 
 demo: setup ## run the pipeline of home gateways on an emulated network
 	@.venv/bin/streambed run examples/gateways/demo.yaml
+
+quick: ## run the tests that need neither Java nor namespaces, in a minute
+	@scripts/test -q -m "not kernel and not spark and not system and not browser"
 
 test: ## set up, check style and run every test
 	@scripts/setup --for-tests

@@ -49,7 +49,7 @@ from streambed.record.codec import write_message
 from streambed.record.orders import SparkDriverOrder
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT))
 TOPIC = "traffic-counter"
 GATEWAYS = 200
 COPIES = 200
@@ -121,7 +121,7 @@ def main(size: Size, *, quick: bool) -> None:
 
 def variants(calm: Calm, folder: Path) -> dict[str, float | None]:
     """The job without looking for duplicates, and into Cassandra."""
-    from lone_cassandra import lone_cassandra
+    from tests.support.lone_cassandra import lone_cassandra
 
     found: dict[str, float | None] = {
         "drain_with_duplicates_per_s": round(calm(drained, "twice", "--duplicates"))

@@ -1,5 +1,6 @@
-"""Fast tests first; a test whose tool is missing is skipped with its reason, and in CI it fails
-with it.
+"""Fast tests first. A test whose tool is missing is skipped with the reason; in CI it fails.
+
+The hooks imported from held_up list what could not be measured on a busy machine.
 """
 
 from __future__ import annotations
@@ -16,15 +17,22 @@ import pytest
 from streambed import artifacts
 from streambed.errors import StreambedError
 from streambed.runner.cgroups import hierarchies
+from tests.support.held_up import (  # noqa: F401
+    pytest_addoption,
+    pytest_runtest_makereport,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+)
 
 ORDER = ("browser", "kernel", "spark", "system")
-"""From quick to slow; a test without any of these comes before all."""
+"""From quick to slow; tests without any of these markers come first."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def find_browser() -> str:
     """Path of a browser, empty if there is none."""
-    return next((found for name in BROWSERS if (found := shutil.which(name))), "")
+    paths = map(shutil.which, BROWSERS)
+    return next(filter(None, paths), "")
 
 
 def lacks_browser() -> str:
@@ -62,21 +70,20 @@ NEEDS: dict[str, tuple[Callable[[], str], ...]] = {
 
 
 def lack(reason: str) -> NoReturn:
-    """Give up on a test for want of a tool. In CI that is a failure: there, what is not tested is
-    not known to work.
-    """
+    """Skip a test because a tool is missing. In CI fail: there, every test must run."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"in CI nothing may be missing: {reason}", pytrace=False)
     pytest.skip(reason)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(
-        key=lambda item: max(
-            (ORDER.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in ORDER),
-            default=0,
-        )
-    )
+    items.sort(key=slowness)
+
+
+def slowness(item: pytest.Item) -> int:
+    """Sort key: 0 for a test without a marker, then in the order of ORDER."""
+    marks = [mark.name for mark in item.iter_markers()]
+    return max((ORDER.index(name) + 1 for name in marks if name in ORDER), default=0)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,9 +1,8 @@
 """Two runs side by side, written by hand."""
 
-from histories import acked, event, history_of, seen
-
 from streambed.record.statistics import Difference
 from streambed.results.comparison import Compared, compare, differences
+from tests.support.histories import acked, event, history_of, seen
 
 COMPONENTS = {
     "a": {"kind": "producer", "writes": "lines"},

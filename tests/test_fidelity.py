@@ -1,12 +1,12 @@
 from dataclasses import asdict
 
 import polars as pl
-from histories import event, ns
 
 from streambed.record import tables
 from streambed.record.calibration import LinkCalibration
 from streambed.record.fidelity import fidelity
 from streambed.record.history import History, empty
+from tests.support.histories import event, ns
 
 MS = 1_000_000
 

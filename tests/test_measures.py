@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from histories import acked, batch, event, history_of, seen
 from pydantic import ValidationError
 
 from streambed.kinds.measures import Measure, NotTaken
 from streambed.record import tables
 from streambed.record.history import History, empty
 from streambed.units import Duration
+from tests.support.histories import acked, batch, event, history_of, seen
 
 READER = {
     "reader": {"kind": "consumer", "reads": ["lines"]},

@@ -8,7 +8,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from fake_launcher import CHECKED, SMALL, install
+
+from tests.support.fake_launcher import CHECKED, SMALL, install
 
 pytest_plugins = ["pytester"]
 TEST = """\

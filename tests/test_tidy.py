@@ -1,6 +1,4 @@
-"""Style as a test: sizes, banned calls and names, one home for each library, nothing of the machine
-in tracked files.
-"""
+"""Style as a test: sizes, banned calls and names, one home for each library."""
 
 from __future__ import annotations
 
@@ -21,6 +19,7 @@ from streambed.kinds.faults import FAULTS
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "streambed"
 PIPELINE = ROOT / "src" / "gateway_traffic"
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BODY_LINES_MAX = 40
 FILE_LINES_MAX = 400
 
@@ -67,20 +66,25 @@ HOSTS = [
 MACHINE_PATHS = re.compile(r"(?<![\w.~}])/(?:" + "root" + "|" + "work" + r")/")
 
 
+@functools.cache
 def sources() -> list[Path]:
     return sorted([*SOURCE.rglob("*.py"), *PIPELINE.rglob("*.py")])
 
 
 def inside(path: Path) -> str:
-    """How homes are named: streambed's own from its folder on, those of gateway_traffic with that
-    name.
-    """
+    """The path as HOMES names it: below src/streambed, or from gateway_traffic/ on."""
     return path.relative_to(SOURCE if path.is_relative_to(SOURCE) else PIPELINE.parent).as_posix()
 
 
 @functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
+
+
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All nodes of a file. Kept, because many tests walk over all files."""
+    return list(ast.walk(tree(path)))
 
 
 def at_home(path: Path, homes: tuple[str, ...]) -> bool:
@@ -90,18 +94,23 @@ def at_home(path: Path, homes: tuple[str, ...]) -> bool:
     )
 
 
-def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
+@functools.cache
+def calls(path: Path) -> list[tuple[str, ast.Call]]:
+    """Every call of a file, with the name of what is called."""
+    made = [node for node in nodes(path) if isinstance(node, ast.Call)]
+    return [(ast.unparse(call.func), call) for call in made]
 
 
-def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree(path)):
+@functools.cache
+def libraries(path: Path) -> set[str]:
+    """The first names of all modules that a file imports."""
+    modules = []
+    for node in nodes(path):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            modules += [name.name for name in node.names]
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
+            modules.append(node.module)
+    return {module.split(".")[0] for module in modules}
 
 
 def tracked() -> list[Path]:
@@ -122,18 +131,21 @@ def test_no_file_is_long():
     assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES_MAX} == {}
 
 
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many lines a function has below its docstring."""
+    body = function.body
+    if ast.get_docstring(function) and len(body) > 1:
+        body = body[1:]
+    return (function.end_lineno or 0) - body[0].lineno + 1
+
+
 def test_no_function_body_is_long():
-    long = {}
+    long = []
     for path in sources():
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                body = (
-                    node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
-                )
-                lines = (node.end_lineno or 0) - body[0].lineno + 1
-                if lines > BODY_LINES_MAX:
-                    long[f"{inside(path)}:{node.name}"] = lines
-    assert long == {}
+        functions = [node for node in nodes(path) if isinstance(node, FUNCTIONS)]
+        too_long = [function for function in functions if body_lines(function) > BODY_LINES_MAX]
+        long += [f"{inside(path)}:{function.name}" for function in too_long]
+    assert long == []
 
 
 @pytest.mark.parametrize(
@@ -170,7 +182,7 @@ def test_no_program_is_started_through_a_shell_or_ended_by_name():
 def test_names_say_what_a_thing_is():
     found = [inside(path) for path in sources() if BANNED_NAMES.fullmatch(path.stem)]
     for path in sources():
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and BANNED_NAMES.fullmatch(
                 node.name
             ):
@@ -183,8 +195,7 @@ def test_a_library_is_imported_only_at_its_home(library):
     strays = [
         inside(path)
         for path in sources()
-        if not at_home(path, HOMES[library])
-        and any(name.split(".")[0] == library for name in imports(path))
+        if library in libraries(path) and not at_home(path, HOMES[library])
     ]
     assert strays == []
 
@@ -218,9 +229,7 @@ def test_tracked_files_name_no_registry_and_no_place_on_a_machine():
 
 
 def test_no_agent_is_called_as_a_module_of_python() -> None:
-    """Agents that are run as files have their folder on Python's path, where such a name would hide
-    the module from everybody.
-    """
+    """An agent run as a file has its folder first on Python's path: it would hide the module."""
     assert [
         path.stem
         for path in (SOURCE / "agents").glob("*.py")
@@ -248,7 +257,7 @@ def is_sentence(node: ast.expr) -> bool:
 
 
 def searched_sentences(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         searched: list[ast.expr] = []
         if isinstance(node, ast.Compare) and any(
             isinstance(operator, (ast.In, ast.NotIn)) for operator in node.ops
@@ -265,17 +274,16 @@ def searched_sentences(path: Path) -> Iterator[str]:
 
 
 def test_no_sentence_for_people_is_searched():
-    """What a program must know of a problem or a verdict is in a field of its own."""
-    assert {
-        inside(path): found for path in sources() if (found := list(searched_sentences(path)))
-    } == {}
+    """What a program must know of a problem or a verdict has a field."""
+    searches = {inside(path): list(searched_sentences(path)) for path in sources()}
+    assert {name: lines for name, lines in searches.items() if lines} == {}
 
 
 def compares_kinds(path: Path) -> Iterator[str]:
     """Decisions by the kind of a component, fault or check: `x.kind == ...`, `body["kind"] in ...`,
     `isinstance(x, Kafka)`.
     """
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             attributes = [
@@ -298,10 +306,11 @@ KIND_CLASSES = {kind.__name__ for table in (COMPONENTS, FAULTS, CHECKS) for kind
 
 
 def test_a_kind_answers_for_itself():
-    """Outside kinds/ nobody asks what kind something is."""
+    """Outside kinds/ no code decides by the kind of a component, fault or check."""
     asking = [
         path
         for path in sources()
         if inside(path).split("/")[0] not in ("kinds", "net", "agents", "gateway_traffic")
     ]
-    assert {inside(path): found for path in asking if (found := list(compares_kinds(path)))} == {}
+    comparisons = {inside(path): list(compares_kinds(path)) for path in asking}
+    assert {name: lines for name, lines in comparisons.items() if lines} == {}

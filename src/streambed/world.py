@@ -1,5 +1,5 @@
 """What a component or fault may ask of a running world. The live one is in runner, the small one in
-tests/fakes.py.
+tests/support/fakes.py.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from fake_launcher import CHECKED, SMALL, install, write_study
 from typer.testing import CliRunner
 
 from streambed.cli.app import app
 from streambed.record.history import EXIT_STATUS, Verdict, worst
+from tests.support.fake_launcher import CHECKED, SMALL, install, write_study
 
 
 def streambed(*words: str | Path) -> Result:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from fake_launcher import CHECKED, SMALL, STUDY, install, write_study
 from typer.testing import CliRunner
 
 from streambed.cli.app import app
 from streambed.errors import UsageError
 from tests.reports import synthetic
+from tests.support.fake_launcher import CHECKED, SMALL, STUDY, install, write_study
 
 
 def streambed(*words: str | Path) -> Result:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import order_of
 
 from streambed.declare.experiment import Experiment, problems
 from streambed.declare.link import Link
@@ -17,6 +16,7 @@ from streambed.plan import Exposure, Machine, Plan
 from streambed.planner.description import describe
 from streambed.planner.planner import plan_for
 from streambed.record.orders import CaptureOrder, CapturePort
+from tests.support.fakes import order_of
 
 LINKS = (Link(ends=("a", "core")), Link(ends=("core", "b")), Link(ends=("core", "c")))
 

@@ -11,9 +11,8 @@ from pyspark.sql import SparkSession
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from spark_session import spark_session
-
     from gateway_traffic.jobs.job import session
+    from tests.support.spark_session import spark_session
 
     folder = tmp_path_factory.mktemp("spark")
     settings = {

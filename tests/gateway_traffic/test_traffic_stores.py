@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lone_cassandra import lone_cassandra
 
 from gateway_traffic.errors import GatewayTrafficError, NoStoreError, ServiceError, UsageError
 from gateway_traffic.stores.opening import open_store
 from gateway_traffic.stores.store import NO_BATCH, Anomaly, Part, TrafficStore
+from tests.support.lone_cassandra import lone_cassandra
 
 PARTS = [
     Part("a", 1, 0, 10.0, 1.0, 2),

@@ -1,29 +1,23 @@
-"""How a test measures: it gives a plan and the name of a measure, and gets what a fresh box found,
-here or where the kernel has netem.
+"""Fixtures that measure: a test passes a plan and the name of a measure in measures.py.
+
+A fresh box measures it, on this kernel or in an emulated machine whose kernel has netem.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+import netem_machine
 import pytest
+from boxes import Measure, run_box
+from netem_machine import NetemMachine
 
-sys.path[:0] = [
-    str(Path(__file__).parent),
-    str(Path(__file__).parents[1] / "net"),
-]  # boxes, small_plans
-
-import held_up  # noqa: E402
-import netem_machine  # noqa: E402
-from boxes import Measure, run_box  # noqa: E402
-from netem_machine import NetemMachine  # noqa: E402
+from tests.support import held_up
 
 NETEM = pytest.StashKey[NetemMachine]()
-AGAIN = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture
@@ -32,10 +26,7 @@ def measure(tmp_path: Path) -> Measure:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let the machine boot while the tests before those that need it run: that takes a minute, but
-    one core alone.
-    """
-    session.config.stash[AGAIN] = []
+    """Boot the machine with netem while other tests run: it takes a minute of one core."""
     if (
         not session.config.option.collectonly
         and any(map(needs_netem, session.items))
@@ -69,33 +60,21 @@ def means(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def measure_both(means: str, measure: Measure, request: pytest.FixtureRequest) -> Measure:
-    """By the delay line here, and by netem there: whatever is measured so must be the same."""
+    """Measures once by the delay line and once by netem: both must do the same."""
     return request.getfixturevalue("netem").measure if means == "netem" else measure
 
 
 @pytest.fixture
 def slack_ms(means: str) -> float:
-    """What packets may take beside their delays; the machine with netem has a slow processor."""
+    """How late packets may be; the machine with netem has a slow, emulated processor."""
     return {"delay_line": 1.0, "netem": 3.0}[means]
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A measurement that failed while the machine was held up says nothing of the network: it is
-    taken again, when there is calm.
-    """
+    """Measure again what failed while the machine was held up: that says nothing of the network."""
     if "measure" not in pyfuncitem.fixturenames:
         return None
-    given = {
-        name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters
-    }
-    failed = held_up.again_if_held_up(lambda: pyfuncitem.obj(**given))
-    pyfuncitem.config.stash[AGAIN] += [f"{pyfuncitem.nodeid}: {reason}" for reason in failed]
+    names = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    held_up.measure_in_calm(lambda: pyfuncitem.obj(**arguments))
     return True
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Whoever reads the result is told what was measured again, and why."""
-    for line in config.stash.get(AGAIN, []):
-        terminalreporter.write_line(f"MEASURED AGAIN {line}")

@@ -544,9 +544,18 @@ def _capped(folders: dict[Any, str]) -> dict[str, Any]:
         name="a", switch=False, address="10.0.0.1", routes=(), allowance=plans.Allowance(cpu=0.5)
     )
     plan = plans.Plan(
-        name="v2", seed=1, duration_ns=0, ready_limit_ns=0, drain_limit_ns=0, directory="1", machine=machine, nodes=(host,), links=(),
-        processes=(spec,), declaration={},
-    )  # fmt: skip
+        name="v2",
+        seed=1,
+        duration_ns=0,
+        ready_limit_ns=0,
+        drain_limit_ns=0,
+        directory="1",
+        machine=machine,
+        nodes=(host,),
+        links=(),
+        processes=(spec,),
+        declaration={},
+    )
     with caps.apply_caps(plan) as made:
         (group,) = made.processes[0].groups
         hog = os.fork()

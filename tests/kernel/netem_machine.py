@@ -1,7 +1,8 @@
 """A small machine whose kernel has netem: an emulated processor, a kernel from the cache, and an
 archive of files as its disk.
 
-    this Python, streambed, box.py, measures.py … ── archive ──▶ qemu: netem_init.py ◀── serial port, one line each ──▶ plan, found
+    this Python, streambed, box.py … ── archive ──▶ qemu: netem_init.py
+                      plan, result ◀── serial port, one line each ──▶ ┘
 
 One boot serves all measurements. Its clock is right but its processor slow: good for what is done,
 not for how fast.

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from boxes import SOURCE, Measure, run_box
-from small_plans import MS, pairs_of_switch_and_host, star, wide
 
 from streambed.net import machine
 from streambed.plan import Shape
+from tests.net.small_plans import MS, pairs_of_switch_and_host, star, wide
 
 pytestmark = pytest.mark.kernel
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from boxes import Measure
-from small_plans import MS, pairs_of_switch_and_host, star
 
 from streambed.errors import WorldError
 from streambed.plan import ProcessSpec, Shape
 from streambed.record import wait_until
 from streambed.runner.process import LiveProcess
+from tests.net.small_plans import MS, pairs_of_switch_and_host, star
 
 pytestmark = pytest.mark.kernel
 

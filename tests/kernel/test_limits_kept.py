@@ -29,8 +29,10 @@ topology:
   links: [{{ends: [a, b]}}]
 components:
   slow: {{kind: command, node: a, starts: load, argv: {BUSY}, limits: {{cpu: {20 / CORES}%}}}}
-  behind: {{kind: command, node: b, starts: load, argv: {BUSY}, limits: {{priority: 15, cores: [{LAST}]}}}}
-  ahead: {{kind: command, node: b, starts: load, argv: {BUSY}, limits: {{priority: -5, cores: [{LAST}]}}}}
+  behind: {{kind: command, node: b, starts: load, argv: {BUSY},
+            limits: {{priority: 15, cores: [{LAST}]}}}}
+  ahead: {{kind: command, node: b, starts: load, argv: {BUSY},
+           limits: {{priority: -5, cores: [{LAST}]}}}}
   hog: {{kind: command, node: a, argv: {HOG}, limits: {{memory: 64MiB}}, on_exit: record}}
 """
 

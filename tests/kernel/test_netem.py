@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 from netem_machine import NetemMachine
-from small_plans import MS, pair, star
 
 from streambed.plan import Shape
+from tests.net.small_plans import MS, pair, star
 
 pytestmark = pytest.mark.kernel
 

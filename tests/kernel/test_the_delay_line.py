@@ -1,13 +1,13 @@
-"""What is so of the delay line alone."""
+"""What only the delay line does, not netem."""
 
 from __future__ import annotations
 
 import pytest
 from boxes import Measure
-from small_plans import MS, pair, star
 
 from streambed.net import realtime
 from streambed.plan import Plan, Shape
+from tests.net.small_plans import MS, pair, star
 
 pytestmark = pytest.mark.kernel
 
@@ -49,7 +49,7 @@ EVERYWHERE = pytest.mark.parametrize(
 
 
 def about(found: int, share: float, of: int) -> bool:
-    """Whether chance would find so many, but for one seed in a thousand."""
+    """Whether `found` is what chance gives, except for one seed in a thousand."""
     return abs(found - share * of) <= 3.3 * (of * share * (1 - share)) ** 0.5
 
 
@@ -66,9 +66,8 @@ def test_what_is_corrupted_fails_its_checksum(measure: Measure, make, name: str)
     found = measure(make(Shape(delay_ns=5 * MS, corrupt=0.1)), name)
 
     assert about(found["sent"] - found["came"], 0.1, found["sent"])
-    assert (
-        found["damaged"] + found["came"] >= found["sent"] - 5
-    )  # A bit of the port's number leads elsewhere.
+    # A damaged port number leads elsewhere, so a few are never counted.
+    assert found["damaged"] + found["came"] >= found["sent"] - 5
 
 
 def test_a_share_overtakes_where_packets_are_reordered(measure: Measure) -> None:
@@ -96,7 +95,7 @@ def test_a_stream_is_intact_although_segments_are_damaged(measure: Measure, plan
 
 
 def test_what_a_switch_sends_itself_is_delayed_too(measure: Measure) -> None:
-    assert 19 < measure(star(DELAY), "echo_of_a_switch")["median_ms"] < 25
+    assert 19 < measure(star(DELAY), "echo_of_a_switch")["median_ms"] < 21
 
 
 def test_only_the_delay_line_runs_in_real_time_and_only_where_it_may(measure: Measure) -> None:

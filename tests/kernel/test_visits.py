@@ -56,9 +56,11 @@ topology:
 capture: {{snap: 128B}}
 expose: {{{port}: "b:8000"}}
 components:
-  web:  {{kind: command, node: b, argv: [python3, -m, http.server, "8000", --bind, 127.0.0.1], cwd: pages, ready: {{log: Serving HTTP}}}}
+  web:  {{kind: command, node: b, argv: [python3, -m, http.server, "8000", --bind, 127.0.0.1],
+         cwd: pages, ready: {{log: Serving HTTP}}}}
   hum:  {{kind: traffic, sources: a, to: b, rate: 8Mbit}}
-  dice: {{kind: traffic, sources: [a, b], to: [a, b], rate: 4Mbit, pattern: poisson, flows: 2, size: 500B}}
+  dice: {{kind: traffic, sources: [a, b], to: [a, b], rate: 4Mbit,
+         pattern: poisson, flows: 2, size: 500B}}
   bulk: {{kind: traffic, sources: b, to: a, pattern: tcp, after: 1s, lasts: 2s}}
 """
 

@@ -11,7 +11,7 @@ from streambed.record.history import History, Ledger, empty
 from streambed.reports import page
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import delivery, timeline
-from tests.histories import (
+from tests.support.histories import (
     acked,
     behind,
     event,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from fake_launcher import STUDY, install, write_study
 
 from streambed.declare.yaml import study_file
 from streambed.reports import study as page
 from streambed.results.studies import StudyResult
 from streambed.runner.study import carry_out
+from tests.support.fake_launcher import STUDY, install, write_study
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,6 @@
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "net"))  # small_plans
-
-from small_plans import MS, pair, star
 
 from streambed.plan import Shape
 from streambed.runner.calibration import calibration
@@ -20,6 +14,7 @@ from streambed.runner.calibration.probing import (
 )
 from streambed.runner.calibration.probing import schedule as schedule_of
 from streambed.runner.calibration.rate import groups
+from tests.net.small_plans import MS, pair, star
 
 
 def way_of(shape, took_ms=()):

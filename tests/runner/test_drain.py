@@ -1,5 +1,4 @@
 import pytest
-from fakes import FakeWorld
 
 from streambed import Command, Consumer, Kafka, Producer, Sink
 from streambed.errors import ProcessError
@@ -9,6 +8,7 @@ from streambed.record.events import Wait
 from streambed.record.gauges import ProducerGauge, ReaderGauge
 from streambed.runner import drain
 from streambed.runner.drain import Drain, behind, final_states, merge_positions
+from tests.support.fakes import FakeWorld
 
 POET = Producer(name="poet", node="edge", writes="lines")
 READER = Consumer(name="reader", node="edge", reads="lines")

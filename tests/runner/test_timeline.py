@@ -1,12 +1,11 @@
 from statistics import median
 
-from fakes import FakeWorld
-
 from streambed import Cut, Isolate, Kill, Pause
 from streambed.errors import WorldError
 from streambed.record import now_ns, wait_for_an_end
 from streambed.record.events import Heal, HealFailed, Inject, InjectFailed
 from streambed.runner.timeline import Moment, moments, timeline
+from tests.support.fakes import FakeWorld
 
 FAULTS = [Kill(at="0s", lasts="0s", target="poet"), Cut(at="0s", lasts="9s", link=("edge", "core"))]
 

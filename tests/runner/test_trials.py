@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import fake_launcher
 import polars as pl
 import pytest
-from fake_launcher import CHECKED, SMALL, STUDY, install, write_study
 
 import streambed
 from streambed.declare.yaml import study_file
 from streambed.errors import UsageError, WorldError
 from streambed.results.studies import StudyResult
 from streambed.runner.study import Progress, carry_out
+from tests.support import fake_launcher
+from tests.support.fake_launcher import CHECKED, SMALL, STUDY, install, write_study
 
 
 def study(

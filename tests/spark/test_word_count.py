@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_session import spark_session
+
+from tests.support.spark_session import spark_session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "word_count"
 sys.path.insert(0, str(EXAMPLE))

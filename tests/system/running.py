@@ -1,4 +1,4 @@
-"""Running streambed as a user does: as a program, in a folder of its own."""
+"""Run streambed as a user does: as a program, in a separate folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def streambed(
 
 
 def start(file: Path, into: Path) -> subprocess.Popen[str]:
-    """Start a run and come back at once."""
+    """Start a run without waiting for it."""
     command = [*STREAMBED, "run", str(file), "--into", str(into), "--no-report"]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
@@ -41,12 +41,12 @@ def start(file: Path, into: Path) -> subprocess.Popen[str]:
 
 
 def wait_for(condition: Callable[[], Any], limit_s: float, what: str) -> Any:
-    """What the condition gives once it gives something."""
+    """Wait until the condition returns something true, and return that."""
     end = time.monotonic() + limit_s
-    while not (found := condition()):
+    while not (result := condition()):
         assert time.monotonic() < end, f"waited {limit_s:g} s for {what}"
         time.sleep(STEP_S)
-    return found
+    return result
 
 
 def children(pid: int) -> list[int]:
@@ -85,12 +85,13 @@ def phases(directory: Path) -> list[str]:
 
 def only_run(into: Path) -> Path | None:
     """The folder of the one run under `into`, once it is there."""
-    found = [path.parent for path in into.glob("*/*/status.json") if not path.parent.is_symlink()]
-    return found[0] if found else None
+    folders = [path.parent for path in into.glob("*/*/status.json")]
+    runs = [folder for folder in folders if not folder.is_symlink()]
+    return runs[0] if runs else None
 
 
 def end_now(process: subprocess.Popen[str]) -> None:
-    """Leave nothing behind, whatever the test found."""
+    """Kill a run if it still goes, and collect its output."""
     if process.poll() is None:
         process.send_signal(signal.SIGKILL)
     process.communicate()

@@ -46,7 +46,8 @@ topology:
   links: [{ends: [broker, other]}]
 components:
   kafka:
-    {kind: kafka, nodes: [broker], settings: {controller.quorum.voters: "1@broker:9093,2@other:9093,3@other:9094"}}
+    {kind: kafka, nodes: [broker],
+     settings: {controller.quorum.voters: "1@broker:9093,2@other:9093,3@other:9094"}}
 """
 CLUSTER = """
 version: 1
@@ -56,12 +57,15 @@ topology:
   links: [{ends: [left, right]}]
 components:
   spark: {kind: spark_cluster, master: left, workers: [right]}
-  assassin: {kind: command, node: right, starts: load, on_exit: record, argv: ["{run.python}", end_master.py, "{run.directory}"]}
+  assassin: {kind: command, node: right, starts: load, on_exit: record,
+             argv: ["{run.python}", end_master.py, "{run.directory}"]}
 """
 END_MASTER = """
 import json, os, pathlib, signal, sys
-events = map(json.loads, (pathlib.Path(sys.argv[1]) / "history" / "events.jsonl").read_text().splitlines())
-os.kill(next(event["pid"] for event in events if event.get("process") == "spark/left"), signal.SIGKILL)
+file = pathlib.Path(sys.argv[1]) / "history" / "events.jsonl"
+events = map(json.loads, file.read_text().splitlines())
+pids = [event["pid"] for event in events if event.get("process") == "spark/left"]
+os.kill(pids[0], signal.SIGKILL)
 """
 
 

@@ -15,7 +15,10 @@ from streambed import Run
 from streambed.record.events import ProcessStarted, Ready
 
 pytestmark = pytest.mark.system
-SERVER = "import http.server; http.server.HTTPServer(('web', 8080), http.server.SimpleHTTPRequestHandler).serve_forever()"
+SERVER = (
+    "from http.server import HTTPServer, SimpleHTTPRequestHandler as Handler; "
+    "HTTPServer(('web', 8080), Handler).serve_forever()"
+)
 FETCH = "import urllib.request; print(urllib.request.urlopen('http://web:8080/').status)"
 SECOND_TIME = "import os, sys; sys.exit(os.environ['STREAMBED_INCARNATION'] == '1')"
 

@@ -17,7 +17,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from lone_cassandra import LoneCassandra, lone_cassandra
 
 from gateway_traffic import traces
 from gateway_traffic.answers import acked, answer, reported_traffic
@@ -31,6 +30,7 @@ from streambed.artifacts.one_shot import free_ports
 from streambed.record import wait_until
 from streambed.record.codec import write_message
 from streambed.record.orders import SparkDriverOrder
+from tests.support.lone_cassandra import LoneCassandra, lone_cassandra
 
 pytestmark = [
     pytest.mark.system,

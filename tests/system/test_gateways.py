@@ -17,10 +17,8 @@ from streambed.record.events import Inject
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "gateways"
 BOX = [sys.executable, "-m", "gateway_traffic", "run", "--target", "box", "--experiment"]
-UNHURRIED = ("--set", "components.delay.argv.7='600'", "--set", "drain=4min", "--set", "ready=4min")
-"""Other tests' leftovers may keep the machine busy: here it is about what the store holds, not
-about how soon.
-"""
+PATIENT = ("--set", "drain=4min", "--set", "ready=4min")
+"""Other tests may keep the machine busy. The demo's own limit of latency, p99 60 s, stays."""
 SHORT = (
     "--set",
     "duration=12s",
@@ -29,13 +27,13 @@ SHORT = (
     "--set",
     "faults.0.at=5s",
 )
-"""A third of the gateways have sent their day in so many seconds."""
+"""In 12 s a third of the gateways send their day."""
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gateways")
-    command = [*BOX, str(EXAMPLE / "demo.yaml"), *UNHURRIED, *SHORT]
+    command = [*BOX, str(EXAMPLE / "demo.yaml"), *PATIENT, *SHORT]
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=550, check=False
     )

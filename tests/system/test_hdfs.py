@@ -29,8 +29,9 @@ components:
   kafka: {kind: kafka, nodes: [edge], topics: {lines: {}, loud: {}}}
   hdfs: {kind: hdfs, name_node: names, data_nodes: [disk1, disk2]}
   poet: {kind: producer, node: edge, writes: lines, size: 100B, rate: 50/s}
-  shout: {kind: spark_job, node: engine, job: job.py, reads: lines, writes: loud, memory: 512MiB, checkpoint: hdfs, event_log: hdfs,
-          on_exit: restart, args: ["{kafka.bootstrap}", "{self.checkpoint}"]}
+  shout: {kind: spark_job, node: engine, job: job.py, reads: lines, writes: loud,
+          memory: 512MiB, checkpoint: hdfs, event_log: hdfs, on_exit: restart,
+          args: ["{kafka.bootstrap}", "{self.checkpoint}"]}
   reader: {kind: consumer, node: edge, reads: loud, keep: true}
 faults:
   - {kind: kill, at: 2s, lasts: 1s, target: shout}
@@ -45,9 +46,11 @@ from pyspark.sql import functions as F
 
 bootstrap, checkpoint = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
-lines = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", "lines").load()
+lines = spark.readStream.format("kafka").option("subscribe", "lines")
+lines = lines.option("kafka.bootstrap.servers", bootstrap).load()
 said = lines.select("key", F.concat_ws("/", "partition", "offset").alias("value"))
-sink = said.writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("topic", "loud")
+sink = said.writeStream.format("kafka").option("topic", "loud")
+sink = sink.option("kafka.bootstrap.servers", bootstrap)
 sink.option("checkpointLocation", checkpoint).start().awaitTermination()
 """
 

@@ -28,8 +28,11 @@ topology:
     - {{ends: [edge, core]}}
 {"".join(f"    - {{ends: [{host}, core]}}{chr(10)}" for host in HOSTS)}
 components:
-  kafka: {{kind: kafka, nodes: [broker], topics: {{wide: {{partitions: 2}}, broad: {{}}, sums: {{}}, readings: {{}}, quiet: {{}}}}}}
-  load: {{kind: producer, nodes: [{", ".join(HOSTS)}], each: 10, agents: 4, writes: [wide, broad], rate: 5/s, size: 2kB, linger: 100ms}}
+  kafka:
+    {{kind: kafka, nodes: [broker],
+     topics: {{wide: {{partitions: 2}}, broad: {{}}, sums: {{}}, readings: {{}}, quiet: {{}}}}}}
+  load: {{kind: producer, nodes: [{", ".join(HOSTS)}], each: 10, agents: 4,
+          writes: [wide, broad], rate: 5/s, size: 2kB, linger: 100ms}}
   banker: {{kind: producer, node: edge, writes: sums, rate: 40/s, transaction: {{records: 30}}}}
   sensor:
     {{kind: producer, node: edge, writes: readings, function: "sensor:reading", rate: 20/s,
@@ -50,7 +53,8 @@ checks:
 """
 SENSOR = """
 def reading(number, random):
-    return {"key": f"sensor{number % 3}", "value": f"{random.gauss(20, 5):.1f}", "headers": {"unit": "celsius"}}
+    celsius = f"{random.gauss(20, 5):.1f}"
+    return {"key": f"sensor{number % 3}", "value": celsius, "headers": {"unit": "celsius"}}
 """
 
 

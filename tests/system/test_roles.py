@@ -57,7 +57,7 @@ import os, time
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-while True:  # A new client each time: one whose broker was cut off waits long before it asks another.
+while True:  # A new client each time: one that lost its broker waits long before it tries another.
     client = AdminClient({"bootstrap.servers": os.environ["STREAMBED_BOOTSTRAP"], "log_level": 0})
     try:
         leader = client.list_topics("lines", timeout=0.5).topics["lines"].partitions[0].leader

@@ -36,10 +36,12 @@ components:
   kafka: {kind: kafka, nodes: [broker], topics: {lines: {partitions: 2}, loud: {}, soft: {}}}
   spark: {kind: spark_cluster, master: m, workers: [w1, w2], cores: 2}
   poet: {kind: producer, node: edge, writes: lines, size: 100B, rate: 50/s}
-  shout: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: loud, python_path: [lib], memory: 512MiB,
+  shout: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: loud,
+          python_path: [lib], memory: 512MiB,
           args: ["{kafka.bootstrap}", "{self.checkpoint}", loud]}
-  whisper: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: soft, python_path: [lib], memory: 512MiB,
-            settings: {spark.speculation: true}, args: ["{kafka.bootstrap}", "{self.checkpoint}", soft]}
+  whisper: {kind: spark_job, node: engine, job: job.py, cluster: spark, reads: lines, writes: soft,
+            python_path: [lib], memory: 512MiB, settings: {spark.speculation: true},
+            args: ["{kafka.bootstrap}", "{self.checkpoint}", soft]}
   reader: {kind: consumer, node: edge, reads: [loud, soft], keep: true}
 faults:
   - {kind: kill, at: 3s, lasts: 3s, target: spark/w1}
@@ -55,9 +57,12 @@ from pyspark.sql import functions as F
 
 bootstrap, checkpoint, topic = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
-lines = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", "lines").load()
-said = lines.select("key", F.udf(saying.said)(F.lit(topic), F.concat_ws("/", "partition", "offset")).alias("value"))
-sink = said.writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("topic", topic)
+lines = spark.readStream.format("kafka").option("subscribe", "lines")
+lines = lines.option("kafka.bootstrap.servers", bootstrap).load()
+position = F.concat_ws("/", "partition", "offset")
+said = lines.select("key", F.udf(saying.said)(F.lit(topic), position).alias("value"))
+sink = said.writeStream.format("kafka").option("topic", topic)
+sink = sink.option("kafka.bootstrap.servers", bootstrap)
 sink.option("checkpointLocation", checkpoint).start().awaitTermination()
 """
 
@@ -86,10 +91,13 @@ version: 1
 name: counting
 duration: 1s
 ready: 4min
-topology: {switches: [core], links: [{ends: [m, core]}, {ends: [w, core]}, {ends: [engine, core], delay: 1ms}]}
+topology:
+  switches: [core]
+  links: [{ends: [m, core]}, {ends: [w, core]}, {ends: [engine, core], delay: 1ms}]
 components:
   spark: {kind: spark_cluster, master: m, workers: [w], cores: 1}
-  count: {kind: spark_job, node: engine, job: count.py, cluster: spark, cores: 1, memory: 512MiB, args: ["{self.data}/count"]}
+  count: {kind: spark_job, node: engine, job: count.py, cluster: spark, cores: 1,
+          memory: 512MiB, args: ["{self.data}/count"]}
 """
 COUNT = """
 import sys

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -20,10 +19,10 @@ from running import ROOT, STREAMBED, end_now, only_run, phases, start, streambed
 
 from streambed import Run, artifacts
 from streambed.errors import QueryError, WorldError
+from tests.support.held_up import measure_in_calm
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("store_servers")]
 NOBODY = 65534
-TRIES = 3
 RECORDS = 200 * 8
 EXPERIMENT = """
 version: 1
@@ -40,22 +39,26 @@ topology:
 components:
   kafka: {kind: kafka, nodes: [broker], topics: {lines: {partitions: 2}}}
   poet: {kind: producer, node: edge, writes: lines, rate: 200/s, text: '{"n": {n}, "who": "poet"}'}
-  pg: {kind: postgresql, node: one, setup: ["create table mine (a int)", "insert into mine values (7)"]}
+  pg: {kind: postgresql, node: one,
+       setup: ["create table mine (a int)", "insert into mine values (7)"]}
   maria: {kind: mariadb, node: two}
   cache: {kind: redis, node: one}
   ring: {kind: cassandra, nodes: [two]}
   file: {kind: embedded, node: edge, engine: sqlite}
   duck: {kind: embedded, node: edge, engine: duckdb}
   rocks: {kind: embedded, node: edge, engine: rocksdb}
-  mongo: {kind: mongodb, node: one, settings: {quiet: true}, setup: ['{"insert": "mine", "documents": [{"_id": 7, "a": {"b": [1]}}]}']}
-  to-pg: {kind: sink, node: broker, reads: lines, store: pg, table: records, format: json, columns: {n: integer, who: text}}
+  mongo: {kind: mongodb, node: one, settings: {quiet: true},
+          setup: ['{"insert": "mine", "documents": [{"_id": 7, "a": {"b": [1]}}]}']}
+  to-pg: {kind: sink, node: broker, reads: lines, store: pg, table: records,
+          format: json, columns: {n: integer, who: text}}
   to-maria: {kind: sink, node: two, reads: lines, store: maria, table: records}
   to-cache: {kind: sink, node: one, reads: lines, store: cache, table: records}
   to-ring: {kind: sink, node: two, reads: lines, store: ring, table: records}
   to-file: {kind: sink, node: edge, reads: lines, store: file, table: records}
   to-duck: {kind: sink, node: edge, reads: lines, store: duck, table: records}
   to-rocks: {kind: sink, node: edge, reads: lines, store: rocks, table: records}
-  to-mongo: {kind: sink, node: two, reads: lines, store: mongo, table: records, format: json, columns: {n: integer, who: text}}
+  to-mongo: {kind: sink, node: two, reads: lines, store: mongo, table: records,
+             format: json, columns: {n: integer, who: text}}
 faults:
   - {kind: kill, at: 3s, lasts: 1s, target: pg}
 checks:
@@ -82,12 +85,14 @@ components:
 
 
 def count(run: Run, store: str) -> int:
-    """How many records a store says it has. On a busy machine DuckDB's sink may hold the file for
-    long: then it is asked again.
+    """How many records a store says it has.
+
+    On a machine that is held up, DuckDB's sink may hold the file too long for a query.
     """
-    for _ in range(TRIES - 1):
-        with suppress(WorldError):
-            return int(run.query(store, COUNTS[store]).item())
+    return measure_in_calm(lambda: count_once(run, store), excused=(WorldError,))
+
+
+def count_once(run: Run, store: str) -> int:
     return int(run.query(store, COUNTS[store]).item())
 
 

@@ -77,7 +77,7 @@ def _outside_plan(
     )
 
 
-def _component_processes(experiment: Experiment, site: Site) -> list[ProcessSpec]:
+def _component_processes(experiment: Experiment, site: PlanContext) -> list[ProcessSpec]:
     """The processes of all components, with their limits. MachineError if they need more memory
     than there is.
     """
@@ -90,7 +90,7 @@ def _component_processes(experiment: Experiment, site: Site) -> list[ProcessSpec
 
 
 def _plan(
-    experiment: Experiment, site: Site, nodes: tuple[PlannedNode, ...], samples: Samples
+    experiment: Experiment, site: PlanContext, nodes: tuple[PlannedNode, ...], samples: Samples
 ) -> Plan:
     """What a plan says on the emulated network and outside of it; no links or processes yet."""
     return Plan(

@@ -1,4 +1,13 @@
-from histories import (
+from streambed import NoLoss
+from streambed.kinds.evidence.course import (
+    FOREVER_NS,
+    Unread,
+    faults_of,
+    names_between,
+    unread,
+)
+from streambed.record.events import Wait
+from tests.support.histories import (
     acked,
     behind,
     event,
@@ -10,17 +19,6 @@ from histories import (
     undrained,
     unreadable,
 )
-
-from streambed import NoLoss
-from streambed.kinds.evidence.course import (
-    FOREVER_NS,
-    Unread,
-    downgrade_if_fault_missing,
-    faults_of,
-    names_between,
-    unread,
-)
-from streambed.record.events import Wait
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
 

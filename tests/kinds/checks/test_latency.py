@@ -2,7 +2,17 @@ from dataclasses import asdict, replace
 
 import polars as pl
 import pytest
-from histories import (
+from pydantic import ValidationError
+
+from streambed.kinds.checks.latency import Latency
+from streambed.kinds.declared_parts import components_of
+from streambed.kinds.evidence.readers import engine_of
+from streambed.plan import WITNESS
+from streambed.record import tables
+from streambed.record.calibration import LinkCalibration
+from streambed.record.history import History, empty
+from streambed.units import shown
+from tests.support.histories import (
     acked,
     batch,
     behind,
@@ -17,16 +27,6 @@ from histories import (
     undrained,
     whole,
 )
-from pydantic import ValidationError
-
-from streambed.kinds.checks.latency import Latency
-from streambed.kinds.declared_parts import components_of
-from streambed.kinds.evidence.readers import engine_of
-from streambed.plan import WITNESS
-from streambed.record import tables
-from streambed.record.calibration import LinkCalibration
-from streambed.record.history import History, empty
-from streambed.units import shown
 
 READER = {"reader": {"kind": "consumer", "node": "home", "reads": ["lines"]}}
 COUNTER = {

@@ -1,7 +1,14 @@
 from dataclasses import replace
 
 import pytest
-from histories import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streambed import Consumer, Kafka
+from streambed.kinds.checks import CHECKS
+from streambed.kinds.checks.no_loss import NAMES_SHOWN, NoLoss
+from streambed.record.history import History
+from tests.support.histories import (
     acked,
     batch,
     behind,
@@ -15,13 +22,6 @@ from histories import (
     unreadable,
     witnessed,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from streambed import Consumer, Kafka
-from streambed.kinds.checks import CHECKS
-from streambed.kinds.checks.no_loss import NAMES_SHOWN, NoLoss
-from streambed.record.history import History
 
 COUNTER = {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": []}}
 

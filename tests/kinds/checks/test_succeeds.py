@@ -1,7 +1,7 @@
 import pytest
-from histories import event, history_of
 
 from streambed import Command, Succeeds
+from tests.support.histories import event, history_of
 
 
 def ended(status, *lines, expected=None):

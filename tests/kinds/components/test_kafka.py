@@ -3,7 +3,6 @@ import struct
 from collections import Counter
 
 import pytest
-from fakes import FakeWorld
 
 from streambed import Kafka
 from streambed.errors import WorldError
@@ -17,6 +16,7 @@ from streambed.kinds.components.kafka.protocol import (
 )
 from streambed.kinds.components.kafka.topic import Topic, topic_specs
 from streambed.kinds.components.roles import Role
+from tests.support.fakes import FakeWorld
 
 KAFKA = Kafka(
     name="kafka",

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeWorld, order_of
 from pydantic import ValidationError
 
 from streambed import Kafka, Producer
@@ -17,6 +16,7 @@ from streambed.plan import Machine
 from streambed.planner.planner import plan_for
 from streambed.record.gauges import ProducerGauge
 from streambed.record.orders import ProducerMember, ProducerOrder
+from tests.support.fakes import FakeWorld, order_of
 
 OTHERS = {"kafka": Kafka(name="kafka", nodes=["b"], topics={"lines": {}})}
 

@@ -9,12 +9,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from fakes import FakeWorld
 from pydantic import ValidationError
 
 from streambed.kinds.components.command import Command
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.record import wait_until
+from tests.support.fakes import FakeWorld
 
 NODE = "localhost"
 

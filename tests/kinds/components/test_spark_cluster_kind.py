@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fakes import FakeWorld, order_of
 
 from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
@@ -16,6 +15,7 @@ from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner.planner import plan_for
 from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
+from tests.support.fakes import FakeWorld, order_of
 
 FILE = """\
 version: 1

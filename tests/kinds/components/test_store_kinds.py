@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from fakes import FakeWorld, order_of
 
 from streambed.artifacts import servers
 from streambed.declare.yaml.reader import read
@@ -16,6 +15,7 @@ from streambed.plan import Machine, Plan, ProcessSpec
 from streambed.planner.planner import plan_for
 from streambed.record.orders import ServerSetupOrder, SinkOrder
 from streambed.stores.store import Address
+from tests.support.fakes import FakeWorld, order_of
 
 FILE = """\
 version: 1

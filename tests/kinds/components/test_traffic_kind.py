@@ -16,7 +16,7 @@ from streambed.plan import Machine, ProcessSpec
 from streambed.planner.planner import plan_for
 from streambed.record.gauges import TrafficGauge
 from streambed.record.orders import TrafficOrder
-from tests.fakes import FakeWorld, order_of
+from tests.support.fakes import FakeWorld, order_of
 
 
 def traffic(**changes: Any) -> Traffic:

@@ -1,7 +1,6 @@
-from fakes import FakeWorld
-
 from streambed import Cut
 from streambed.kinds.faults.of_links import LinkEnds
+from tests.support.fakes import FakeWorld
 
 LINKS = {
     "edge – core": LinkEnds(ends=("edge", "core")),

@@ -1,9 +1,9 @@
 import pytest
-from fakes import FakeWorld
 
 from streambed import Isolate, Kafka
 from streambed.errors import WorldError
 from streambed.kinds.faults.of_links import LinkEnds
+from tests.support.fakes import FakeWorld
 
 LINKS = {
     "-".join(ends): LinkEnds(ends=ends)

@@ -1,6 +1,5 @@
-from fakes import FakeWorld
-
 from streambed import Consumer, Kafka, Kill
+from tests.support.fakes import FakeWorld
 
 COMPONENTS = {
     "kafka": Kafka(name="kafka", nodes=("b1", "b2")),

@@ -1,9 +1,9 @@
 import pytest
-from fakes import FakeWorld
 
 from streambed import Kafka, Partition
 from streambed.errors import WorldError
 from streambed.plan import Machine
+from tests.support.fakes import FakeWorld
 
 COMPONENTS = {"kafka": Kafka(name="kafka", nodes=("b1", "b2", "b3"), topics={"lines": {}})}
 

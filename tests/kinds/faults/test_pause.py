@@ -1,6 +1,5 @@
-from fakes import FakeWorld
-
 from streambed import Pause
+from tests.support.fakes import FakeWorld
 
 
 def test_a_paused_process_lives_on_and_goes_on_when_healed():

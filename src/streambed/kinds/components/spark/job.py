@@ -209,8 +209,8 @@ class SparkJob(OnOneNode, CoveredByBatches):
             str((context.base / self.job).parent),
             *(str(context.base / folder) for folder in self.python_path),
         ]
-        if site.machine.python_path:
-            folders.append(site.machine.python_path)
+        if context.machine.python_path:
+            folders.append(context.machine.python_path)
         return os.pathsep.join(folders)
 
     def _where(self, context: PlanContext) -> dict[str, Setting]:
