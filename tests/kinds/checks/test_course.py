@@ -2,6 +2,7 @@ from streambed import NoLoss
 from streambed.kinds.evidence.course import (
     FOREVER_NS,
     Unread,
+    downgrade_if_fault_missing,
     faults_of,
     names_between,
     unread,

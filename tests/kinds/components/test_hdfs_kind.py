@@ -13,7 +13,7 @@ from streambed.declare import reading
 from streambed.errors import StreambedError
 from streambed.kinds.components.hdfs.files import Copies
 from streambed.planner.references import resolver
-from streambed.reports.figures.spark import kept
+from streambed.reports.figures.spark import state_places
 
 FILE = """
 version: 1
@@ -104,7 +104,7 @@ def test_the_report_tells_what_did_not_pass_the_network() -> None:
         "two": {"kind": "spark_job", "job": "job.py"},
     }
 
-    assert kept(planned(jobs).plan) == (
+    assert state_places(planned(jobs).plan) == (
         "checkpoint of one in hdfs; event log of one, checkpoint and event log of two "
         "on the driver's disk, past the network"
     )
