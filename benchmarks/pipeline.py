@@ -360,7 +360,6 @@ def job(
         args=("job", *words, *options),
     )  # fmt: skip
     write_message(folder / "order.json", order)
-    driver = Path(artifacts.__file__).parent / "agents" / "spark_driver.py"
     environment = {**os.environ, "STREAMBED_RUN": f"{folder}/run", "STREAMBED_PROCESS": "job"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(

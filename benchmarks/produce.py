@@ -161,7 +161,7 @@ def our_producer(folder: Path, bootstrap: str, topic: str, records: int, *, ledg
         client=client_settings(bootstrap, settings),
         ledger=ledger,
     )
-    agent = begun(folder, "producer", order)
+    agent = begun(folder, "producer.main", order)
     start_ns = now_ns()
     write_whole(folder / "gates" / "load", json.dumps({"start_ns": start_ns}))
     wait_until(lambda: gauge(folder).done, limit_s=LIMIT_S, step_s=0.005)

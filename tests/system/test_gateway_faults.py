@@ -27,6 +27,7 @@ from gateway_traffic.stores.opening import open_store
 from streambed import artifacts
 from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.artifacts.one_shot import free_ports
+from streambed.kinds.components.spark.job import DRIVER
 from streambed.record import wait_until
 from streambed.record.codec import write_message
 from streambed.record.orders import SparkDriverOrder
@@ -93,8 +94,7 @@ def driver(folder: Path, bootstrap: str, store: str) -> tuple[list[str], dict[st
         ),
     )
     write_message(folder / "order.json", order)
-    agent = Path(artifacts.__file__).parent / "agents" / "spark_driver.py"
-    return [sys.executable, str(agent), str(folder / "order.json")], {
+    return [sys.executable, str(DRIVER), str(folder / "order.json")], {
         **os.environ,
         "STREAMBED_RUN": f"{folder}/run",
         "STREAMBED_PROCESS": "job",
