@@ -363,7 +363,7 @@ def job(
     environment = {**os.environ, "STREAMBED_RUN": f"{folder}/run", "STREAMBED_PROCESS": "job"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, driver, str(folder / "order.json")],
+            [sys.executable, DRIVER, str(folder / "order.json")],
             stdout=log,
             stderr=log,
             env=environment,
