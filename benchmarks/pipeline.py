@@ -45,6 +45,7 @@ from gateway_traffic.stores.opening import open_store
 from streambed import artifacts, units
 from streambed.artifacts.lone_broker import lone_broker
 from streambed.kinds.components.spark.cluster import flags_for
+from streambed.kinds.components.spark.job import DRIVER
 from streambed.record.codec import write_message
 from streambed.record.orders import SparkDriverOrder
 
