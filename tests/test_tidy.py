@@ -7,6 +7,8 @@ import functools
 import re
 import subprocess
 import sys
+import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -314,3 +316,20 @@ def test_a_kind_answers_for_itself():
     ]
     comparisons = {inside(path): list(compares_kinds(path)) for path in asking}
     assert {name: lines for name, lines in comparisons.items() if lines} == {}
+
+
+NAMES_MAX, MODULES_MAX, LAYERS_MAX = 20, 16, 13
+
+
+def test_the_package_has_few_names_and_no_crowded_folder():
+    names = {inside(path).split("/")[0] for path in sources()} - {"__init__.py", "gateway_traffic"}
+    assert len(names) <= NAMES_MAX, sorted(names)
+    modules = Counter(path.parent for path in sources() if path.name != "__init__.py")
+    crowded = {inside(folder): count for folder, count in modules.items() if count > MODULES_MAX}
+    assert crowded == {}
+
+
+def test_the_import_contract_has_few_layers():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    assert len(layers) <= LAYERS_MAX

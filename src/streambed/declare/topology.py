@@ -22,8 +22,8 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.limits import MEMORY_LEAST
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.of_links import LinkEnds
-from streambed.planner.addresses import SWITCHES_NETWORK
 from streambed.planner.given_routes import route_problems
+from streambed.planner.nodes import SWITCHES_NETWORK
 from streambed.units import Duration, Share, Size
 
 RESERVED_NODES = ("localhost", "run", "self")

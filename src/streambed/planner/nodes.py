@@ -6,12 +6,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from streambed.plan import Allowance, PlannedLink, PlannedNode
-from streambed.planner.addresses import HOSTS_NETWORK, SWITCHES_NETWORK
 from streambed.planner.layout import layout
 from streambed.planner.route_tables import RouteTables
 
 if TYPE_CHECKING:
     from streambed.declare.topology import Topology
+
+HOSTS_NETWORK, SWITCHES_NETWORK = "10.0", "10.255"
 
 
 def address(network: str, number: int) -> str:
