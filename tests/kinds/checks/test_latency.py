@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from streambed.kinds.checks.latency import Latency
 from streambed.kinds.declared_parts import components_of
-from streambed.kinds.evidence.readers import engine_of
+from streambed.kinds.evidence.readers import evidence_of
 from streambed.plan import WITNESS
 from streambed.record import tables
 from streambed.record.calibration import LinkCalibration
@@ -45,7 +45,7 @@ CHAIN = {
 
 def through_spark(history, job):
     """The inputs of a job that led to an output that was seen."""
-    journeys = engine_of(history, job).journeys(history)
+    journeys = evidence_of(history, job).journeys(history)
     return journeys.drop_nulls("seen").select("topic", "partition", "offset", "due", "seen")
 
 

@@ -3,8 +3,8 @@ writes others.
 
 A kind that is an engine gives itself as `as_engine`. Which input an output covers is the engine's
 own knowledge: Spark knows the offsets of each batch (CoveredByBatches); a job that passes on the
-identity of each record is known by that (CoveredByIdentity). An engine that knows better answers
-`times_taken`, `journeys` and `output_dues` itself; where nobody can tell, checks answer "unknown".
+identity of each record is known by that (CoveredByIdentity). An engine that knows better brings
+its own `evidence`; where nobody can tell, checks answer "unknown".
 """
 
 from __future__ import annotations
@@ -16,12 +16,7 @@ from streambed.record.events import Batch
 from streambed.world import World
 
 if TYPE_CHECKING:  # The conductor imports this module, and must not wait for data frames.
-    import polars as pl
-
-    from streambed.kinds.evidence.by_batches import ByBatches
-    from streambed.kinds.evidence.by_identity import ByIdentity
-    from streambed.kinds.evidence.course import Taken
-    from streambed.record.history import History
+    from streambed.kinds.evidence.evidence import Evidence
 
 
 class Engine(Protocol):
@@ -42,27 +37,9 @@ class Engine(Protocol):
     def batches(self, world: World) -> list[Batch]:
         """The batches that ended since the last call; none for an engine without batches."""
 
-    def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
-        """How often the job took each of these records of a topic: producer, sequence, partition,
-        offset, in_log.
-        """
-
-    def journeys(self, history: History) -> pl.DataFrame:
-        """A row for each record that the job was to take: topic, partition, offset, batch, due,
-        seen.
-
-        `seen` is when a consumer first saw an output that covers it; null if nobody did. `batch` is
-        null if no batch took it.
-        """
-
-    def output_dues(
-        self, history: History, topics: frozenset[str], *, below: frozenset[str]
-    ) -> pl.DataFrame:
-        """When the outputs of the job in these topics were due: topic, partition, offset, due.
-
-        An output is due when the earliest input behind it was. Engines in `below` are asking, and
-        must not be asked back.
-        """
+    @property
+    def evidence(self) -> Evidence:
+        """What traces records through the job: which input an output covers."""
 
 
 class CoveredByBatches:
@@ -73,25 +50,12 @@ class CoveredByBatches:
     writes: tuple[str, ...]
 
     @property
-    def _evidence(self) -> ByBatches:
+    def evidence(self) -> Evidence:
+        """By the offsets of its batches."""
         # A run is made without what judges it, so this is loaded only when a run is judged.
         from streambed.kinds.evidence.by_batches import ByBatches
 
         return ByBatches(name=self.name, reads=self.reads, writes=self.writes)
-
-    def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
-        """By the offsets of its batches."""
-        return self._evidence.times_taken(history, topic, records)
-
-    def journeys(self, history: History) -> pl.DataFrame:
-        """Until the first output of the batch that took a record."""
-        return self._evidence.journeys(history)
-
-    def output_dues(
-        self, history: History, topics: frozenset[str], *, below: frozenset[str]
-    ) -> pl.DataFrame:
-        """By the earliest input of the batch that wrote an output."""
-        return self._evidence.output_dues(history, topics, below=below)
 
 
 class CoveredByIdentity:
@@ -104,7 +68,8 @@ class CoveredByIdentity:
     """Whether each input leads to an output: then one without an output is lost."""
 
     @property
-    def _evidence(self) -> ByIdentity:
+    def evidence(self) -> Evidence:
+        """By the outputs that were seen."""
         from streambed.kinds.evidence.by_identity import ByIdentity  # As above.
 
         return ByIdentity(
@@ -114,20 +79,6 @@ class CoveredByIdentity:
     def batches(self, world: World) -> list[Batch]:
         """It has none."""
         return []
-
-    def times_taken(self, history: History, topic: str, records: pl.DataFrame) -> Taken:
-        """By the outputs that were seen."""
-        return self._evidence.times_taken(history, topic, records)
-
-    def journeys(self, history: History) -> pl.DataFrame:
-        """Until an output with the identity of a record was first seen."""
-        return self._evidence.journeys(history)
-
-    def output_dues(
-        self, history: History, topics: frozenset[str], *, below: frozenset[str]
-    ) -> pl.DataFrame:
-        """An output was due when its input was."""
-        return self._evidence.output_dues(history, topics, below=below)
 
 
 def engines_among(components: Mapping[str, Any]) -> dict[str, Engine]:

@@ -132,7 +132,7 @@ def dues_of(history: History, topics: frozenset[str], *, below: frozenset[str]) 
     for name, component in history.components.items():
         engine = component.as_engine
         if engine and name not in below and topics & set(engine.writes):
-            parts.append(engine.output_dues(history, topics, below=below))
+            parts.append(engine.evidence.output_dues(history, topics, below=below))
     return pl.concat(parts).group_by(POSITION).agg(pl.col("due").min())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from streambed.kinds.evidence.course import IDENTITY, Unread
-from streambed.kinds.evidence.readers import Reader, engine_of, of_component, readers_of
+from streambed.kinds.evidence.readers import Reader, evidence_of, of_component, readers_of
 from streambed.plan import WITNESS
 from streambed.record.events import Batch
 from streambed.record.history import History
@@ -29,14 +29,14 @@ def journeys(history: History, component: str) -> pl.DataFrame:
 
 
 def _through_job(history: History, job: str) -> pl.DataFrame:
-    engine = engine_of(history, job)
-    records = engine.journeys(history)
+    evidence = evidence_of(history, job)
+    records = evidence.journeys(history)
     if "acked" not in records.columns:
         records = records.with_columns(acked=pl.lit(True))  # It has an offset, so it is in the log.
-    reader = Reader(name=job, components=(job,), engine=engine)
+    reader = Reader(name=job, components=(job,), evidence=evidence)
     outputs_read = all(
         other.unread(history, topic) == NOTHING_UNREAD
-        for topic in engine.writes
+        for topic in evidence.writes
         for other in readers_of(history, topic)
     )
     unsure = _unread_rows(history, reader, records) if outputs_read else pl.lit(True)

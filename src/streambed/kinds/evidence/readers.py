@@ -14,13 +14,13 @@ import polars as pl
 from streambed.kinds.evidence.by_batches import ByBatches
 from streambed.kinds.evidence.course import IDENTITY as IDENTITY
 from streambed.kinds.evidence.course import Taken, Unread, times_in, unread, witness_finished
+from streambed.kinds.evidence.evidence import Evidence
 from streambed.plan import WITNESS
 from streambed.record.events import Batch
 from streambed.record.history import History
 
 if TYPE_CHECKING:
     from streambed.kinds.components.component import Component
-    from streambed.kinds.components.engine import Engine
     from streambed.kinds.components.progress import DeclaredReader
 
 
@@ -30,7 +30,7 @@ class Reader:
 
     name: str
     components: tuple[str, ...]
-    engine: Engine | ByBatches | None = None
+    evidence: Evidence | None = None
     """Traces records through it, if it is a job."""
     latest: bool = False
     """It started at the latest offset: records before the first one it saw are not lost."""
@@ -62,7 +62,7 @@ def readers_of(history: History, topic: str) -> list[Reader]:
         for name, group in groups.items()
     ]
     job_readers = [
-        Reader(name=job, components=(job,), engine=engine_of(history, job))
+        Reader(name=job, components=(job,), evidence=evidence_of(history, job))
         for job in _jobs(history, topic)
     ]
     return group_readers + job_readers
@@ -109,11 +109,11 @@ def _is_job_on(component: Component, topic: str) -> bool:
     return engine is not None and topic in engine.reads
 
 
-def engine_of(history: History, job: str) -> Engine | ByBatches:
+def evidence_of(history: History, job: str) -> Evidence:
     """What traces records through a job. A job that was not declared is known by its batches."""
     component = history.components.get(job)
     engine = component.as_engine if component else None
-    return engine or ByBatches(name=job)
+    return engine.evidence if engine else ByBatches(name=job)
 
 
 def witness_of(history: History, topic: str) -> Reader | None:
@@ -131,8 +131,8 @@ def witness_of(history: History, topic: str) -> Reader | None:
 
 def times_seen(history: History, reader: Reader, topic: str, records: pl.DataFrame) -> Taken:
     """How often a reader saw each of these records of a topic."""
-    if reader.engine:
-        return reader.engine.times_taken(history, topic, records)
+    if reader.evidence:
+        return reader.evidence.times_taken(history, topic, records)
     by_witness = pl.col("consumer") == WITNESS
     by_reader = (pl.col("group") == reader.name) & ~by_witness
     if reader.name == WITNESS:

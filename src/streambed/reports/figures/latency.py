@@ -46,7 +46,7 @@ def end_to_end(history: History) -> pl.DataFrame:
     tables = [direct]
     for name, component in history.components.items():
         if component.as_engine:
-            journeys = component.as_engine.journeys(history).drop_nulls("seen")
+            journeys = component.as_engine.evidence.journeys(history).drop_nulls("seen")
             to = pl.lit(f"through {name}").alias("to")
             tables.append(journeys.select(to, pl.col("due", "seen").cast(pl.Int64)))
     return _latencies(history, pl.concat(tables))
