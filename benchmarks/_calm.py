@@ -21,7 +21,7 @@ class Tried(NamedTuple, Generic[Found]):
 
 def calmest(measure: Callable[[int], Found], *, enough: float, tries: int) -> Tried[Found]:
     """Of several tries that which lost the least; one that lost no more than is calm enough is the
-    last. Each is told its number.
+    last. Each gets its number.
     """
     tried: list[Tried[Found]] = []
     while len(tried) < tries and not any(one.stolen_share <= enough for one in tried):

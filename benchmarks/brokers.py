@@ -33,7 +33,7 @@ from streambed.record.events import LeaderChanged
 
 REPLICAS = 3
 STEP = 5
-"""So many fewer are tried after a number that could not be held."""
+"""How many fewer are tried after a number that failed."""
 RECORD_BYTES, BYTES_PER_S = 10_000, 600_000
 READY_S = 300
 LOOK_S = 0.1
@@ -206,7 +206,7 @@ def against_stock(extent: Extent) -> dict[str, float]:
 
 
 def under_load(extent: Extent) -> dict[str, Any]:
-    """So many brokers under load, or the largest smaller number that can be held."""
+    """This many brokers under load, or the largest smaller number that works."""
     brokers, seconds, ended_by = extent.many, extent.seconds, ""
     while True:
         with tempfile.TemporaryDirectory() as folder:

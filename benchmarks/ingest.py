@@ -48,7 +48,7 @@ class Extent(NamedTuple):
 
     rounds: int
     tries: int
-    """So many times the rounds that were asked for, if the machine is not calm."""
+    """Factor by which the rounds grow at most if the machine is not calm."""
     records: dict[str, int]
     """How many records each protocol sends in a round."""
     half_rate_s: float

@@ -17,7 +17,7 @@
 Root has a delay line in real time; `user` holds the same figures for an ordinary user (nobody). The
 programs at the ends are ordinary processes always. What the hypervisor disturbed is measured again,
 up to four times; of those the calmest counts. Four to twelve minutes. The last line is one JSON
-object. `--quick`: everything once and briefly, as whoever calls it and as nobody else.
+object. `--quick`: everything once and briefly, as the calling user only.
 """
 
 from __future__ import annotations

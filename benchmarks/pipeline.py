@@ -60,7 +60,7 @@ BATCH = 1_000_000
 HEAP = units.Size(3 << 30)
 CHUNK_S = 0.01
 BATCHES_MIN = 3
-"""A slope and its interval need so many."""
+"""The fewest points that give a slope and its interval."""
 CALM_SHARE = 0.05
 """Measured again if the hypervisor took more than that of the processors away."""
 Found = TypeVar("Found")

@@ -1,4 +1,4 @@
-"""What each agent is told to do: one frozen dataclass for each kind of agent.
+"""Orders to agents: one frozen dataclass for each kind of agent.
 
 The planner writes an order as `orders/<process>.json` in the run's folder, and the agent's command
 line names that file. It is plain JSON, so that the agents that run in a user's own interpreter can

@@ -94,7 +94,7 @@ class Consumer(OnManyHosts):
 
     @property
     def keeps_ledger(self) -> bool:
-        """Unless it is told not to."""
+        """Unless `ledger` is false."""
         return self.ledger
 
     def progress(self, world: World) -> Progress:
@@ -139,7 +139,7 @@ class Consumer(OnManyHosts):
         return specs
 
     def _member(self, host: str, *, alone: bool) -> ConsumerMember:
-        """What an agent is told of one of its consumers."""
+        """The part of the agent's order for one consumer."""
         name = self._called(host)
         static = {"group.instance.id": name} if self.membership == "static" else {}
         group = name if not self.share else self.group or self.name

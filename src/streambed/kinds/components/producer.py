@@ -36,7 +36,7 @@ class Transaction:
     """
 
     records: Annotated[int, Field(ge=1)]
-    """So many in each; the last one has what is left."""
+    """How many records each transaction holds; the last one may hold fewer."""
 
 
 @declared
@@ -57,7 +57,7 @@ class Producer(OnManyHosts):
     place: Placed = None
     """How the host or hosts are chosen if neither `node` nor `nodes` names them."""
     each: Annotated[int, Field(ge=1, le=1000)] = 1
-    """So many producers on each host, each with a client and a rate of its own."""
+    """How many producers run on each host, each with its own client and rate."""
     agents: Annotated[int, Field(ge=1, le=64)] = 4
     """The producers of several hosts share so many processes at most; each uses the network of its
     own host.
@@ -181,7 +181,7 @@ class Producer(OnManyHosts):
 
     @property
     def keeps_ledger(self) -> bool:
-        """Unless it is told not to."""
+        """Unless `ledger` is false."""
         return self.ledger
 
     def progress(self, world: World) -> Progress:

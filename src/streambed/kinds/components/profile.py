@@ -77,7 +77,7 @@ class Profile:
         return self
 
     def order(self, file: str) -> ProfileOrder:
-        """What an agent is told; `file` is where the trace is."""
+        """The part of the agent's order for a profile; `file` is the path of the trace."""
         return ProfileOrder(
             shape=self.shape,
             to=self.to.per_s if self.to else 0.0,
