@@ -5,7 +5,8 @@ import pyarrow as pa
 from streambed.record import now_ns, wait_for_an_end, wait_until
 from streambed.record.event_log import EventLog, read_events
 from streambed.record.events import Phase
-from streambed.record.tables import SAMPLES, Table, column, read_table
+from streambed.record.ledger.schemas import SAMPLES
+from streambed.record.tables import Table, column, read_table
 
 
 def test_a_table_gives_back_what_was_appended(tmp_path):

@@ -8,13 +8,16 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from streambed.errors import FormatError
-from streambed.record import events, history, parquet_files
+from streambed.record import events, history, parquet_files, tables
 from streambed.record.event_log import read_events
+from streambed.record.ledger.schemas import ADDED_LATER, SEEN, SENT
 from streambed.record.status import begin, conclude
-from streambed.record.tables import SEEN, SENT, Table, read_part, read_table
+from streambed.record.tables import NO_KEY, KeyHashes, Table, key_hash, read_part, read_table
 from streambed.results.runs import Run
 from streambed.runner import launcher
 
@@ -31,7 +34,10 @@ def write_seen(path: Path, *, close: bool = True) -> list[int]:
     ends = []
     for batch in range(BATCHES):
         for number in range(batch * ROWS, (batch + 1) * ROWS):
-            table.append("reader", "group", "lines", 0, number, "poet", number, 1_000 + number, 1)
+            position = ("lines", 0, number)
+            identity = ("poet", number)
+            times = (1_000 + number, 1)
+            table.append("reader", "group", *position, *identity, *times, None, 1, 1, None)
         table.flush()
         ends.append(path.stat().st_size)
     table.close()
@@ -68,7 +74,10 @@ def test_a_file_without_its_last_bytes_is_cut_off_and_loses_half_a_batch_only(se
     *_, before, last = write_seen(seen, close=False)
     content = seen.read_bytes()
 
-    for size in range(before, last):
+    # Every size near the ends, where each byte has its meaning, and every seventh between.
+    sizes = {*range(before, before + 100), *range(before, last, 7), *range(last - 100, last)}
+
+    for size in sorted(sizes):
         seen.write_bytes(content[:size])
         part = read_part(seen, SEEN)
         assert (part.end.state, part.table.num_rows) == ("cut_off", (BATCHES - 1) * ROWS), size
@@ -129,7 +138,7 @@ def test_a_corrupt_file_is_named_with_what_to_do(seen):
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """The folder of a run that goes on."""
+    """The folder of a run that has not ended."""
     directory = tmp_path / "words" / "1"
     (directory / "history").mkdir(parents=True)
     (directory / "plan.json").write_text(json.dumps({"declaration": {}}))
@@ -209,7 +218,7 @@ def test_the_launcher_records_a_damaged_table_after_the_events_of_the_run(run):
     path.write_text('{"time": 1, "event": "phase", "phase": "build"}\n{"time": 2, "eve')
     flip(in_run(run), write_seen(in_run(run))[0])
 
-    launcher._keep_tables(run.directory)
+    launcher._keep_tables(run.directory, {})
 
     first, second = read_events(run.directory)
     assert first == events.Phase(time=1, phase="build")
@@ -240,4 +249,44 @@ def test_wrong_bytes_in_the_middle_of_a_parquet_file_are_found(run, kept):
         kept.write_bytes(content)
         flip(kept, int(len(content) * share), count=16)
         with pytest.raises(FormatError, match=r"seen\.parquet is damaged"):
-            run.history()
+            _ = run.history().ledger.seen
+
+
+def without(schema: pa.Schema, later: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name not in later])
+
+
+@pytest.mark.parametrize("key", [(), (77,)], ids=["without keys", "with keys"])
+def test_tables_of_older_runs_are_read_with_null_in_the_columns_that_came_later(
+    tmp_path: Path, key: tuple[int, ...]
+) -> None:
+    row = ("reader", "group", "lines", 0, 5, "poet", 5, 1_005, 1, *key)
+    old = without(SEEN, ADDED_LATER[SEEN][len(key) :])
+    with Table(tmp_path / "seen-reader.arrow", old) as table:
+        table.append(*row)
+    columns = [pa.array([value], kind) for value, kind in zip(row, old.types, strict=True)]
+    pq.write_table(pa.table(columns, schema=old), tmp_path / "seen.parquet")
+
+    for read in (
+        read_table(tmp_path / "seen-reader.arrow", SEEN),
+        parquet_files.read(tmp_path / "seen.parquet", SEEN),
+    ):
+        assert read.schema.names == SEEN.names
+        whole = row + (None,) * (len(SEEN) - len(row))
+        assert [tuple(found.values()) for found in read.to_pylist()] == [whole]
+
+
+def test_the_hash_of_a_key_is_the_same_in_every_run_and_program() -> None:
+    # printf gateway-1 | sha256sum begins with e11eea07c434b465, the lowest byte first.
+    assert key_hash(b"gateway-1") == 0x65B434C407EA1EE1
+    assert key_hash(b"") != NO_KEY
+
+
+def test_hashes_are_held_for_a_bounded_number_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "KEYS_MAX", 3)
+    hashes = KeyHashes()
+
+    found = [hashes[key] for key in (b"a", b"b", None, b"c", b"a")]
+
+    assert found == [key_hash(b"a"), key_hash(b"b"), NO_KEY, key_hash(b"c"), key_hash(b"a")]
+    assert len(hashes) <= 3

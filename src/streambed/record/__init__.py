@@ -4,6 +4,8 @@ runs/<name>/<time>/
   experiment.yaml plan.json status.json versions.json verdicts.json fidelity.json report.html
   history/   events.jsonl · samples.arrow · sent-<process>.arrow · seen-<process>.arrow ·
              kept-<process>.arrow (all .parquet after the run)
+  handed_in/ ledgers and tables of programs that are not agents: sent*.parquet, seen*.parquet,
+             table-*.csv
   gauges/    one small JSON per agent, rewritten while it runs
   orders/    one JSON per agent: what it has to do
   gates/     files that appear when agents may continue: servers, load
@@ -24,8 +26,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+RUNS = Path("runs")
+"""The folder that keeps runs, unless the user names another."""
 EVENTS = "events.jsonl"
-FOLDERS = ("history", "gauges", "orders", "gates", "data", "logs", "figures")
+HANDED_IN = "handed_in"
+"""The folder for what programs hand in (record/handed_in.py)."""
+TEMPORARY = "temporary"
+"""The file that marks a folder to be removed when its processes end."""
+FOLDERS = ("history", HANDED_IN, "gauges", "orders", "gates", "data", "logs", "figures")
 
 
 now_ns = time.monotonic_ns

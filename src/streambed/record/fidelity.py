@@ -18,7 +18,7 @@ import polars as pl
 from streambed.record.calibration import LinkCalibration, bound_ns
 from streambed.record.events import Calibrated, Calibration, Phase
 from streambed.record.history import History
-from streambed.units import clock, shown
+from streambed.units import shown
 
 Reason = Literal["wrong", "late", "held up", "silent", "stolen", "stalled"]
 STOLEN_SHARE = 0.1
@@ -33,12 +33,20 @@ SHORT_NS = 500_000_000
 LISTED = 3
 """How many links or spans a sentence names."""
 
+SHARE_MAX = 0.2
+"""A larger share of a declared delay is not printed: of a delay of 1 ms, 1 ms is all of it."""
+REMEDY = (
+    "To get punctual links: allow real-time priority (`streambed doctor` says how: "
+    "`USER - rtprio 10` in /etc/security/limits.conf), cap the CPU of busy components, or declare "
+    "longer delays."
+)
+
 SAYS: dict[Reason, str] = {
-    "late": "the delay line let packets go {} too late",
-    "held up": "the delay line had to wait for a processor for {} of the time",
-    "silent": "the delay line gave no sign of life for {}",
-    "stolen": "the hypervisor took {} of the processors away",
-    "stalled": "even the sampler was woken {} too late",
+    "late": "packets left {} late",
+    "held up": "the delay line waited for a CPU {} of the time",
+    "silent": "the delay line was silent for {}",
+    "stolen": "the hypervisor took {} of the CPU time",
+    "stalled": "the sampler woke {} late",
 }
 
 
@@ -94,16 +102,21 @@ def least_delay_ns(ways: Iterable[LinkCalibration]) -> int:
 def fidelity(history: History) -> Fidelity:
     """Judge a run: from the start of its load until it stopped."""
     window = judged_window(history)
-    if not window or not history.of(Calibration):
-        why = "the load never began" if not window else "its links were not calibrated"
-        return Fidelity(believable=False, says=f"link fidelity unknown: {why}")
+    if not window:
+        return Fidelity(believable=False, says="link fidelity unknown: the load never began")
+    if not history.of(Calibration):
+        says = "link fidelity unknown: its links were not calibrated"
+        return Fidelity(believable=False, says=says)
     ways = calibrations(history)
     doubts_in_window = clip_doubts(doubts(history, ways), *window)
     spans = merge_doubts(doubts_in_window)
     late_ns = _late_otherwise(history, spans, window)
     within_ms = max((way.error_ns + late_ns for way in ways), default=0) / 1e6
     shares = [(way.error_ns + late_ns) / way.declared_ns for way in ways if way.declared_ns]
-    says = _good_text(within_ms, max(shares, default=None)) if ways else "no link was emulated"
+    within_share = max(shares, default=None)
+    says = "no link was emulated"
+    if ways:
+        says = _good_text(within_ms, within_share)
     if spans:
         says = _doubtful_text(history, spans, _reasons(doubts_in_window), says)
     return Fidelity(
@@ -111,12 +124,14 @@ def fidelity(history: History) -> Fidelity:
         says=says,
         spans=spans,
         within_ms=within_ms,
-        within_share=max(shares, default=None),
+        within_share=within_share,
     )
 
 
 def _good_text(within_ms: float, within_share: float | None) -> str:
-    share = "" if within_share is None else f" and {_brief(100 * within_share)} %"
+    share = ""
+    if within_share is not None and within_share <= SHARE_MAX:
+        share = f" and {_brief(100 * within_share)} %"
     return f"links were within {_brief(within_ms)} ms{share} of what was declared"
 
 
@@ -136,24 +151,36 @@ def judged_window(history: History) -> tuple[int, int] | None:
 
 def doubts(history: History, ways: list[LinkCalibration]) -> Iterator[Doubt]:
     """Every reason to doubt a run, also before and after its load."""
-    always = history.start_ns, history.events[-1].time + SECOND_NS
-    yield from (Doubt(*always, "wrong", 0, way.text, way.only_slower) for way in ways if way.wrong)
-    delay_ns = least_delay_ns(ways)
-    for since, time, mean_ns, max_ns in _steps(
-        history, "delay_line_late_mean_ns", "delay_line_late_max_ns"
-    ):
-        if mean_ns > bound_ns(delay_ns):
+    end_ns = history.events[-1].time + SECOND_NS
+    for way in ways:
+        if way.wrong:
+            yield Doubt(history.start_ns, end_ns, "wrong", 0, way.text, way.only_slower)
+    yield from _doubts_of_delay_line(history, bound_ns(least_delay_ns(ways)))
+    yield from _doubts_of_machine(history)
+
+
+def _doubts_of_delay_line(history: History, tolerated_ns: float) -> Iterator[Doubt]:
+    """When it released packets late, reported nothing, or waited for a CPU."""
+    lateness = _steps(history, "delay_line_late_mean_ns", "delay_line_late_max_ns")
+    for since, time, mean_ns, max_ns in lateness:
+        if mean_ns > tolerated_ns:
             yield Doubt(since, time, "late", max_ns)
         if time - since > SILENT_NS:
             yield Doubt(since, time, "silent", time - since)
-    for since, time, waited_s, turns in _growth(history, "delay_line_waited_s", "delay_line_turns"):
-        if turns and waited_s * 1e9 / turns > bound_ns(delay_ns):
-            yield Doubt(since, time, "held up", min(1, waited_s * 1e9 / (time - since)))
-    for since, time, *parts_s in _growth(
-        history, "machine_stolen_s", "machine_busy_s", "machine_idle_s"
-    ):
-        if parts_s[0] > STOLEN_SHARE * sum(parts_s):
-            yield Doubt(since, time, "stolen", parts_s[0] / sum(parts_s))
+    waits = _growth(history, "delay_line_waited_s", "delay_line_turns")
+    for since, time, waited_s, turns in waits:
+        waited_ns = waited_s * 1e9
+        if turns and waited_ns / turns > tolerated_ns:
+            yield Doubt(since, time, "held up", min(1, waited_ns / (time - since)))
+
+
+def _doubts_of_machine(history: History) -> Iterator[Doubt]:
+    """When the hypervisor took CPU away, and when the sampler was woken late."""
+    times = _growth(history, "machine_stolen_s", "machine_busy_s", "machine_idle_s")
+    for since, time, stolen_s, busy_s, idle_s in times:
+        total_s = stolen_s + busy_s + idle_s
+        if stolen_s > STOLEN_SHARE * total_s:
+            yield Doubt(since, time, "stolen", stolen_s / total_s)
     for since, time, late_s in _steps(history, "sampler_late_s"):
         if late_s > STALLED_S:
             yield Doubt(since, time, "stalled", late_s * 1e9)
@@ -243,18 +270,17 @@ def _late_otherwise(history: History, spans: tuple[Span, ...], window: tuple[int
     return max(means_ns, default=0.0)
 
 
+def off_s(fidelity: Fidelity) -> float:
+    """For how many seconds network timing was off."""
+    return sum(span.end - span.start for span in fidelity.spans) / 1e9
+
+
 def _doubtful_text(history: History, spans: tuple[Span, ...], why: str, good: str) -> str:
-    doubtful_s = sum(span.end - span.start for span in spans) / 1e9
-    first = spans[0]
     start, end = judged_window(history) or (0, 0)
-    if (first.start, first.end) == (start, end):
-        return f"not to be believed: {why}"
-    times = ", ".join(
-        f"{clock(history.seconds(span.start))}–{clock(history.seconds(span.end))}"
-        for span in spans[:LISTED]
-    )
-    more = f" and {len(spans) - LISTED} more" if len(spans) > LISTED else ""
+    if (spans[0].start, spans[0].end) == (start, end):
+        return f"the network was not as declared: {why}"
+    doubtful_s = sum(span.end - span.start for span in spans) / 1e9
     return (
-        f"{doubtful_s:.0f} s of {(end - start) / 1e9:.0f} s are not to be believed "
-        f"({times}{more}): {why}; otherwise {good}"
+        f"network timing was off for {doubtful_s:.0f} of {(end - start) / 1e9:.0f} s: {why}; "
+        f"the rest of the time {good}"
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -112,3 +113,31 @@ def read_gauge(path: Path) -> Gauge | None:
     """The newest gauge of an agent; None before the first."""
     plain: dict[str, Any] = read_json(path)
     return codec.convert(GAUGES[plain["gauge"]], plain) if plain else None
+
+
+def combine_gauges(gauges: Sequence[Gauge]) -> Gauge:
+    """The gauges of a process and its successor as one: counts are added, the farther position
+    counts.
+    """
+    first, *others = gauges
+    for other in others:
+        ready, done = first.ready or other.ready, first.done and other.done
+        first = replace(first, ready=ready, done=done)
+        if isinstance(first, ProducerGauge) and isinstance(other, ProducerGauge):
+            counts = ("sent", "acked", "failed", "open")
+            first = replace(
+                first, **{key: getattr(first, key) + getattr(other, key) for key in counts}
+            )
+        if isinstance(first, ReaderGauge) and isinstance(other, ReaderGauge):
+            positions = _farther(first.positions, other.positions)
+            first = replace(first, seen=first.seen + other.seen, positions=positions)
+    return first
+
+
+def _farther(one: Positions, other: Positions) -> Positions:
+    positions = {topic: dict(partitions) for topic, partitions in one.items()}
+    for topic, partitions in other.items():
+        of_topic = positions.setdefault(topic, {})
+        for partition, offset in partitions.items():
+            of_topic[partition] = max(offset, of_topic.get(partition, 0))
+    return positions

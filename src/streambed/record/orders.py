@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from streambed.record.events import GroupState
 from streambed.stores.store import Address, SinkTable
 
 FOLDER = "orders"
@@ -107,6 +108,8 @@ class ConsumerMember:
     """Empty: it reads once what there is, and ends."""
     host: str = ""
     """The host whose network it uses; empty: that of the process."""
+    topics: tuple[str, ...] = ()
+    """What it reads instead of the topics that all read; empty: those."""
     client: dict[str, str] = field(default_factory=dict)
     """Settings of its client beside those that all have."""
 
@@ -200,6 +203,8 @@ class SparkDriverOrder:
     java: tuple[str, ...]
     settings: dict[str, str]
     job: str
+    secrets: str = ""
+    """The file of those settings that no command line may show; empty if there are none."""
     args: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     """Folders in HDFS to make first, by their addresses in WebHDFS."""
@@ -214,3 +219,49 @@ class StoreQueryOrder:
     answer: str
     """The Arrow file for the answer; a refusal goes beside it, with the suffix .json."""
     read_only: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreProbeOrder:
+    """To the agent that reads a store under load."""
+
+    name: str
+    """What it is called in the table."""
+    store: Address
+    text: str
+    every_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchJobOrder:
+    """To the agent that runs a batch job over topics."""
+
+    file: str
+    function: str
+    tables: dict[str, str]
+    """By topic: the Arrow file with its records."""
+    answer: str
+    """The Arrow file for the answer; an error goes beside it, with the suffix .json."""
+    master: str = ""
+    """The URL of a Spark master; empty: in this process."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupsOrder:
+    """To the agent that describes the consumer groups of a Kafka cluster."""
+
+    bootstrap: str
+    addresses: dict[str, str]
+    """The address of each node: members are named by node."""
+    groups: tuple[str, ...] = ()
+    """The groups that are known already."""
+    list_groups: bool = True
+    """Whether to ask the brokers for others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownGroups:
+    """The agent's answer: the groups, with members and offsets of those that answered."""
+
+    names: tuple[str, ...]
+    states: tuple[GroupState, ...]

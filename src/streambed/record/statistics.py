@@ -15,8 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
-Statistic = Literal["mean", "p50", "p99", "max", "sum"]
-SHARES: dict[str, float] = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+Statistic = Literal["mean", "p50", "p90", "p95", "p99", "p999", "max", "sum"]
+SHARES: dict[str, float] = {
+    "p50": 0.5,
+    "p90": 0.9,
+    "p95": 0.95,
+    "p99": 0.99,
+    "p999": 0.999,
+    "max": 1.0,
+}
 CONFIDENCE = 0.95
 RESAMPLES = 1000
 BLOCKS_MIN = 10
@@ -123,8 +130,10 @@ class Difference:
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves 0 out."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        """Whether the interval leaves 0 out, and chance alone seldom does as much."""
+        if self.low is None or self.high is None or self.chance is None:
+            return False
+        return (self.low > 0 or self.high < 0) and self.chance <= 1 - CONFIDENCE
 
 
 def difference_of(
@@ -173,18 +182,29 @@ def _permute(
 
 def _weighted(statistic: Statistic, of: Observations, times: Numbers) -> Numbers:
     """The statistic for each row of `times`, which says how often each block counts."""
+    if statistic in SHARES:
+        return _weighted_percentile(SHARES[statistic], of, times)
+    _, blocks = np.unique(of.blocks, return_inverse=True)
+    sums: Numbers = times @ np.bincount(blocks, weights=of.values)
+    if statistic == "sum":
+        return sums
+    counts: Numbers = times @ np.bincount(blocks)
+    return sums / counts
+
+
+def _weighted_percentile(share: float, of: Observations, times: Numbers) -> Numbers:
+    """Sorted values in groups: count how often each group is drawn, and take the group in which
+    the percentile is.
+    """
     names, blocks = np.unique(of.blocks, return_inverse=True)
-    if statistic not in SHARES:
-        sums: Numbers = times @ np.bincount(blocks, weights=of.values)
-        counts: Numbers = times @ np.bincount(blocks)
-        return sums if statistic == "sum" else sums / counts
     order = np.argsort(of.values, kind="stable")
     group = np.arange(order.size) * min(GROUPS, order.size) // order.size
     ends = np.append(np.flatnonzero(np.diff(group)), order.size - 1)
-    table = np.bincount(
-        group * names.size + blocks[order], minlength=ends.size * names.size
-    ).reshape(ends.size, names.size)
-    counted = np.cumsum(table @ times.T, axis=0)
-    reached = np.sum(counted <= _percentile_index(SHARES[statistic], counted[-1]), axis=0)
-    redrawn: Numbers = of.values[order[ends[reached]]]
-    return redrawn
+    cells = group * names.size + blocks[order]
+    counts = np.bincount(cells, minlength=ends.size * names.size)
+    by_group_and_block = counts.reshape(ends.size, names.size)
+    counted = np.cumsum(by_group_and_block @ times.T, axis=0)
+    index = _percentile_index(share, counted[-1])
+    reached = np.sum(counted <= index, axis=0)
+    percentiles: Numbers = of.values[order[ends[reached]]]
+    return percentiles

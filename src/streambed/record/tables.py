@@ -1,7 +1,8 @@
-"""The tables of a run: samples, sent, seen and kept. Arrow files while the run lasts."""
+"""Tables of a run as Arrow files, which they are while the run lasts."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from streambed.errors import FormatError
 from streambed.record import now_ns
+from streambed.record.ledger.schemas import ADDED_LATER
 
 FLUSH_NS = 1_000_000_000
 MESSAGE_MARK = b"\xff\xff\xff\xff"
@@ -21,46 +23,28 @@ ALIGNMENT = 8
 END_MARK = MESSAGE_MARK + bytes(4)
 """What closing an Arrow stream writes."""
 
-SAMPLES = pa.schema(
-    {"time": pa.int64(), "metric": pa.string(), "of": pa.string(), "value": pa.float64()}
-)
-SENT = pa.schema(
-    {
-        "producer": pa.string(),
-        "sequence": pa.int64(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "due": pa.int64(),
-        "sent": pa.int64(),
-        "acked": pa.int64(),
-        "error": pa.string(),
-    }
-)
-SEEN = pa.schema(
-    {
-        "consumer": pa.string(),
-        "group": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "producer": pa.string(),
-        "sequence": pa.int64(),
-        "seen": pa.int64(),
-        "timestamp": pa.int64(),
-    }
-)
+NO_KEY = 0
+"""Stands for a missing key where a column cannot be null. No key has this hash."""
+KEYS_MAX = 100_000
+"""Hashes held at once."""
 
-KEPT = pa.schema(
-    {
-        "consumer": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "key": pa.binary(),
-        "value": pa.binary(),
-    }
-)
+
+def key_hash(key: bytes) -> int:
+    """The column `key`: the first 8 bytes of the key's SHA-256, as a signed little-endian number.
+
+    0 becomes 1, because 0 is NO_KEY.
+    """
+    return int.from_bytes(hashlib.sha256(key).digest()[:8], "little", signed=True) or 1
+
+
+class KeyHashes(dict[bytes | None, int]):
+    """The hash of each key, computed once per key; NO_KEY for None."""
+
+    def __missing__(self, key: bytes | None) -> int:
+        if len(self) >= KEYS_MAX:
+            self.clear()
+        self[key] = NO_KEY if key is None else key_hash(key)
+        return self[key]
 
 
 class Table:
@@ -170,7 +154,16 @@ def read_part(path: Path, schema: pa.Schema) -> TablePart:
     """All that can be read of one Arrow file, up to the first batch that is not whole."""
     batches: list[pa.RecordBatch] = []
     end = _read_batches(path, schema, batches)
-    return TablePart(table=pa.Table.from_batches(batches, schema=schema), end=end)
+    tables = [add_later_columns(pa.Table.from_batches([batch]), schema) for batch in batches]
+    return TablePart(table=pa.concat_tables([schema.empty_table(), *tables]), end=end)
+
+
+def add_later_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table of an older run with the columns that were added later, as null."""
+    for name in ADDED_LATER.get(schema, ()):
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+    return table
 
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
@@ -194,8 +187,12 @@ def _read_batches(path: Path, schema: pa.Schema, batches: list[pa.RecordBatch]) 
     with pa.OSFile(str(path)) as file:
         size, start = file.size(), 0
         try:
+            found = schema
             for number, message in enumerate(pa.ipc.MessageReader.open_stream(file)):
-                _take(message, number, schema, batches)
+                if number == 0:
+                    found = _schema_in(message, schema)
+                else:
+                    batches.append(_batch_in(message, found))
                 start = file.tell()
         except (pa.ArrowException, OSError) as error:
             return _failure(error, start, _rest(file, start, size))
@@ -212,15 +209,19 @@ def _rest(file: pa.NativeFile, start: int, size: int) -> bytes:
     return rest
 
 
-def _take(message: Any, number: int, schema: pa.Schema, batches: list[pa.RecordBatch]) -> None:
-    """The first message is the schema, each of the others a batch."""
-    if number == 0:
-        if not pa.ipc.read_schema(message).equals(schema):
-            raise pa.ArrowInvalid("its columns are those of another table")
-        return
+def _schema_in(message: Any, schema: pa.Schema) -> pa.Schema:
+    """The schema of a file: the expected one, perhaps without columns that were added later."""
+    found = pa.ipc.read_schema(message)
+    later = set(ADDED_LATER.get(schema, ())) - set(found.names)
+    if not found.equals(pa.schema([field for field in schema if field.name not in later])):
+        raise pa.ArrowInvalid("its columns are those of another table")
+    return found
+
+
+def _batch_in(message: Any, schema: pa.Schema) -> pa.RecordBatch:
     batch = pa.ipc.read_record_batch(message, schema)
     batch.validate(full=True)
-    batches.append(batch)
+    return batch
 
 
 def _end_of(start: int, rest: bytes) -> TableEnd:

@@ -11,18 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from streambed.record.calibration import LinkCalibration
+from streambed.record.events.event import Event as Event
+from streambed.record.events.of_faults import FaultEvent as FaultEvent
+from streambed.record.events.of_faults import Heal as Heal
+from streambed.record.events.of_faults import HealFailed as HealFailed
+from streambed.record.events.of_faults import Inject as Inject
+from streambed.record.events.of_faults import InjectFailed as InjectFailed
+from streambed.record.events.of_faults import ProbedFault as ProbedFault
+from streambed.record.events.of_faults import ProbedWay as ProbedWay
 
 PhaseName = Literal[
     "build", "start", "servers", "ready", "load", "heal", "drain", "stop", "destroy"
 ]
 Scalar = bool | int | float | str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Event:
-    """Something happened. `time` is monotonic nanoseconds; it is set when the event is recorded."""
-
-    time: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,45 +101,6 @@ class Ready(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FaultEvent(Event):
-    """Something happened to a fault of the declaration."""
-
-    fault: int
-    """Its index in `faults`."""
-    kind: str
-    target: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inject(FaultEvent):
-    """A fault was injected."""
-
-    lasts_ns: int = 0
-    late_ns: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class InjectFailed(FaultEvent):
-    """A fault could not be injected; the run continued without it."""
-
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Heal(FaultEvent):
-    """A fault was healed."""
-
-    late_ns: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class HealFailed(FaultEvent):
-    """A fault could not be healed."""
-
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProcessEvent(Event):
     """Something happened to a process of the plan."""
 
@@ -201,6 +163,54 @@ class ControllerChanged(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PartitionState:
+    """A partition of a topic as the cluster sees it."""
+
+    topic: str
+    partition: int
+    leader: str
+    """Empty if nobody leads it."""
+    replicas: tuple[str, ...]
+    in_sync: tuple[str, ...]
+    start: int | None = None
+    end: int | None = None
+    """The next offset; None if it is unknown."""
+    stable: int | None = None
+    """How far readers of committed records get; None if it is unknown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupState:
+    """A consumer group on one partition."""
+
+    group: str
+    topic: str
+    partition: int
+    member: str = ""
+    """The client that has the partition, and its host; empty if none has."""
+    committed: int | None = None
+    """The next offset to read; None if the group has committed none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterState(Event):
+    """A Kafka cluster when all was ready, and again after the drain."""
+
+    component: str
+    partitions: tuple[PartitionState, ...]
+    groups: tuple[GroupState, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicSettings(Event):
+    """The settings of a topic in force that decide what Kafka promises."""
+
+    component: str
+    topic: str
+    settings: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reroute(Event):
     """Routes changed because links failed or came back."""
 
@@ -235,6 +245,18 @@ class Batch(Event):
     durations_ms: dict[str, float] = field(default_factory=dict)
     offsets: dict[str, dict[int, tuple[int | None, int]]] = field(default_factory=dict)
     """By topic and partition: the first offset it read, and the one after the last."""
+    input_per_s: float | None = None
+    """Rows that arrived per second, as the engine reports it; None if it does not."""
+    processed_per_s: float | None = None
+    """Rows processed per second, as the engine reports it; None if it does not."""
+    watermark_ns: int | None = None
+    """The watermark, in event time as nanoseconds since 1970; None without one."""
+    event_time_max_ns: int | None = None
+    """The latest event time of its rows, in the same unit; None without a watermark."""
+    state_rows: int | None = None
+    """Rows of state of all operators; None if none keeps state."""
+    late_rows: int | None = None
+    """Rows dropped because they were later than the watermark; None if none keeps state."""
 
 
 WaitReason = Literal["behind", "unreadable", "in_flight", "arriving", "running", "unknown"]
@@ -311,6 +333,7 @@ EVENTS: dict[str, type[Event]] = {
         Calibrated,
         Calibration,
         Clock,
+        ClusterState,
         ControllerChanged,
         DelayLine,
         DrainIncomplete,
@@ -324,12 +347,14 @@ EVENTS: dict[str, type[Event]] = {
         LeaderChanged,
         Note,
         Phase,
+        ProbedFault,
         ProcessEnded,
         ProcessStarted,
         Ready,
         Reroute,
         TableDamaged,
         Timers,
+        TopicSettings,
         WitnessIncomplete,
     )
 }
