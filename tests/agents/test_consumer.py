@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streambed.agents.agent import Agent
 from streambed.agents.consumer import finish, read_once, report
-from streambed.agents.kafka_reader import KafkaReader
+from streambed.agents.kafka.reader import KafkaReader
 from streambed.agents.reader import Reader, ReaderSetup, ReadRecord
 from streambed.agents.reading import Reading
 from streambed.record.gauges import ReaderGauge, read_gauge
+from streambed.record.ledger.schemas import ASSIGNMENTS, COMMITS, SEEN
 from streambed.record.orders import ConsumerMember, ConsumerOrder
-from streambed.record.tables import SEEN, read_table
+from streambed.record.tables import key_hash, read_table
 
 
 class Message:
@@ -43,8 +44,8 @@ class Message:
     def headers(self) -> list[tuple[str, bytes]]:
         return [("other", b"x"), ("sb", b"poet/h1/7")]
 
-    def key(self) -> None:
-        return None
+    def key(self) -> bytes:
+        return b"k"
 
     def value(self) -> bytes:
         return b"line"
@@ -60,6 +61,8 @@ class Client:
         self.records = [Message(offset) for offset in offsets]
         self.waits: list[float] = []
         self.calls: list[Any] = [] if calls is None else calls
+        self.start = 0
+        self.refusal: KafkaError | None = None
 
     def poll(self, wait_s: float) -> Message | None:
         self.waits.append(wait_s)
@@ -70,8 +73,25 @@ class Client:
         taken, self.records = self.records, []
         return taken
 
-    def get_watermark_offsets(self, part: Any, cached: bool) -> tuple[int, int]:
-        return 0, 10
+    def get_watermark_offsets(
+        self, part: Any, cached: bool = False, timeout: float = 0
+    ) -> tuple[int, int]:
+        return self.start, 10
+
+    def assign(self, parts: list[TopicPartition]) -> None:
+        self.calls.append(("assign", [(part.partition, part.offset) for part in parts]))
+
+    def committed(self, parts: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        known = {0: 4}
+        return [
+            TopicPartition(part.topic, part.partition, known.get(part.partition, -1001))
+            for part in parts
+        ]
+
+    def offsets_for_times(
+        self, parts: list[TopicPartition], timeout: float
+    ) -> list[TopicPartition]:
+        return [TopicPartition(part.topic, part.partition, 2) for part in parts]
 
     def position(self, parts: list[Any]) -> list[Any]:
         return parts
@@ -81,8 +101,11 @@ class Client:
             ("store", [(part.partition, part.offset, part.leader_epoch) for part in offsets])
         )
 
-    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         self.calls.append(("commit", [(part.partition, part.offset) for part in offsets]))
+        if self.refusal:
+            raise KafkaException(self.refusal)
+        return offsets
 
     def close(self) -> None:
         self.calls.append("close")
@@ -96,6 +119,9 @@ class Ledger:
         self.calls = calls
 
     def extend(self, rows: Any) -> None:
+        """Nobody looks."""
+
+    def add(self, records: Any, seen_ns: int) -> None:
         """Nobody looks."""
 
     def flush(self) -> None:
@@ -128,6 +154,7 @@ def kafka_reading(agent: Agent, client: Client, **options: Any) -> Reading:
         reader.client.close()
         reader.client, reader.ready = client, True  # type: ignore[assignment]
         reader.next = {("lines", 0): 0}
+        setup.tenures.begin(("lines", 0), 0, "earliest")
         return reader
 
     return reading(agent, make, **options)
@@ -137,7 +164,7 @@ def noting(agent: Agent, *offsets: int, **options: Any) -> tuple[Reading, list[A
     """A consumer with both tables, and all that it asks of them and of its client, in order."""
     calls: list[Any] = []
     one = kafka_reading(agent, Client(*offsets, calls=calls), **options)
-    one.table, one.kept = Ledger("seen", calls), Ledger("kept", calls)  # type: ignore[assignment]
+    one.rows, one.kept = Ledger("seen", calls), Ledger("kept", calls)  # type: ignore[assignment]
     return one, calls
 
 
@@ -169,7 +196,7 @@ def test_the_gauge_of_many_tells_of_the_slowest(agent: Agent, tmp_path: Path) ->
 def test_a_message_is_noted_with_its_place_and_its_identity(agent: Agent, tmp_path: Path) -> None:
     one = kafka_reading(agent, Client(3), ledger=True)
     one.take(0)
-    one.finish()
+    finish(agent, [one])
 
     (row,) = read_table(tmp_path / "history" / "seen-reader-1.arrow", SEEN).to_pylist()
     assert row.pop("seen") > 0
@@ -179,6 +206,10 @@ def test_a_message_is_noted_with_its_place_and_its_identity(agent: Agent, tmp_pa
         "group": "readers",
         "producer": "poet/h1",
         "sequence": 7,
+        "key": key_hash(b"k"),
+        "life": 1,
+        "tenure": 1,
+        "transaction": None,
         **place,
     }
 
@@ -296,3 +327,105 @@ def test_a_broker_without_offsets_has_none_in_the_ledger_and_no_positions(
     assert read_gauge(tmp_path / "gauges" / "reader.json") == ReaderGauge(
         ready=True, done=True, seen=2
     )
+
+
+def noted(folder: Path, name: str, *columns: str) -> list[tuple[Any, ...]]:
+    """These columns of the table of assignments or of commits."""
+    schema = {"assignments": ASSIGNMENTS, "commits": COMMITS, "seen": SEEN}[name]
+    rows = read_table(folder / "history" / f"{name}-reader-1.arrow", schema).to_pylist()
+    return [tuple(row[column] for column in columns) for row in rows]
+
+
+ASSIGNMENT = ("tenure", "partition", "change", "offset", "origin")
+
+
+def test_a_tenure_begins_at_the_committed_offset_or_by_the_reset_policy(
+    agent: Agent, tmp_path: Path
+) -> None:
+    one = kafka_reading(agent, Client(), ledger=True)
+    reader: Any = one.reader
+    parts = [TopicPartition("lines", 0), TopicPartition("lines", 1)]
+
+    reader.revoked(reader.client, parts[:1])
+    reader.assigned(reader.client, parts)
+    reader.lost(reader.client, parts[1:])
+    finish(agent, [one])
+
+    assert noted(tmp_path, "assignments", *ASSIGNMENT) == [
+        (1, 0, "assigned", 0, "earliest"),
+        (1, 0, "revoked", 0, None),
+        (2, 0, "assigned", 4, "committed"),
+        (3, 1, "assigned", 2, "earliest"),
+        (3, 1, "lost", 2, None),
+        (2, 0, "closed", 4, None),
+    ]
+
+
+def test_nothing_is_stored_of_a_partition_that_was_lost(agent: Agent) -> None:
+    one, calls = noting(agent, 3)
+    one.take(0)
+
+    one.reader.lost(one.reader.client, [TopicPartition("lines", 0)])  # type: ignore[attr-defined]
+
+    assert calls == ["flush seen", "flush kept"]
+
+
+@pytest.mark.parametrize(
+    ("start", "offset", "resets"),
+    [(0, 3, 0), (2, 3, 1), (3, 3, 1)],
+    ids=["a gap in the log", "records before the position deleted", "all before deleted"],
+)
+def test_a_jump_is_a_reset_if_the_position_is_no_longer_in_the_log(
+    agent: Agent, tmp_path: Path, start: int, offset: int, resets: int
+) -> None:
+    client = Client(offset)
+    client.start = start
+    one = kafka_reading(agent, client, ledger=True)
+    one.take(0)
+    finish(agent, [one])
+
+    rows = noted(tmp_path, "assignments", "tenure", "change", "offset")
+    assert rows.count((1, "reset", offset)) == resets
+
+
+def test_a_position_that_moves_back_is_a_reset(agent: Agent, tmp_path: Path) -> None:
+    client = Client(0, 1, 2)
+    one = kafka_reading(agent, client, ledger=True)
+    one.take(0)
+    client.records = [Message(1)]
+    one.take(0)
+    finish(agent, [one])
+
+    changes = noted(tmp_path, "assignments", "change", "offset")
+    assert changes == [("assigned", 0), ("reset", 1), ("closed", 2)]
+
+
+def test_every_answer_to_a_commit_is_noted(agent: Agent, tmp_path: Path) -> None:
+    client = Client(3)
+    one = kafka_reading(agent, client, ledger=True, commit_on_flush=True)
+    one.take(0)
+    one.flush()
+    client.records, client.refusal = [Message(4)], KafkaError(KafkaError.ILLEGAL_GENERATION)
+    one.take(0)
+    one.flush()
+    reader: Any = one.reader
+    reader.on_commit(None, [TopicPartition("lines", 0, 9), TopicPartition("lines", 1, -1001)])
+    finish(agent, [one])
+
+    rows = noted(tmp_path, "commits", "partition", "offset", "error")
+    assert [(partition, offset) for partition, offset, _ in rows] == [(0, 4), (0, 5), (0, 9)]
+    assert [error is None for *_, error in rows] == [True, False, True]
+
+
+def test_no_two_polls_have_the_same_time(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(0, 1)
+    one = kafka_reading(agent, client, ledger=True)
+    monkeypatch.setattr("streambed.agents.reading.now_ns", lambda: 1_000)
+    one.take(0)
+    client.records = [Message(2)]
+    one.take(0)
+    finish(agent, [one])
+
+    assert noted(tmp_path, "seen", "offset", "seen") == [(0, 1_000), (1, 1_000), (2, 1_001)]

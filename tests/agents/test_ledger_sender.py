@@ -3,7 +3,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from streambed.agents.producer import librdkafka
+from streambed.agents.kafka import librdkafka
 from streambed.agents.producer.in_flight import InFlight
 from streambed.agents.producer.record_names import RecordNames
 
@@ -26,7 +26,7 @@ def test_a_record_is_named_after_its_producer_and_its_number(sequence: int) -> N
 
 def test_what_is_known_of_a_record_stays_until_it_is_decided() -> None:
     in_flight = InFlight()
-    known = np.arange(3 * 10_000).reshape(-1, 3)
+    known = np.arange(4 * 10_000).reshape(-1, 4)
     places = np.concatenate([in_flight.add(part) for part in np.split(known, 100)])
     assert len(set(places.tolist())) == 10_000
 

@@ -130,10 +130,11 @@ def test_a_sink_writes_then_flushes_its_ledger_and_only_then_commits(tmp_path, m
         table=SinkTable(name="records", columns={}),
     )
     sinking = SinkReading(Agent(), order, lambda setup: Readers(setup, calls))
-    monkeypatch.setattr(sinking.table, "flush", lambda: calls.append("flush"))
+    monkeypatch.setattr(sinking.rows, "flush", lambda: calls.append("flush"))
 
     sinking.take(0.02)
-    sinking.table.close()
+    sinking.rows.close()
+    sinking.tenures.close()
 
     assert calls[:4] == ["no answer", "write 2", "flush", "commit"]
     assert (sinking.seen, sinking.unnoted) == (2, False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from streambed.record import codec, file_name, now_ns
-from streambed.record.gates import Gate, path_of
+from streambed.record.gates import SYNC_LIMIT_S, Gate, path_of, sync_path
 from streambed.record.gauges import Gauge, write_gauge
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ class Agent:
         self.name = os.environ["STREAMBED_PROCESS"]
         self.incarnation = int(os.environ.get("STREAMBED_INCARNATION", "1"))
         self.stopping = False
+        self.report_every_ns = REPORT_NS
+        self.sync_points: dict[str, int] = {}
+        """The producers that wait at a commit, and from when on."""
         self._reported_ns = 0
         signal.signal(signal.SIGTERM, self._stop)
 
@@ -78,5 +81,20 @@ class Agent:
         write_gauge(self.run / "gauges" / f"{self.name}.json", gauge)
 
     def report_is_due(self) -> bool:
-        """Whether the last report is older than REPORT_NS."""
-        return now_ns() - self._reported_ns >= REPORT_NS
+        """Whether it is time for the next report."""
+        return now_ns() - self._reported_ns >= self.report_every_ns
+
+    def sync(self, producer: str, point: str) -> None:
+        """Tell that a producer is at a point, and wait until it may continue, if a fault wants it.
+
+        Only the first time: the fault comes once.
+        """
+        if now_ns() < self.sync_points.get(producer, 1 << 62):
+            return
+        del self.sync_points[producer]
+        sign = sync_path(self.run, producer, point)
+        sign.touch()
+        end_ns = now_ns() + round(SYNC_LIMIT_S * 1e9)
+        while sign.exists() and not self.stopping and now_ns() < end_ns:
+            time.sleep(0.001)
+        sign.unlink(missing_ok=True)

@@ -82,7 +82,7 @@ def finish(agent: Agent, readings: Sequence[Reading]) -> None:
         reading.finish()
     report(agent, readings, done=True)
     for reading in readings:
-        reading.reader.leave()
+        reading.leave()
 
 
 def readings_of(agent: Agent, order: ConsumerOrder) -> list[Reading]:
@@ -104,7 +104,8 @@ def main(order: ConsumerOrder) -> None:
     if order.members[0].group:
         follow(agent, readings)
     else:
-        read_once(agent, readings[0])
+        for reading in readings:
+            read_once(agent, reading)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ imports it. Derive from Reader: a client without partitions and offsets needs no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from streambed.agents.agent import Agent
+from streambed.agents.tenures import Tenures
 from streambed.record.gauges import Positions
 from streambed.record.tables import FLUSH_NS
 
@@ -36,6 +37,33 @@ class ReadRecords(Protocol):
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[ReadRecord]: ...
+
+
+class ReadColumns(NamedTuple):
+    """Records that were read together, one sequence for each field but the value."""
+
+    topics: Sequence[str]
+    partitions: Sequence[int]
+    offsets: Sequence[int]
+    identities: Sequence[bytes | str | None]
+    timestamps_ms: Sequence[int]
+    keys: Sequence[bytes | None]
+
+
+class ColumnRecords:
+    """Records of a client that can give them as columns too, which is faster."""
+
+    def columns(self) -> ReadColumns:
+        """All records."""
+        raise NotImplementedError
+
+
+def columns_of(records: ReadRecords) -> ReadColumns:
+    """Records as columns; there must be one at least."""
+    if isinstance(records, ColumnRecords):
+        return records.columns()
+    topics, partitions, offsets, identities, times, keys, _ = zip(*records, strict=True)
+    return ReadColumns(topics, partitions, offsets, identities, times, keys)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +93,8 @@ class ReaderSetup:
     """Commit whenever `flushed` is called, not by the client's schedule."""
     flush: Callable[[], None]
     """Call it before partitions go to another reader: it calls `flushed` at its end."""
+    tenures: Tenures
+    """Tell it which partitions the client holds, and what it committed, if the broker has any."""
 
 
 class Reader(Protocol):

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from streambed.agents.agent import Agent
-from streambed.agents.reader import Progress, ReaderFactory, ReaderSetup, ReadRecords
-from streambed.agents.record_identity import parse_identity
+from streambed.agents.reader import (
+    Progress,
+    ReaderFactory,
+    ReaderSetup,
+    ReadRecords,
+    columns_of,
+)
+from streambed.agents.seen_rows import SeenRows
+from streambed.agents.tenures import Tenures
 from streambed.record import now_ns
 from streambed.record.gauges import ReaderGauge
+from streambed.record.ledger.schemas import KEPT, SEEN
 from streambed.record.orders import ConsumerMember, ConsumerOrder, SinkOrder
-from streambed.record.tables import KEPT, SEEN, Table
+from streambed.record.tables import Table
 
 BATCH = 10_000
 
@@ -29,9 +37,12 @@ class Reading:
     ) -> None:
         self.agent = agent
         self.member = member
-        self.table = agent.table("seen", SEEN, of=member.name) if ledger else None
+        self.tenures = Tenures(agent, member, ledger=ledger)
+        self.rows = self._open_rows() if ledger else None
         self.kept = agent.table("kept", KEPT, of=member.name) if keep else None
         self.seen = 0
+        self._seen_ns = 0
+        """When the last poll was noted: no two have the same time."""
         self.unnoted = False
         """Whether some taken records are not in the ledger yet: they must not be committed."""
         self._progress = Progress()
@@ -41,10 +52,11 @@ class Reading:
                 agent=agent,
                 name=member.name,
                 group=member.group,
-                topics=order.topics,
+                topics=member.topics or order.topics,
                 client={**order.client, **member.client},
                 commit_on_flush=commit_on_flush,
                 flush=self.flush,
+                tenures=self.tenures,
             )
         )
 
@@ -54,20 +66,13 @@ class Reading:
 
     def note(self, records: ReadRecords) -> None:
         """Write a row for each record to the ledger."""
-        if self.table:
-            self._note_seen(self.table, records)
+        if self.rows and len(records):
+            self._seen_ns = max(now_ns(), self._seen_ns + 1)
+            self.rows.add(columns_of(records), self._seen_ns)
         if self.kept:
             self._note_kept(self.kept, records)
         self.seen += len(records)
         self.unnoted = False
-
-    def _note_seen(self, table: Table, records: ReadRecords) -> None:
-        seen_ns, name, group = now_ns(), self.member.name, self.member.group
-        rows = [
-            (name, group, topic, partition, offset, *parse_identity(identity), seen_ns, stamp_ms)
-            for topic, partition, offset, identity, stamp_ms, _, _ in records
-        ]
-        table.extend(rows)
 
     def _note_kept(self, table: Table, records: ReadRecords) -> None:
         name = self.member.name
@@ -76,9 +81,14 @@ class Reading:
             for record in records
         )
 
-    def tables(self) -> list[Table]:
+    def _open_rows(self) -> SeenRows:
+        table = self.agent.table("seen", SEEN, of=self.member.name)
+        life = self.agent.incarnation
+        return SeenRows(table, self.member, life=life, tenures=self.tenures)
+
+    def tables(self) -> list[SeenRows | Table]:
         """Its open files in the history."""
-        return [table for table in (self.table, self.kept) if table]
+        return [table for table in (self.rows, self.kept) if table]
 
     def flush_if_due(self) -> None:
         """Flush if the last flush is older than the reader's `flush_ns`."""
@@ -90,6 +100,7 @@ class Reading:
         self._flushed_ns = now_ns()
         for table in self.tables():
             table.flush()
+        self.tenures.flush()
         if not self.unnoted:
             self.reader.flushed()
 
@@ -111,3 +122,8 @@ class Reading:
         self.flush()
         for table in self.tables():
             table.close()
+
+    def leave(self) -> None:
+        """Leave the group; what the client commits and gives back then is noted as well."""
+        self.reader.leave()
+        self.tenures.close()

@@ -61,6 +61,7 @@ def ask(order: StoreQueryOrder) -> Answer:
 def main(order: StoreQueryOrder) -> None:
     """Write the result, or the error as JSON beside it."""
     result = Path(order.answer)
+    result.parent.mkdir(exist_ok=True)
     try:
         frame_of(ask(order)).write_ipc(result)
     except StreambedError as error:

@@ -154,19 +154,13 @@ class Traffic:
 
     def send_packets(self, start_ns: int, end_ns: int) -> None:
         """Send each packet of every flow when it is due."""
-        flows = [
-            (socket.socket(socket.AF_INET, socket.SOCK_DGRAM), (address, self.order.port))
-            for address in self._flows()
-        ]
+        flows = [(_open_channel(), (address, self.order.port)) for address in self._flows()]
         seed = f"{os.environ['STREAMBED_SEED']} {self.agent.name}"
         dues = [
             due_times(self.order, start_ns=start_ns, end_ns=end_ns, seed=f"{seed} {number}")
             for number in range(len(flows))
         ]
         packet = bytes(self.order.size - HEADERS_BYTES)
-        for channel, _ in flows:
-            channel.setblocking(False)
-            channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         ahead = [(next(times, end_ns), number) for number, times in enumerate(dues)]
         heapq.heapify(ahead)
         while ahead and ahead[0][0] < end_ns and not self.agent.stopping:
@@ -202,6 +196,13 @@ class Traffic:
         self._agenda += [(start_ns, partial(self.connect, address)) for address in self._flows()]
         self._agenda.append((end_ns, self._end_flows))
         return None
+
+
+def _open_channel() -> socket.socket:
+    channel = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    channel.setblocking(False)
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+    return channel
 
 
 def main(order: TrafficOrder) -> None:

@@ -17,6 +17,7 @@ link:
     enter, leave, bad, good         loss in bursts, if enter > 0: the probabilities to enter and
                                     leave the bad state, and of loss in each state
     reorder, duplicate, corrupt     shares: sent at once, sent twice, sent with one bit flipped
+    held                            every packet is kept until this is false again
 
 It writes "ready …" once, with its scheduling class. It reads lines with the keys of a queue, writes
 "done" when the change is in effect, and ends with its input. Each second the gauge gets {"packets",

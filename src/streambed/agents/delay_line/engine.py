@@ -185,7 +185,10 @@ class Engine:
         """Carry out every whole line; False at the end of the input."""
         *lines, self._orders = (self._orders + read).split(b"\n")
         for order in map(json.loads, lines):
-            self._queues[order["number"]].change(order)
+            queue = self._queues[order["number"]]
+            queue.change(order, time.monotonic_ns())
+            if queue.head_ns < queue.next_ns:  # What was held is due now.
+                self._expect(queue, queue.head_ns)
             self._gather_ns = self._gathering_ns()
             os.write(STDOUT, b"done\n")
         return bool(read)

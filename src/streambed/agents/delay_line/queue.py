@@ -26,6 +26,7 @@ PLAIN: dict[str, Any] = {
     "reorder": 0.0,
     "duplicate": 0.0,
     "corrupt": 0.0,
+    "held": False,
 }
 """The defaults of a queue."""
 
@@ -79,12 +80,15 @@ class Queue:
         self._outlet: Outlet | None = None
         self._row: deque[Held] = deque()
         self._heap: list[Held] = []
+        self._jammed: list[int] = []
+        """Packets that are held until the queue is changed."""
         self._last_due_ns = 0
         self._set({**PLAIN, **declared})
 
     def _set(self, shape: dict[str, Any]) -> None:
         self._shape = shape
         self.delay_ns: int = shape["delay_ns"]
+        self._is_held: bool = shape["held"]
         self._is_plain = not any(
             shape[key]
             for key in ("loss", "enter", "jitter_ns", "in_order", "reorder", "duplicate", "corrupt")
@@ -94,18 +98,27 @@ class Queue:
             shape["reorder"] or self._is_whole
         )
 
-    def change(self, wanted: dict[str, Any]) -> None:
-        """Apply new settings. Waiting packets keep their due time: later ones may overtake them."""
+    def change(self, wanted: dict[str, Any], now_ns: int = 0) -> None:
+        """Apply new settings. Waiting packets keep their due time: later ones may overtake them.
+        Packets that were held, and no longer are, are due now.
+        """
         self._set({**PLAIN, **wanted})
         # One of the two is empty, and a row is sorted: the result is a heap.
         self._heap.extend(self._row)
         self._row.clear()
+        if not self._is_held:
+            for packet in self._jammed:
+                heapq.heappush(self._heap, (now_ns, packet, 0, b""))
+            self._jammed.clear()
         self._channel.treat(self.number, self._is_whole, needs_single(self._shape))
 
     def take(self, packet: int, arrived_ns: int, content: Content) -> int:
         """Take a packet. Returns when it is due, or NEVER_NS if it need not wait. A copy of it gets
         separate draws.
         """
+        if self._is_held:
+            self._jammed.append(packet)
+            return NEVER_NS
         if self._is_plain:
             return self._hold(arrived_ns + self.delay_ns, packet)
         if self._is_whole and content()[0] == COPIER:

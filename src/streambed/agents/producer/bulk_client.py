@@ -14,7 +14,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
-from streambed.agents.producer import librdkafka
+from streambed.agents.kafka import librdkafka
 from streambed.agents.producer.record_source import Headers, Record
 from streambed.record import now_ns
 
@@ -31,13 +31,16 @@ Values = tuple[bytes | None, ...]
 
 
 class Reports(NamedTuple):
-    """Delivery reports as columns: marks, partitions, offsets and error codes (0: delivered)."""
+    """Delivery reports as columns: marks, partitions, offsets, error codes (0: delivered) and the
+    client's status of the message.
+    """
 
     at_ns: int
     marks: Numbers
     partitions: NDArray[np.int32]
     offsets: Numbers
     errors: NDArray[np.int32]
+    statuses: NDArray[np.int32]
 
 
 class Messages:
@@ -208,13 +211,23 @@ def _reports_of(event: int, count: int) -> Reports:
         .view(np.int64)
         .reshape(count, librdkafka.MESSAGE_WORDS)
     )
+    errors = words[:, librdkafka.ERR].astype(np.int32)
     return Reports(
         at_ns,
         marks=words[:, librdkafka.MARKED],
         partitions=words[:, librdkafka.PARTITION].astype(np.int32),
         offsets=words[:, librdkafka.OFFSET],
-        errors=words[:, librdkafka.ERR].astype(np.int32),
+        errors=errors,
+        statuses=_statuses_of(pointers, errors),
     )
+
+
+def _statuses_of(pointers: Numbers, errors: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The status of each message; only those of failed ones are asked for."""
+    statuses = np.full(len(errors), librdkafka.PERSISTED, np.int32)
+    for at in np.flatnonzero(errors).tolist():
+        statuses[at] = librdkafka.message_status(int(pointers[at]))
+    return statuses
 
 
 def _refuse(error: int) -> None:

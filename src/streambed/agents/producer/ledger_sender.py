@@ -12,12 +12,14 @@ from streambed.agents.agent import Agent
 from streambed.agents.producer.bulk_client import AT_ONCE, BulkClient, Reports, Values
 from streambed.agents.producer.client_sender import ASK_S, QUIET, STOP_S, why
 from streambed.agents.producer.due_times import Due
-from streambed.agents.producer.in_flight import InFlight, Numbers
+from streambed.agents.producer.in_flight import COLUMNS, InFlight, Numbers
+from streambed.agents.producer.outcomes import acks_of, outcome_of_acked, outcome_of_failed
 from streambed.agents.producer.record_names import RecordNames
 from streambed.agents.producer.record_source import Record, Source
 from streambed.agents.producer.sent_rows import Acked, SentRows
 from streambed.agents.record_identity import IDENTITY
 from streambed.record import now_ns
+from streambed.record.tables import KeyHashes
 
 SLOT_BITS = 32
 """The mark of a record: its slot in InFlight, and above it the number of its topic."""
@@ -45,6 +47,8 @@ class LedgerSender:
         self._topic_numbers = np.array([rows.number(topic) for topic in source.topics])
         self._names = RecordNames(name)
         self._in_flight = InFlight()
+        self._key_hashes = KeyHashes()
+        self._acks = acks_of(client)
 
     @property
     def open(self) -> int:
@@ -87,7 +91,7 @@ class LedgerSender:
     def _send_one(self, sequence: int, due: int, record: Record) -> bool:
         """Hand over one record. False: the client's queue is full."""
         topic = self._topics[self.source.topic_of(sequence)]
-        slot = self._in_flight.add_one(sequence, due, now_ns())
+        slot = self._in_flight.add_one(sequence, due, now_ns(), self._key_hashes[record[0]])
         name = self._names.address_of(sequence)
         try:
             self.client.produce(record, topic=topic, mark=slot | topic << SLOT_BITS, name=name)
@@ -104,11 +108,12 @@ class LedgerSender:
 
     def _send_many(self, sequences: range, dues: list[int], keys: Values, values: Values) -> int:
         """Hand over records in bulk. Returns how many were taken before the first refused one."""
-        known = np.empty((len(values), 3), np.int64)
+        known = np.empty((len(values), COLUMNS), np.int64)
         known[:, 0] = np.arange(sequences.start, sequences.stop)
         # Times are in order: if first and last are equal, all are, as in a burst.
         known[:, 1] = dues[0] if dues[0] == dues[-1] else dues[: len(values)]
         known[:, 2] = now_ns()
+        known[:, 3] = self._hashes_of(keys)
         slots = self._in_flight.add(known)
         topics = self._topics_of(sequences)
         names = self._names.addresses_of(known[:, 0])
@@ -119,6 +124,12 @@ class LedgerSender:
             self._in_flight.take(slots[taken:])
         self.sent += taken
         return taken
+
+    def _hashes_of(self, keys: Values) -> Numbers | int:
+        """The hash of each key; one number if they are all the same."""
+        if keys.count(keys[0]) == len(keys):
+            return self._key_hashes[keys[0]]
+        return np.fromiter(map(self._key_hashes.__getitem__, keys), np.int64, len(keys))
 
     def _topics_of(self, sequences: range) -> Numbers | int:
         """The number of each record's topic; 0 if there is only one topic."""
@@ -135,25 +146,36 @@ class LedgerSender:
         """Write rows for acknowledged and failed records."""
         known = self._in_flight.take(reports.marks & SLOT_MASK)
         topics = self._topic_numbers[reports.marks >> SLOT_BITS]
-        records = Acked(
-            known[:, 0], topics, reports.partitions, reports.offsets, known[:, 1], known[:, 2]
-        )
+        sequences, dues, sent, keys = known.T
+        records = Acked(sequences, topics, reports.partitions, reports.offsets, dues, sent, keys)
         failed = reports.errors != 0
         if failed.any():
             lost = Acked(*(column[failed] for column in records))
-            self._note_failed(lost, reports.errors[failed].tolist())
+            codes, statuses = reports.errors[failed].tolist(), reports.statuses[failed].tolist()
+            self._note_failed(lost, codes, statuses)
             records = Acked(*(column[~failed] for column in records))
-        self._rows.acked(self._number, records, at_ns=reports.at_ns)
+        outcome = outcome_of_acked(self._acks)
+        self._rows.acked(self._number, records, at_ns=reports.at_ns, outcome=outcome)
         self.acked += len(records.sequence)
 
-    def _note_failed(self, records: Acked, codes: list[int]) -> None:
+    def _note_failed(self, records: Acked, codes: list[int], statuses: list[int]) -> None:
         reasons = {code: why(KafkaError(code)) for code in set(codes)}
         columns = (
             column.tolist()
-            for column in (records.sequence, records.topic, records.due, records.sent)
+            for column in (records.sequence, records.topic, records.due, records.sent, records.key)
         )
-        for sequence, topic, due, sent, code in zip(*columns, codes, strict=True):
-            self._rows.lost(self._number, sequence, topic, due, sent, reasons[code])
+        records_and_reports = zip(*columns, codes, statuses, strict=True)
+        for sequence, topic, due, sent, key, code, status in records_and_reports:
+            self._rows.lost(
+                self._number,
+                sequence,
+                topic,
+                due=due,
+                sent=sent,
+                key=key,
+                why=reasons[code],
+                outcome=outcome_of_failed(code, status, self._acks),
+            )
         self.failed += len(codes)
 
     def prepare(self) -> None:

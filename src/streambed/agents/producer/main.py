@@ -20,8 +20,8 @@ from streambed.agents.producer.sent_rows import SentRows
 from streambed.record import now_ns
 from streambed.record.gates import LoadBegins, ServersReady
 from streambed.record.gauges import ProducerGauge
+from streambed.record.ledger.schemas import LIVES, SENT, TRANSACTIONS
 from streambed.record.orders import ProducerOrder
-from streambed.record.tables import SENT
 
 POLL_S_MAX = 0.05
 POLL_S_OF_MANY = 0.005
@@ -40,11 +40,21 @@ class Sending:
         self.rows = rows
         self._wait_s_max = POLL_S_MAX if len(senders) == 1 else POLL_S_OF_MANY
 
+    def heed(self, load: LoadBegins) -> None:
+        """Report and wait as the faults of the run need it."""
+        self.agent.sync_points = load.sync_points
+        if load.report_ns:
+            self.agent.report_every_ns = load.report_ns
+            self._wait_s_max = min(self._wait_s_max, load.report_ns / 1e9)
+
     def follow(self, schedules: list[Schedule]) -> None:
         """Send each record when it is due."""
+        firsts = [schedule.first(self.agent.incarnation) for schedule in schedules]
+        if self.rows:
+            self._note_life(firsts)
         agendas = [
-            Agenda(schedule.from_number(schedule.first(self.agent.incarnation)))
-            for schedule in schedules
+            Agenda(schedule.from_number(first))
+            for schedule, first in zip(schedules, firsts, strict=True)
         ]
         turns = [(agenda.next_due(), number) for number, agenda in enumerate(agendas)]
         heapq.heapify(turns)
@@ -63,6 +73,13 @@ class Sending:
                 unpolled = 0
         for sender in self.senders:
             sender.settle()
+
+    def _note_life(self, firsts: list[int]) -> None:
+        """Write down what this process may send, before it does: it may be killed."""
+        began_ns = now_ns()
+        with self.agent.table("lives", LIVES) as table:
+            for sender, first in zip(self.senders, firsts, strict=True):
+                table.append(sender.name, self.agent.incarnation, began_ns, first)
 
     def _hand_over(self, sender: Sender, due: Due) -> None:
         """Send all due records; a full buffer delays them, but their due times stay."""
@@ -106,12 +123,16 @@ class Sending:
         """Wait until every record is decided; once stopped, note the rest as undecided."""
         while any(sender.open for sender in self.senders) and not self.agent.stopping:
             self.poll(POLL_S_MAX)
+        self.give_up()
+        self.report(done=True)
+
+    def give_up(self) -> None:
+        """Note what is undecided, and close the ledger."""
         for sender in self.senders:
             if sender.open:
                 sender.give_up()
         if self.rows:
             self.rows.close()
-        self.report(done=True)
 
 
 def senders_of(
@@ -146,6 +167,13 @@ def schedules_of(order: ProducerOrder, sources: list[Source], start_ns: int) -> 
     ]
 
 
+def rows_of(agent: Agent, order: ProducerOrder) -> SentRows:
+    """The ledger of all producers of this process."""
+    transactions = agent.table("transactions", TRANSACTIONS) if order.transaction else None
+    sent = agent.table("sent", SENT)
+    return SentRows(sent, life=agent.incarnation, transactions=transactions)
+
+
 def main(order: ProducerOrder) -> None:
     """Wait for the load to begin, send, wait for acknowledgements."""
     # Records in flight are many and form no cycles: collecting them would take half of the time.
@@ -153,12 +181,20 @@ def main(order: ProducerOrder) -> None:
     agent = Agent()
     sources = [source_of(order.records, member) for member in order.members]
     agent.wait_for(ServersReady)
-    rows = SentRows(agent.table("sent", SENT)) if order.ledger else None
+    rows = None
+    if order.ledger:
+        rows = rows_of(agent, order)
     sending = Sending(agent, senders_of(agent, order, sources, rows), rows)
     sending.report()
     load = agent.wait_for(LoadBegins)
+    if load:
+        sending.heed(load)
     start_ns = (load.start_ns if load else 0) + order.schedule.after_ns
-    sending.follow(schedules_of(order, sources, start_ns))
+    try:
+        sending.follow(schedules_of(order, sources, start_ns))
+    except SystemExit:
+        sending.give_up()  # What was taken before has its rows.
+        raise
     sending.finish()
 
 

@@ -20,12 +20,16 @@ PARETO_SHAPE = 2.5
 def timetable_of(order: ScheduleOrder, *, shift: float, seed: str) -> Timetable:
     """When the records of a producer with a rate are due."""
     assert order.rate is not None
-    profile, load_s = order.profile or CONSTANT, order.duration_ns / 1e9
+    profile = order.profile or CONSTANT
+    load_s = order.duration_ns / 1e9
     if profile.shape == "trace" and profile.column == "times":
-        return Timetable.at_times(read_times(Path(profile.file), profile.speed), until_s=load_s)
-    declared = SHAPES[profile.shape](order.rate, profile, load_s)
-    course = Course(list(cut(declared, load_s)))
-    return Timetable(course, positions(course.count, order.arrivals, seed), shift=shift)
+        times = read_times(Path(profile.file), profile.speed)
+        return Timetable.at_times(times, until_s=load_s)
+    stretches_of = SHAPES[profile.shape]
+    stretches = cut(stretches_of(order.rate, profile, load_s), load_s)
+    course = Course(list(stretches))
+    arrivals = positions(course.count, order.arrivals, seed)
+    return Timetable(course, arrivals, shift=shift)
 
 
 def _constant(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
@@ -38,10 +42,10 @@ def _ramp(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch
 
 
 def _steps(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
-    rates = profile.rates
-    for step in rates:
-        yield _level(step, profile.lasts_s or load_s / len(rates))
-    yield _level(rates[-1], load_s)
+    lasts_s = profile.lasts_s or load_s / len(profile.rates)
+    for step in profile.rates:
+        yield _level(step, lasts_s)
+    yield _level(profile.rates[-1], load_s)
 
 
 def _spike(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
@@ -51,7 +55,8 @@ def _spike(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretc
 
 
 def _on_off(rate: float, profile: ProfileOrder, load_s: float) -> Iterator[Stretch]:
-    for _ in range(int(load_s / (profile.bursts_s + profile.pauses_s)) + 1):
+    period_s = profile.bursts_s + profile.pauses_s
+    for _ in range(int(load_s / period_s) + 1):
         yield _level(rate, profile.bursts_s)
         yield _level(0.0, profile.pauses_s)
 
@@ -84,11 +89,8 @@ def cut(stretches: Iterator[Stretch], load_s: float) -> Iterator[Stretch]:
             return
         lasts_s = min(stretch.lasts_s, left_s)
         share = lasts_s / stretch.lasts_s if stretch.lasts_s else 0.0
-        yield Stretch(
-            lasts_s=lasts_s,
-            first=stretch.first,
-            last=stretch.first + (stretch.last - stretch.first) * share,
-        )
+        rise = stretch.last - stretch.first
+        yield Stretch(lasts_s=lasts_s, first=stretch.first, last=stretch.first + rise * share)
         left_s -= lasts_s
 
 
@@ -123,7 +125,8 @@ def positions(count: int, arrivals: str, seed: str) -> Numbers | None:
     """
     if arrivals == "constant":
         return None
-    drawing = np.random.default_rng(random.Random(f"{seed} arrivals").getrandbits(64))
+    number_of_seed = random.Random(f"{seed} arrivals").getrandbits(64)
+    drawing = np.random.default_rng(number_of_seed)
     draw: dict[str, Callable[[int], Numbers]] = {
         "exponential": lambda size: drawing.exponential(size=size),
         "uniform": lambda size: drawing.uniform(0, 2, size=size),

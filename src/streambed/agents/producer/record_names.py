@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streambed.agents.producer import librdkafka
+from streambed.agents.kafka import librdkafka
 
 AT_ONCE = 1000
 _TAILS = [b"%03d" % number for number in range(AT_ONCE)]

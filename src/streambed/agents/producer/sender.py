@@ -14,6 +14,7 @@ from streambed.agents.agent import Agent
 from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.record_source import Source
 from streambed.agents.producer.sent_rows import SentRows
+from streambed.record.ledger.schemas import Outcome
 
 UNDECIDED = "undecided when the run stopped"
 """The ledger's reason for a record without an acknowledgement."""
@@ -119,22 +120,56 @@ class RecordSender:
         raise NotImplementedError
 
     def note_acked(
-        self, sequence: int, *, due: int, sent: int, partition: int = -1, offset: int = -1
+        self,
+        sequence: int,
+        *,
+        due: int,
+        sent: int,
+        key: bytes | None = None,
+        partition: int = -1,
+        offset: int = -1,
+        outcome: Outcome = Outcome.WRITTEN,
     ) -> None:
-        """Note an acknowledgement, now; leave out partition and offset if the broker has none."""
+        """Note an acknowledgement, now. Leave out `key`, `partition` and `offset` if the broker has
+        none. The outcome is UNKNOWN if the client's word is no answer of the broker.
+        """
         self._acked += 1
         if self._rows:
             topic = self.source.topic_of(sequence)
             self._rows.acked_one(
-                self.name, sequence, topic, partition=partition, offset=offset, due=due, sent=sent
+                self.name,
+                sequence,
+                topic,
+                due=due,
+                sent=sent,
+                key=key,
+                partition=partition,
+                offset=offset,
+                outcome=outcome,
             )
 
-    def note_failed(self, sequence: int, *, due: int, sent: int, why: str) -> None:
-        """Note a failed record."""
+    def note_failed(
+        self,
+        sequence: int,
+        *,
+        due: int,
+        sent: int,
+        why: str,
+        key: bytes | None = None,
+        outcome: Outcome = Outcome.UNKNOWN,
+    ) -> None:
+        """Note a failed record; the outcome is NOT_WRITTEN only if the broker surely lacks it."""
         self.failed += 1
         if self._rows:
             self._rows.lost_one(
-                self.name, sequence, self.source.topic_of(sequence), due=due, sent=sent, why=why
+                self.name,
+                sequence,
+                self.source.topic_of(sequence),
+                due=due,
+                sent=sent,
+                why=why,
+                key=key,
+                outcome=outcome,
             )
 
     def poll(self, wait_s: float) -> None:

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from streambed.agents.producer.client_sender import ASK_S, ClientSender, why
 from streambed.agents.producer.sender import UNDECIDED, SenderSetup
-from streambed.agents.producer.sent_rows import Acked, SentRows
+from streambed.agents.producer.sent_rows import Acked, Ended, SentRows
 from streambed.agents.record_identity import IDENTITY, identity_text
 from streambed.record import now_ns
+from streambed.record.gates import COMMITTING
+from streambed.record.ledger.schemas import Outcome
+from streambed.record.tables import KeyHashes
+
+
+class Taken(NamedTuple):
+    """A record of the open transaction, as it was handed to the client."""
+
+    sequence: int
+    topic: int
+    due: int
+    sent: int
+    key: int
+
+
+class Report(NamedTuple):
+    """What the client reports of a record: where it was written, or why it was not."""
+
+    partition: int
+    offset: int
+    error: str
+
+
+class TransactionFailed(Exception):
+    """The client can do no more with its transactions."""
 
 
 class TransactionalSender(ClientSender):
@@ -24,48 +49,90 @@ class TransactionalSender(ClientSender):
         self._number = rows.number(self.name)
         self._topics = {topic: rows.number(topic) for topic in self.source.topics}
         self._records = setup.transaction
-        self._begun = False
-        self._count = 0
-        """Records in the open transaction."""
-        self._taken: list[tuple[Any, ...]] = []
+        self._transaction = 0
+        """Counts the transactions of this process."""
+        self._began_ns = 0
+        """When the open transaction began; 0 if none is open."""
+        self._taken: dict[int, Taken] = {}
+        """The records of the open transaction, by sequence."""
+        self._reports: dict[int, Report] = {}
+        self._key_hashes = KeyHashes()
 
     def prepare(self) -> None:
         """Also register with the coordinator, which aborts what an earlier process left open."""
         super().prepare()
-        self._retry(self.client.init_transactions)
+        try:
+            self._retry(self.client.init_transactions)
+        except TransactionFailed as failure:
+            raise SystemExit(f"the transactions of {self.name} cannot begin: {failure}") from None
 
     def send(self, sequence: int, due: int) -> None:
         """Hand over one record; the last of a transaction commits it."""
-        if not self._begun:
-            self.client.begin_transaction()
-            self._begun = True
         topic = self.source.topic_of(sequence)
         key, value, headers = self.source.record_of(sequence)
-        on_delivery = partial(self._on_delivery, sequence, self._topics[topic], due, now_ns())
         identity = (IDENTITY, identity_text(self.name, sequence))
-        self.client.produce(
-            topic, value, key, on_delivery=on_delivery, headers=[*headers, identity]
-        )
+        taken = Taken(sequence, self._topics[topic], due, now_ns(), self._key_hashes[key])
+        try:
+            if not self._began_ns:
+                self._begin()
+            self.client.produce(
+                topic,
+                value,
+                key,
+                on_delivery=partial(self._on_delivery, sequence),
+                headers=[*headers, identity],
+            )
+        except KafkaException as trouble:
+            self._refused(sequence, trouble)
+        self._taken[sequence] = taken
         self.sent += 1
-        self._count += 1
-        if self._count == self._records:
+        if len(self._taken) == self._records:
             self.settle()
+
+    def _begin(self) -> None:
+        self.client.begin_transaction()
+        self._began_ns = now_ns()
+        self._transaction += 1
+
+    def _refused(self, sequence: int, trouble: KafkaException) -> None:
+        """The client takes nothing while its transaction must be aborted: end it, then retry."""
+        if not self._taken:
+            raise SystemExit(
+                f"the client does not take record {sequence} of {self.name}: "
+                f"{trouble.args[0].str()}"
+            ) from trouble
+        self.settle()
+        raise BufferError
 
     def settle(self) -> None:
         """Commit the open transaction, or abort it; once stopped, leave it undecided."""
-        if not self._begun or self.agent.stopping:
+        if not self._began_ns or self.agent.stopping:
             return
         while self.client.flush(ASK_S) and not self.agent.stopping:
             pass
-        trouble = self._retry(self.client.commit_transaction)
-        if trouble:
-            self._retry(self.client.abort_transaction)
-        self._close(f"aborted: {trouble}" if trouble else "")
+        self.agent.sync(self.name, COMMITTING)
+        try:
+            trouble = self._retry(self.client.commit_transaction)
+            if trouble:
+                self._abort(trouble)
+            else:
+                self._close(Outcome.WRITTEN, "")
+        except TransactionFailed as failure:
+            self._close(Outcome.UNKNOWN, f"undecided: {failure}")
+            raise SystemExit(f"the transaction of {self.name} failed: {failure}") from None
+
+    def _abort(self, trouble: str) -> None:
+        """Only an abort that the coordinator confirms is one: the commit may have reached it."""
+        unconfirmed = self._retry(self.client.abort_transaction)
+        if unconfirmed:
+            self._close(Outcome.UNKNOWN, f"undecided: {trouble}; {unconfirmed}")
+        else:
+            self._close(Outcome.ABORTED, f"aborted: {trouble}")
 
     def give_up(self) -> None:
         """Note the records of the open transaction as undecided."""
         super().give_up()
-        self._close(UNDECIDED)
+        self._close(Outcome.UNKNOWN, UNDECIDED)
 
     def _retry(self, ask: Any) -> str:
         """Retry until it succeeds. Returns why the transaction must be aborted, or ""."""
@@ -78,33 +145,53 @@ class TransactionalSender(ClientSender):
                 if error.txn_requires_abort():
                     return error.str()
                 if not error.retriable():
-                    raise SystemExit(
-                        f"the transaction of {self.name} cannot go on: {error.str()}"
-                    ) from trouble
+                    raise TransactionFailed(error.str()) from trouble
         return "the run stopped"
 
-    def _on_delivery(
-        self,
-        sequence: int,
-        topic: int,
-        due: int,
-        sent: int,
-        error: KafkaError | None,
-        message: Message,
-    ) -> None:
-        reason = why(error) if error else ""
-        position = message.partition(), message.offset()
-        self._taken.append((sequence, topic, *position, due, sent, reason))
+    def _on_delivery(self, sequence: int, error: KafkaError | None, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None and offset is not None
+        self._reports[sequence] = Report(partition, offset, why(error) if error else "")
 
-    def _close(self, trouble: str) -> None:
+    def _close(self, outcome: Outcome, trouble: str) -> None:
         """Note all records of the transaction, as acknowledged now if it was committed."""
+        if not self._began_ns:
+            return
         at_ns = now_ns()
-        taken = [record for *record, error in self._taken if not (error or trouble)]
-        if taken:
-            self._ledger.acked(self._number, Acked(*np.array(taken, np.int64).T), at_ns=at_ns)
-            self._acked += len(taken)
-        for sequence, topic, _, _, due, sent, error in self._taken:
-            if error or trouble:
-                self.failed += 1
-                self._ledger.lost(self._number, sequence, topic, due, sent, error or trouble)
-        self._taken, self._begun, self._count = [], False, 0
+        written = []
+        for sequence, taken in self._taken.items():
+            report = self._reports.get(sequence, Report(-1, -1, UNDECIDED))
+            if trouble or report.error:
+                self._note_lost(taken, report, outcome, trouble)
+            else:
+                _, topic, due, sent, key = taken
+                written.append((sequence, topic, report.partition, report.offset, due, sent, key))
+        if written:
+            self._ledger.acked(
+                self._number,
+                Acked(*np.array(written, np.int64).T),
+                at_ns=at_ns,
+                outcome=outcome,
+                transaction=self._transaction,
+            )
+            self._acked += len(written)
+        ended = Ended(self._transaction, self._began_ns, at_ns, outcome, trouble)
+        self._ledger.ended(self._number, ended)
+        self._taken, self._reports, self._began_ns = {}, {}, 0
+
+    def _note_lost(self, taken: Taken, report: Report, outcome: Outcome, trouble: str) -> None:
+        """Note a record that failed, or whose transaction did."""
+        self.failed += 1
+        self._ledger.lost(
+            self._number,
+            taken.sequence,
+            taken.topic,
+            due=taken.due,
+            sent=taken.sent,
+            key=taken.key,
+            why=report.error or trouble,
+            # A committed transaction holds no failed record, as far as the client says.
+            outcome=Outcome.UNKNOWN if outcome == Outcome.WRITTEN else outcome,
+            position=None if report.error else (report.partition, report.offset),
+            transaction=self._transaction,
+        )

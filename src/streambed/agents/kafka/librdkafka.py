@@ -33,6 +33,8 @@ ERR, PARTITION, OFFSET, MARKED = 0, 2, 7, 8
 QUEUE_FULL = -184
 PRODUCER, DELIVERY_REPORTS, ERRORS = 0, 0x1, 0x8
 PURGE_ALL = 0x1 | 0x2
+NOT_PERSISTED, POSSIBLY_PERSISTED, PERSISTED = range(3)
+"""What the client knows of a message: its status."""
 _TEXT_BYTES = 512
 Numbers = NDArray[np.int64]
 
@@ -116,6 +118,7 @@ error_destroy = _function(_holding, "error_destroy", None, c_void_p)
 poll = _function(_waiting, "queue_poll", c_void_p, c_void_p, c_int)
 event_messages = _function(_holding, "event_message_array", c_size_t, c_void_p, c_void_p, c_size_t)
 event_count = _function(_holding, "event_message_count", c_size_t, c_void_p)
+message_status = _function(_holding, "message_status", c_int, c_void_p)
 event_destroy = _function(_holding, "event_destroy", None, c_void_p)
 flush = _function(_waiting, "flush", c_int, c_void_p, c_int)
 purge = _function(_waiting, "purge", c_int, c_void_p, c_int)

@@ -1,0 +1,1 @@
+"""Agents that read stores and run batch jobs on behalf of checks."""

@@ -1,0 +1,1 @@
+"""Kafka clients in bulk, through librdkafka."""
