@@ -1,0 +1,200 @@
+"""Cycles of transactions: of writes, of reads, and of writes that a read missed."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from streambed.judge.columns import NONE, Int64s
+from streambed.judge.findings import SHOWN, Evidence, Finding
+from streambed.judge.transactions import client_of
+from streambed.judge.view import View, partition_of
+from streambed.record.ledger.schemas import Outcome
+
+
+@dataclass(frozen=True)
+class Edges:
+    """An edge from `source` to `target` for each row: the target comes after the source."""
+
+    source: Int64s
+    target: Int64s
+
+
+def cycles(view: View) -> list[Finding]:
+    """A14 of writes, A15 of reads, A16 with missed writes."""
+    names = ("A14", "A15", "A16")
+    if not len(view.topic.transactions):
+        return [Finding(anomaly=name) for name in names]
+    writes, reads, misses = _write_edges(view), _read_edges(view), _miss_edges(view)
+    mixed = components(_joined(writes, reads))
+    with_misses = [
+        found for found in components(_joined(writes, reads, misses)) if found not in mixed
+    ]
+    return [
+        _finding(view, "A14", components(writes), writes),
+        _finding(view, "A15", components(reads), reads),
+        _finding(view, "A16", with_misses, _joined(writes, reads, misses)),
+    ]
+
+
+def _write_edges(view: View) -> Edges:
+    """Neighbours in the log that different transactions sent."""
+    log = (view.inferred if view.committed is None else view.committed).distinct
+    sent = np.append(view.sends.transaction, np.int32(NONE))
+    record = np.where((log.record >= 0) & (log.record < len(view.sends)), log.record, NONE)
+    transaction = sent[record].astype(np.int64)
+    same_partition = partition_of(log.place[1:]) == partition_of(log.place[:-1])
+    return _between(transaction[:-1][same_partition], transaction[1:][same_partition])
+
+
+def _read_edges(view: View) -> Edges:
+    """A transaction that was not aborted polled a record of another one."""
+    sources, targets = [], []
+    for reads in view.committed_reads:
+        rows = np.flatnonzero(
+            (reads.transaction >= 0) & (reads.record >= 0) & (reads.record < len(view.sends))
+        )
+        rows = rows[view.topic.transactions.outcome[reads.transaction[rows]] != Outcome.ABORTED]
+        sources.append(view.sends.transaction[reads.record[rows]].astype(np.int64))
+        targets.append(reads.transaction[rows].astype(np.int64))
+    if not sources:
+        return Edges(np.empty(0, np.int64), np.empty(0, np.int64))
+    return _between(np.concatenate(sources), np.concatenate(targets))
+
+
+def _miss_edges(view: View) -> Edges:
+    """A transaction read up to a record whose successor another transaction sent."""
+    log = (view.inferred if view.committed is None else view.committed).distinct
+    sources, targets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for reads in view.committed_reads:
+        rows = np.flatnonzero((reads.transaction >= 0) & (reads.place >= 0))
+        if not len(rows) or not len(log):
+            continue
+        key = np.stack([reads.transaction[rows], partition_of(reads.place[rows])], axis=1)
+        distinct, inverse = np.unique(key, axis=0, return_inverse=True)
+        highest = np.full(len(distinct), NONE, np.int64)
+        np.maximum.at(highest, inverse, log.index_of(reads.place[rows]))
+        following = np.minimum(highest + 1, len(log) - 1)
+        there = (highest >= 0) & (partition_of(log.place[following]) == distinct[:, 1])
+        record = log.record[following]
+        there &= (following > highest) & (record >= 0) & (record < len(view.sends))
+        sources.append(distinct[there, 0].astype(np.int64))
+        targets.append(view.sends.transaction[record[there]].astype(np.int64))
+    return _between(np.concatenate(sources), np.concatenate(targets))
+
+
+def _between(source: Int64s, target: Int64s) -> Edges:
+    """The edges between two different transactions, each once."""
+    real = (source >= 0) & (target >= 0) & (source != target)
+    if not real.any():
+        return Edges(np.empty(0, np.int64), np.empty(0, np.int64))
+    pairs = np.unique(np.stack([source[real], target[real]], axis=1), axis=0)
+    return Edges(pairs[:, 0], pairs[:, 1])
+
+
+def _joined(*edges: Edges) -> Edges:
+    return Edges(
+        np.concatenate([found.source for found in edges]),
+        np.concatenate([found.target for found in edges]),
+    )
+
+
+def peel(edges: Edges) -> Edges:
+    """Drop edges from nodes that nothing leads to, and to nodes that lead nowhere."""
+    source, target = edges.source, edges.target
+    while len(source):
+        count = int(max(source.max(), target.max())) + 1
+        entered = np.bincount(target, minlength=count) > 0
+        left = np.bincount(source, minlength=count) > 0
+        inner = entered[source] & left[target]
+        if inner.all():
+            break
+        source, target = source[inner], target[inner]
+    return Edges(source, target)
+
+
+def components(edges: Edges) -> list[frozenset[int]]:
+    """The strongly connected components of more than one node, by Tarjan, without recursion."""
+    core = peel(edges)
+    following: dict[int, list[int]] = {}
+    for source, target in zip(core.source.tolist(), core.target.tolist(), strict=True):
+        following.setdefault(source, []).append(target)
+        following.setdefault(target, [])
+    number: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    stacked: set[int] = set()
+    made: list[frozenset[int]] = []
+    for root in following:
+        if root in number:
+            continue
+        work = [(root, iter(following[root]))]
+        while work:
+            node, rest = work[-1]
+            if node not in number:
+                number[node] = low[node] = len(number)
+                stack.append(node)
+                stacked.add(node)
+            step = next((one for one in rest if one not in number or one in stacked), None)
+            if step is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == number[node]:
+                    component = _popped(stack, stacked, node)
+                    made += [component] if len(component) > 1 else []
+            elif step in number:
+                low[node] = min(low[node], number[step])
+            else:
+                work.append((step, iter(following[step])))
+    return made
+
+
+def _popped(stack: list[int], stacked: set[int], node: int) -> frozenset[int]:
+    at = stack.index(node)
+    component = frozenset(stack[at:])
+    del stack[at:]
+    stacked -= component
+    return component
+
+
+def shortest_cycle(edges: Edges, component: frozenset[int]) -> list[int]:
+    """A shortest cycle through the smallest node of a component, by breadth-first search."""
+    following: dict[int, list[int]] = {}
+    for source, target in zip(edges.source.tolist(), edges.target.tolist(), strict=True):
+        if source in component and target in component:
+            following.setdefault(source, []).append(target)
+    best: list[int] = []
+    for start in sorted(component)[:SHOWN]:
+        path = _path_back(following, start)
+        if path and (not best or len(path) < len(best)):
+            best = path
+    return best
+
+
+def _path_back(following: dict[int, list[int]], start: int) -> list[int]:
+    came: dict[int, int] = {}
+    queue = deque([start])
+    while queue:
+        node = queue.popleft()
+        for target in following.get(node, []):
+            if target == start:
+                path = [node]
+                while path[-1] != start:
+                    path.append(came[path[-1]])
+                return path[::-1]
+            if target not in came:
+                came[target] = node
+                queue.append(target)
+    return []
+
+
+def _finding(view: View, name: str, found: list[frozenset[int]], edges: Edges) -> Finding:
+    evidence = []
+    for component in found[:SHOWN]:
+        path = shortest_cycle(edges, component)
+        nodes = [client_of(view, node) for node in (*path, path[0])]
+        evidence.append(Evidence(text=" → ".join(nodes)))
+    return Finding(anomaly=name, count=len(found), evidence=tuple(evidence))

@@ -1,0 +1,162 @@
+"""Places: two records at one offset, and records that were read and later vanished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streambed.judge.arrays import Log
+from streambed.judge.columns import NONE, Int32s, Int64s
+from streambed.judge.findings import SHOWN, Evidence, Finding
+from streambed.judge.view import View
+from streambed.judge.writes import START_UNKNOWN
+from streambed.record.ledger.schemas import Outcome
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """Who says that a record stands at a place."""
+
+    place: Int64s
+    record: Int32s
+    index: Int32s | None = None
+    """Where its places are in the log; None if that is not known yet."""
+
+
+def inconsistent_offsets(view: View) -> Finding:
+    """A4: acknowledgements, polls and read-backs name two records for one place."""
+    base = view.uncommitted if view.uncommitted is not None else view.committed
+    log = base if base is not None else view.inferred
+    clashes = [_clashes(_claims_sorted(log.place, log.record))]
+    leftovers = []
+    for claims in _claims(view, log):
+        index = log.index_of(claims.place) if claims.index is None else claims.index
+        other = log.record[np.maximum(index, 0)] if len(log) else index
+        differs = (index != NONE) & (other != claims.record) & (other != NONE)
+        if differs.any():
+            place, record = claims.place[differs], claims.record[differs]
+            clashes.append(
+                _Clashes(place, other[differs].astype(np.int64), record.astype(np.int64))
+            )
+        absent = index == NONE
+        leftovers.append(_Claims(claims.place[absent], claims.record[absent]))
+    if leftovers:
+        clashes.append(
+            _clashes(
+                _claims_sorted(
+                    np.concatenate([claims.place for claims in leftovers]),
+                    np.concatenate([claims.record for claims in leftovers]),
+                )
+            )
+        )
+    return _finding_of(clashes)
+
+
+@dataclass(frozen=True)
+class _Clashes:
+    place: Int64s
+    one: Int64s
+    two: Int64s
+
+
+def _claims(view: View, log: Log) -> list[_Claims]:
+    """Every place and record that somebody named, without those of the log itself."""
+    sends = view.sends
+    # An unknown send has a place only as its client believes; it counts once it is proven.
+    placed = (sends.place >= 0) & (view.written | (sends.outcome == Outcome.ABORTED))
+    claims = []
+    if log.read_back:  # Otherwise the log is made of them.
+        claims.append(_Claims(sends.place[placed], np.flatnonzero(placed).astype(np.int32)))
+        for group, reads in view.topic.reads.items():
+            known = view.indexes(group) if view.log_of(group) is log.distinct else None
+            claims.append(_identified(reads.place, reads.record, known))
+        for other in (view.committed, view.uncommitted):
+            if other is not None and other is not log:
+                claims.append(_identified(other.place, other.record))
+    return claims
+
+
+def _identified(place: Int64s, record: Int32s, index: Int32s | None = None) -> _Claims:
+    known = (place >= 0) & (record >= 0)
+    if known.all():
+        return _Claims(place, record, index)
+    return _Claims(place[known], record[known], None if index is None else index[known])
+
+
+def _claims_sorted(place: Int64s, record: Int32s) -> _Claims:
+    known = record >= 0
+    place, record = place[known], record[known]
+    if bool((place[1:] > place[:-1]).all()):
+        return _Claims(place, record)
+    order = np.lexsort((record, place))
+    return _Claims(place[order], record[order])
+
+
+def _clashes(claims: _Claims) -> _Clashes:
+    """Neighbours at one place that name different records."""
+    same = (claims.place[1:] == claims.place[:-1]) & (claims.record[1:] != claims.record[:-1])
+    at = np.flatnonzero(same)
+    one, two = claims.record[at].astype(np.int64), claims.record[at + 1].astype(np.int64)
+    return _Clashes(claims.place[at], one, two)
+
+
+def _finding_of(clashes: list[_Clashes]) -> Finding:
+    place = np.concatenate([found.place for found in clashes])
+    one = np.concatenate([found.one for found in clashes])
+    two = np.concatenate([found.two for found in clashes])
+    _, first = np.unique(place, return_index=True)
+    text = "{place} holds {record}, and was {other} before"
+    evidence = tuple(
+        Evidence(text=text, place=int(place[row]), record=int(one[row]), other=int(two[row]))
+        for row in first[:SHOWN]
+    )
+    records = np.unique(np.concatenate([one, two]))
+    return Finding(anomaly="A4", count=len(first), records=records, evidence=evidence)
+
+
+def vanished_reads(view: View) -> Finding:
+    """A18: read at a place where the log, read back afterwards, has nothing.
+
+    Each group is compared with the read-back of its own isolation level.
+    """
+    if view.facts.compacted:
+        return Finding(anomaly="A18", not_judged="a compacted topic keeps the last record of a key")
+    count, undecided, missing = 0, 0, ""
+    records, evidence = [], []
+    for group, reads in view.topic.reads.items():
+        log = view.log_of(group)
+        if log is None:
+            missing = f"nobody read the topic back as {group} reads it"
+            continue
+        gone = (reads.place >= 0) & (view.indexes(group) == NONE)
+        if log.began != NONE:
+            gone &= reads.time < log.began  # What was written after the read-back is not in it.
+        rows = np.flatnonzero(gone)
+        rows = rows[~view.below_start(reads.place[rows])]
+        unsure = view.start_unknown(reads.place[rows])
+        undecided += int(unsure.sum())
+        rows = rows[~unsure]
+        _, once = np.unique(reads.place[rows], return_index=True)
+        count += len(once)
+        records.append(reads.record[rows[once]].astype(np.int64))
+        text = f"{group} read {{record}} at {{place}}, where the log has nothing now"
+        evidence += [
+            Evidence(
+                text=text,
+                record=int(reads.record[row]),
+                place=int(reads.place[row]),
+                group=group,
+                start=int(reads.time[row]),
+            )
+            for row in rows[once][:SHOWN]
+        ]
+    return Finding(
+        anomaly="A18",
+        count=count,
+        records=np.unique(np.concatenate(records)) if records else np.empty(0, np.int64),
+        evidence=tuple(evidence[:SHOWN]),
+        undecided=undecided,
+        why_undecided=START_UNKNOWN,
+        missing=missing,
+    )

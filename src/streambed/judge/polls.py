@@ -1,0 +1,158 @@
+"""The order of polls within a tenure: skipped records, and records that come again.
+
+Rows of a tenure are compared by their index in the log, so that holes in the offsets do not count.
+Between tenures, see hand_overs.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from streambed.judge.arrays import OFFSET_BITS, Reads
+from streambed.judge.columns import NONE, Bools, Int64s
+from streambed.judge.findings import SHOWN, Evidence, Finding
+from streambed.judge.view import View, stable_order
+from streambed.record.ledger.schemas import Outcome
+
+TEXTS = {
+    "A6": "{group} got {record} at {place} right after {other_place} in one poll",
+    "A7": "{group} got {record} at {place} after {other_place} in one poll",
+    "A8": "{group} went on with {record} at {place} after {other_place}",
+    "A9": "{group} went back to {record} at {place} after {other_place}",
+}
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Pairs of rows that follow each other in a tenure; `before` is NONE for the first of all."""
+
+    before: Int64s
+    after: Int64s
+    distance: Int64s
+    internal: Bools
+
+
+def poll_orders(view: View) -> list[Finding]:
+    """A6 to A9 of all groups."""
+    findings = {name: Finding(anomaly=name) for name in TEXTS}
+    for group, reads in view.topic.reads.items():
+        missing = _why_not(view, group, reads)
+        steps = _steps(view, group, reads)
+        masks = {
+            "A6": steps.internal & (steps.distance > 1),
+            "A7": steps.internal & (steps.distance < 1),
+            "A8": ~steps.internal & (steps.distance > 1),
+            "A9": ~steps.internal & (steps.distance < 1),
+        }
+        for name, mask in masks.items():
+            found = _of_group(group, reads, steps, np.flatnonzero(mask), name)
+            findings[name] = _joined(findings[name], replace(found, missing=missing))
+    return list(findings.values())
+
+
+def _why_not(view: View, group: str, reads: Reads) -> str:
+    known = reads.place >= 0
+    if not bool(known.any()):
+        return f"{group} knows no offsets" if len(reads) else ""
+    if bool((reads.tenure[known] == NONE).any()):
+        return f"{group} noted no assignments"
+    return ""
+
+
+def _steps(view: View, group: str, reads: Reads) -> _Steps:
+    index = view.indexes(group)
+    # The others vanished, or were deleted: they have no neighbours.
+    rows = np.flatnonzero((index != NONE) & (reads.tenure != NONE))
+    index = index[rows]
+    order = stable_order(reads.tenure[rows])
+    rows, index = rows[order], index[order]
+    tenure, time = reads.tenure[rows], reads.time[rows]
+    starts = np.flatnonzero(np.diff(tenure, prepend=np.int32(NONE)) != 0)
+    first_of_tenure = np.zeros(len(rows), bool)
+    first_of_tenure[starts] = True
+    internal = ~first_of_tenure
+    internal[1:] &= time[1:] == time[:-1]
+    before = np.arange(len(rows)) - 1
+    external = np.flatnonzero(~internal)
+    before[external] = _last_successful(view, reads, rows, starts, external)
+    judged = before >= 0
+    distance = np.zeros(len(rows), np.int64)
+    distance[judged] = index[judged] - index[before[judged]]
+    first = before == NONE
+    distance[first] = _from_start(view, group, reads, rows[first], index[first])
+    chosen = judged | first
+    earlier = np.where(before >= 0, rows[np.maximum(before, 0)], NONE)
+    return _Steps(earlier[chosen], rows[chosen], distance[chosen], internal[chosen])
+
+
+UNJUDGED = -2
+
+
+def _last_successful(
+    view: View, reads: Reads, rows: Int64s, starts: Int64s, external: Int64s
+) -> Int64s:
+    """The row before each poll from which its reader must go on: NONE if it is the first of its
+    tenure, UNJUDGED if nobody knows.
+
+    A transaction that was aborted does not move its reader; one whose outcome is unknown may have.
+    """
+    positions = np.arange(len(rows))
+    tenure_start = np.repeat(starts, np.diff(np.append(starts, len(rows))))[external]
+    transaction = reads.transaction[rows]
+    if not len(rows) or int(transaction.max()) < 0:
+        previous = external - 1
+        return np.where(previous < tenure_start, NONE, previous)
+    outcome = np.full(len(rows), Outcome.WRITTEN, np.int8)
+    inside = transaction >= 0
+    outcome[inside] = view.topic.transactions.outcome[transaction[inside]]
+    moved = np.maximum.accumulate(np.where(outcome == Outcome.WRITTEN, positions, NONE))
+    unsure = np.maximum.accumulate(np.where(outcome == Outcome.UNKNOWN, positions, NONE))
+    earlier = np.maximum(external - 1, 0)
+    last, doubt = moved[earlier], unsure[earlier]
+    last = np.where((last < tenure_start) | (external == tenure_start), NONE, last)
+    in_doubt = (doubt >= tenure_start) & (doubt > last) & (external > tenure_start)
+    return np.where(in_doubt, UNJUDGED, last)
+
+
+def _from_start(view: View, group: str, reads: Reads, rows: Int64s, index: Int64s) -> Int64s:
+    """How far the first record of a tenure lies from its start; 1 if it is the next one."""
+    log = view.log_or_inferred(group).distinct
+    tenures = view.topic.tenures
+    tenure = reads.tenure[rows]
+    start = tenures.start[tenure]
+    place = (tenures.partition[tenure] << OFFSET_BITS) | np.maximum(start, 0)
+    distance: Int64s = index - np.searchsorted(log.place, place) + 1
+    # A position before the log's start is moved there by Kafka.
+    return np.where(start < 0, 1, distance)
+
+
+def _of_group(group: str, reads: Reads, steps: _Steps, at: Int64s, name: str) -> Finding:
+    evidence = []
+    for row in at[:SHOWN]:
+        before, after = int(steps.before[row]), int(steps.after[row])
+        evidence.append(
+            Evidence(
+                text=TEXTS[name].replace("{group}", group),
+                record=int(reads.record[after]),
+                place=int(reads.place[after]),
+                other=int(reads.record[before]) if before != NONE else NONE,
+                other_place=int(reads.place[before]) if before != NONE else NONE,
+                group=group,
+                start=int(reads.time[before]) if before != NONE else NONE,
+                end=int(reads.time[after]),
+            )
+        )
+    records = reads.record[steps.after[at]].astype(np.int64)
+    return Finding(anomaly=name, count=len(at), records=records, evidence=tuple(evidence))
+
+
+def _joined(one: Finding, two: Finding) -> Finding:
+    return replace(
+        one,
+        count=one.count + two.count,
+        records=np.concatenate([one.records, two.records]),
+        evidence=(one.evidence + two.evidence)[:SHOWN],
+        missing=one.missing or two.missing,
+    )

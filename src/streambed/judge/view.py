@@ -1,0 +1,179 @@
+"""What several anomalies need of a topic: which sends are written, which log a group reads."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from streambed.judge.arrays import OFFSET_BITS, OFFSET_MASK, Log, Reads, Topic
+from streambed.judge.columns import NONE, Bools, Int32s, Int64s
+from streambed.judge.findings import Facts
+from streambed.record.ledger.schemas import Outcome
+
+
+class View:
+    """A topic and the facts about it."""
+
+    def __init__(self, topic: Topic, facts: Facts) -> None:
+        self.topic = topic
+        self.facts = facts
+        self.sends = topic.sends
+        self._indexes: dict[str, Int32s] = {}
+        whole = not facts.read_back_failed
+        self.committed = topic.committed if whole else None
+        self.uncommitted = topic.uncommitted if whole else None
+        if self.uncommitted is None and not len(topic.transactions):
+            # Without transactions there are no aborted records: both read-backs are the same.
+            self.uncommitted = self.committed
+
+    @cached_property
+    def inferred(self) -> Log:
+        """The log as far as acknowledgements and reads tell, for topics that were not read back.
+
+        Kafka shows a reader no unsafe data: a poll is believed, whatever became of its transaction.
+        """
+        acked = (self.sends.place >= 0) & self.written
+        place_parts = [self.sends.place[acked]]
+        record_parts = [np.flatnonzero(acked).astype(np.int32)]
+        for reads in self.topic.reads.values():
+            known = reads.place >= 0
+            place_parts.append(reads.place[known])
+            record_parts.append(reads.record[known])
+        place, record = np.concatenate(place_parts), np.concatenate(record_parts)
+        order = np.lexsort((record, place))
+        place, record = place[order], record[order]
+        once = np.ones(len(place), bool)
+        once[1:] = (place[1:] != place[:-1]) | (record[1:] != record[:-1])
+        return Log(place=place[once], record=record[once], read_back=False)
+
+    def log_of(self, group: str) -> Log | None:
+        """The read-back of the isolation level of a group; None if there is none."""
+        return self.uncommitted if group in self.facts.uncommitted_groups else self.committed
+
+    def indexes(self, group: str) -> Int32s:
+        """The index of each row of a group in its log; NONE if the log has nothing there."""
+        if group not in self._indexes:
+            log = self.log_or_inferred(group).distinct
+            index = log.index_of(self.topic.reads[group].place)
+            self._indexes[group] = index.astype(np.int32)
+        return self._indexes[group]
+
+    def log_or_inferred(self, group: str) -> Log:
+        """The read-back for a group; without one, what acknowledgements and reads tell."""
+        log = self.log_of(group)
+        return self.inferred if log is None else log
+
+    @property
+    def committed_reads(self) -> list[Reads]:
+        """What groups read that see committed records only."""
+        groups = self.topic.reads.items()
+        return [reads for group, reads in groups if group not in self.facts.uncommitted_groups]
+
+    @cached_property
+    def visible(self) -> Bools:
+        """Whether a record was found by the read-back or by a reader of committed records."""
+        visible = np.zeros(self.topic.record_count, bool)
+        parts = [reads.record for reads in self.committed_reads]
+        if self.committed is not None:
+            parts.append(self.committed.record)
+        for records in parts:
+            visible[identified(records)] = True
+        return visible
+
+    @cached_property
+    def visible_to_any(self) -> Bools:
+        """The same, with readers of uncommitted records and their read-back."""
+        visible = self.visible.copy()
+        parts = [reads.record for reads in self.topic.reads.values()]
+        if self.uncommitted is not None:
+            parts.append(self.uncommitted.record)
+        for records in parts:
+            visible[identified(records)] = True
+        return visible
+
+    @cached_property
+    def proven(self) -> Bools:
+        """Whether an unknown send is known to be written: somebody read it, or another record of
+        its transaction.
+        """
+        unknown: Bools = self.sends.outcome == Outcome.UNKNOWN
+        if not unknown.any():
+            return np.zeros(len(self.sends), bool)
+        alone: Bools = self.sends.transaction == NONE
+        proven: Bools = unknown & alone & self.visible_to_any[: len(self.sends)]
+        proven_transactions = np.zeros(len(self.topic.transactions), bool)
+        witnesses = unknown & ~alone & self.visible[: len(self.sends)]
+        proven_transactions[self.sends.transaction[witnesses]] = True
+        inside = unknown & ~alone
+        proven[inside] = proven_transactions[self.sends.transaction[inside]]
+        return proven
+
+    @cached_property
+    def written(self) -> Bools:
+        """Whether a send is written for sure: acknowledged, or proven."""
+        acknowledged: Bools = self.sends.outcome == Outcome.WRITTEN
+        return acknowledged | self.proven
+
+    @cached_property
+    def in_log(self) -> Int64s:
+        """How often the read-back has each record that was sent."""
+        return self.topic.in_log[: len(self.sends)]
+
+    @cached_property
+    def written_place(self) -> Int64s:
+        """Where each written record is: as its producer was told, else as the log has it."""
+        place = np.where(self.written, self.sends.place, NONE)
+        unplaced = self.written & (place == NONE)
+        if unplaced.any():
+            log = self.inferred if self.committed is None else self.committed
+            first = np.full(self.topic.record_count, NONE, np.int64)
+            rows = log.record >= 0
+            first[log.record[rows][::-1]] = log.place[rows][::-1]
+            place[unplaced] = first[: len(place)][unplaced]
+        return place
+
+    def below_start(self, place: Int64s) -> Bools:
+        """Whether a place was deleted by retention: it lies before the log's start at the end."""
+        return place < self._starts[partition_of(place)]
+
+    def start_unknown(self, place: Int64s) -> Bools:
+        """Whether nobody knows where the log of a place's partition began at the end."""
+        unknown = self._starts < 0
+        # A record whose partition is unknown may be deleted only if any log begins after 0.
+        unknown[NONE] = bool(np.any(self._starts[:-1] & OFFSET_MASK))
+        chosen: Bools = unknown[partition_of(place)]
+        return chosen
+
+    @cached_property
+    def _starts(self) -> Int64s:
+        """The place at which each partition's log began; NONE if it is unknown. The last entry is
+        for records whose partition is unknown.
+        """
+        places = [self.sends.place, *(reads.place for reads in self.topic.reads.values())]
+        count = 1 + max(
+            (int(place.max()) >> OFFSET_BITS for place in places if len(place)), default=0
+        )
+        count = max(count, 1 + max(self.facts.ends, default=0))
+        starts = np.full(count + 1, NONE, np.int64)
+        for partition, end in self.facts.ends.items():
+            if end.start is not None:
+                starts[partition] = partition << OFFSET_BITS | end.start
+        return starts
+
+
+def identified(records: Int32s) -> Int32s:
+    """The records that carry an identity."""
+    return records[records >= 0] if len(records) and int(records.min()) < 0 else records
+
+
+def partition_of(places: Int64s) -> Int64s:
+    """The partition of each place; NONE stays NONE."""
+    return places >> OFFSET_BITS
+
+
+def stable_order(keys: Int64s | Int32s) -> Int64s:
+    """The rows in order of their keys; equal keys stay in order."""
+    if len(keys) and int(keys.min()) >= 0 and int(keys.max()) < 1 << 16:
+        return np.argsort(keys.astype(np.uint16), kind="stable")  # A radix sort.
+    return np.argsort(keys, kind="stable")

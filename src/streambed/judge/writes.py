@@ -1,0 +1,205 @@
+"""Between producers and the log: lost writes, aborted reads, duplicates and phantoms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streambed.judge.arrays import Log
+from streambed.judge.columns import NONE, Bools, Int64s
+from streambed.judge.findings import SHOWN, Evidence, Finding
+from streambed.judge.reading.identities import Identities, sort_keys
+from streambed.judge.view import View, identified, partition_of
+from streambed.record.ledger.schemas import Outcome
+
+NO_READ_BACK = "nobody read the topic back"
+START_UNKNOWN = "they may have been deleted: the start of the log is unknown"
+
+
+def lost_writes(view: View) -> Finding:
+    """A1: written, and not in the log that was read back.
+
+    Without a read-back as Jepsen defines it: written below the last place that anybody read, and
+    read by nobody.
+    """
+    if view.facts.compacted:
+        return Finding(anomaly="A1", not_judged="a compacted topic keeps the last record of a key")
+    if view.committed is None:
+        return _lost_below_reads(view)
+    # A reader may have seen it and the log lost it afterwards: that is a loss as well.
+    gone = view.written & (view.in_log == 0)
+    gone &= ~view.below_start(view.sends.place)
+    unsure = gone & (view.start_unknown(view.sends.place) | _anonymous(view))
+    lost = np.flatnonzero(gone & ~unsure)
+    return Finding(
+        anomaly="A1",
+        count=len(lost),
+        records=lost,
+        evidence=_evidence_of_lost(view, lost),
+        undecided=int(unsure.sum()),
+        why_undecided=START_UNKNOWN,
+    )
+
+
+def _anonymous(view: View) -> Bools:
+    """Whether a record is of a program of the user that may write no identity into its records."""
+    anonymous = np.zeros(len(view.topic.clients) + 1, bool)
+    for name in view.facts.anonymous_producers:
+        anonymous[view.topic.clients.known(name)] = True
+    anonymous[NONE] = False
+    if anonymous.any():
+        found = view.sends.producer[view.in_log > 0]
+        anonymous[found] = False  # One that was found tells that they do carry it.
+    return anonymous[view.sends.producer]
+
+
+def _lost_below_reads(view: View) -> Finding:
+    log = view.inferred
+    index = np.cumsum(np.diff(log.place, prepend=np.int64(NONE)) != 0)
+    first = np.full(view.topic.record_count + 1, NONE, np.int64)
+    last = first.copy()
+    first[log.record[::-1]], last[log.record] = index[::-1], index
+    first[NONE] = last[NONE] = NONE
+    place_of_index = np.append(np.int64(NONE), log.place[np.diff(index, prepend=0) != 0])
+    seen = np.zeros(view.topic.record_count, bool)
+    bound = np.full(1 + int(partition_of(place_of_index).max()), NONE, np.int64)
+    for reads in view.topic.reads.values():
+        records = identified(reads.record)
+        seen[records] = True
+        reached = first[records][first[records] >= 0]
+        np.maximum.at(bound, partition_of(place_of_index[reached]), reached)
+    unread = view.written & ~seen[: len(view.sends)]
+    at = last[: len(view.sends)]
+    partition = partition_of(place_of_index[np.maximum(at, 0)])
+    must_read = unread & (at >= 0) & (at <= bound[np.maximum(partition, 0)])
+    lost = np.flatnonzero(must_read)
+    return Finding(
+        anomaly="A1",
+        count=len(lost),
+        records=lost,
+        evidence=_evidence_of_lost(view, lost),
+        undecided=int(unread.sum()) - len(lost),
+        why_undecided=f"{NO_READ_BACK}, and no reader came so far",
+        missing="" if len(log) else NO_READ_BACK,
+    )
+
+
+def _evidence_of_lost(view: View, lost: Int64s) -> tuple[Evidence, ...]:
+    text = "{record} was acknowledged at {place} and is not in the log"
+    return tuple(
+        Evidence(text=text, record=int(record), place=int(view.sends.place[record]))
+        for record in lost[:SHOWN]
+    )
+
+
+def aborted_reads(view: View) -> Finding:
+    """A3: surely not written, or aborted, and visible to readers of committed records."""
+    outcome = view.sends.outcome
+    aborted = outcome == Outcome.ABORTED
+    inside = view.sends.transaction >= 0
+    if inside.any():
+        ended = view.topic.transactions.outcome[view.sends.transaction[inside]]
+        aborted[inside] |= ended == Outcome.ABORTED
+    failed = outcome == Outcome.NOT_WRITTEN
+    wrong = (aborted | failed) & view.visible[: len(view.sends)]
+    if failed.any():
+        wrong |= failed & view.visible_to_any[: len(view.sends)]
+    offenders = np.flatnonzero(wrong)
+    text = "{record} was aborted or refused, and is visible"
+    return Finding(
+        anomaly="A3",
+        count=len(offenders),
+        records=offenders,
+        evidence=tuple(
+            Evidence(text=text, record=int(record), place=int(view.sends.place[record]))
+            for record in offenders[:SHOWN]
+        ),
+    )
+
+
+def duplicates(view: View) -> Finding:
+    """A5: one record that producers sent to this topic stands at several of its places.
+
+    Records that a job wrote are left out: one input may have several outputs.
+    """
+    log = view.inferred if view.committed is None else view.committed
+    counts = view.topic.counts(log.record)[: len(view.sends)]
+    offenders = np.flatnonzero(counts > 1)
+    return Finding(
+        anomaly="A5",
+        count=len(offenders),
+        records=offenders,
+        evidence=tuple(_two_places(log, int(record)) for record in offenders[:SHOWN]),
+        missing="" if log.read_back or len(log) else NO_READ_BACK,
+    )
+
+
+def _two_places(log: Log, record: int) -> Evidence:
+    one, two, *_ = log.place[log.record == record]
+    text = "{record} stands at {place} and at {other_place}"
+    return Evidence(text=text, record=record, place=int(one), other_place=int(two))
+
+
+def phantoms(view: View) -> Finding:
+    """A21: a record was read that nobody sent.
+
+    A producer that was killed may have sent records that it had no time to note: from its last row
+    to the first record of its next life, or to no end if that was its last life.
+    """
+    strangers = view.topic.strangers
+    if not len(strangers):
+        return Finding(anomaly="A21")
+    elsewhere = _sent_to_other_topics(view)
+    verdicts = [
+        _is_phantom(view, int(producer), int(sequence))
+        for producer, sequence, known in zip(
+            strangers.producer, strangers.sequence, elsewhere, strict=True
+        )
+        if not known
+    ]
+    unknown_rows = np.flatnonzero(~elsewhere)
+    wrong = unknown_rows[[verdict is True for verdict in verdicts]] + len(view.sends)
+    text = "{record} was read, and nobody sent it"
+    return Finding(
+        anomaly="A21",
+        count=len(wrong),
+        records=wrong,
+        evidence=tuple(Evidence(text=text, record=int(record)) for record in wrong[:SHOWN]),
+        undecided=sum(verdict is None for verdict in verdicts),
+        why_undecided="their producers noted no lives",
+    )
+
+
+def _sent_to_other_topics(view: View) -> Bools:
+    """Whether each stranger was sent to another topic: a job copied its identity."""
+    clients, strangers = view.topic.clients, view.topic.strangers
+    producers, sequences = [], []
+    for batch in view.topic.ledger.batches("sent", ["producer", "sequence"]):
+        producers.append(clients.encode(batch.column(0)))
+        sequences.append(batch.column(1).to_numpy(zero_copy_only=False))
+    if not producers:
+        return np.zeros(len(strangers), bool)
+    keys, least = sort_keys(np.concatenate(producers), np.concatenate(sequences))
+    rows = Identities(np.unique(keys), least).rows(strangers.producer, strangers.sequence)
+    known: Bools = rows != NONE
+    return known
+
+
+def _is_phantom(view: View, producer: int, sequence: int) -> bool | None:
+    """Whether no life of the producer can have sent it; None if its lives are unknown."""
+    lives = {
+        life: first
+        for (client, life), first in view.topic.first_of_life.items()
+        if client == producer
+    }
+    if not lives:
+        noted = bool((view.sends.producer == producer).any())
+        return None if noted else True
+    begun = [life for life, first in lives.items() if first <= sequence]
+    if not begun:
+        return True
+    life = max(begun)
+    last_life = life == max(lives)
+    killed = not last_life or view.topic.clients.words[producer] in view.facts.unfinished_producers
+    rows = (view.sends.producer == producer) & (view.sends.life == life)
+    last = int(view.sends.sequence[rows].max()) if rows.any() else NONE
+    return not killed or sequence <= last

@@ -1,0 +1,170 @@
+"""The check `log`: every anomaly is a row; it fails on all but those that are allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from stories import TOPIC, UNKNOWN, Story
+
+from streambed.kinds.checks.log import Log
+from streambed.kinds.declared_parts import components_of
+from streambed.record.events import ClusterState, Drained, Event, Inject, PartitionState, Phase
+from streambed.record.history import History, Verdict
+
+COMPONENTS: dict[str, Any] = {
+    "kafka": {
+        "kind": "kafka",
+        "nodes": ["a", "b"],
+        "topics": {TOPIC: {"replicas": 2, "config": {"min.insync.replicas": 2}}},
+    },
+    "a": {"kind": "producer", "node": "a", "writes": TOPIC},
+    "reader": {"kind": "consumer", "node": "b", "reads": [TOPIC]},
+}
+
+
+def run_of(story: Story, *events: Event, start: int | None = 0, **changes: Any) -> History:
+    """A history of a run that drained; the log of partition 0 begins at `start`."""
+    state = PartitionState(
+        topic=TOPIC, partition=0, leader="a", replicas=("a", "b"), in_sync=("a", "b"), start=start
+    )
+    declaration = {"components": COMPONENTS | changes}
+    return History(
+        events=(
+            Phase(time=0, phase="load"),
+            *events,
+            Phase(time=1000, phase="drain"),
+            ClusterState(time=1001, component="kafka", partitions=(state,)),
+            Drained(time=1002),
+        ),
+        ledger=story.ledger(),
+        declaration=declaration,
+        components=components_of(declaration),
+    )
+
+
+def story_of(count: int, *, lost: tuple[int, ...] = ()) -> Story:
+    """A reader that sees everything that the log holds; `lost` records are not in it."""
+    story = Story().life("a", 1, 0)
+    for number in range(count):
+        story.send(f"a={number}", number)
+    there = [(f"a={number}", number) for number in range(count) if number not in lost]
+    return story.assign().poll(*there).log(*there)
+
+
+def row(verdict: Verdict, number: str) -> dict[str, Any]:
+    return next(found for found in verdict.evidence["rows"] if found["anomaly"] == number)
+
+
+def test_a_log_without_anomalies_holds():
+    verdict = Log(topic=TOPIC).judge(run_of(story_of(3)))
+
+    assert (verdict.answer, verdict.says) == ("holds", "3 records, nothing wrong")
+    assert len(verdict.evidence["rows"]) == 23
+
+
+def test_a_lost_write_fails_and_is_shown_with_its_fault():
+    fault = Inject(time=1, fault=0, kind="kill", target="broker1")
+    verdict = Log(topic=TOPIC).judge(run_of(story_of(4, lost=(1, 2)), fault))
+
+    assert verdict.fails
+    found = row(verdict, "A1")
+    assert (found["answer"], found["count"], found["promised"]) == ("fails", 2, True)
+    assert found["offenders"][0]["record"] == "a=1"
+    assert found["offenders"][0]["during"] == "kill"
+
+
+def test_what_is_not_promised_fails_as_well_and_says_so():
+    weak = {"a": {"kind": "producer", "node": "a", "writes": TOPIC, "acks": 1}}
+    verdict = Log(topic=TOPIC).judge(run_of(story_of(4, lost=(1,)), **weak))
+
+    assert verdict.fails
+    assert row(verdict, "A1")["promised"] is False
+    assert "not promised: acks is 1" in verdict.says
+
+
+@pytest.mark.parametrize("word", ["A1", "lost_write"])
+def test_an_allowance_is_given_by_number_or_name(word):
+    verdict = Log(topic=TOPIC, allow=(word,)).judge(run_of(story_of(4, lost=(1,))))
+
+    assert verdict.holds
+    assert verdict.says == "4 records, nothing wrong; allowed: A1 lost write 1"
+
+
+def test_a_loss_below_the_start_of_the_log_is_no_loss():
+    story = story_of(4, lost=(0,))
+
+    assert Log(topic=TOPIC).judge(run_of(story, start=1)).holds
+
+
+def test_a_loss_is_undecided_if_the_start_of_the_log_is_unknown():
+    assert Log(topic=TOPIC).judge(run_of(story_of(4, lost=(0,)), start=None)).answer == "unknown"
+
+
+def test_readers_that_noted_no_assignments_leave_it_unknown():
+    story = story_of(3)
+    story.rows["assignments"].clear()
+
+    verdict = Log(topic=TOPIC).judge(run_of(story))
+
+    assert verdict.answer == "unknown"
+    assert "A8 poll skip unknown: reader noted no assignments" in verdict.says
+
+
+def test_without_a_read_back_unread_records_leave_it_unknown():
+    story = Story().life("a", 1, 0).send("a=0", 0).send("a=1", 1).assign().poll(("a=0", 0))
+    verdict = Log(topic=TOPIC, allow=("A2",)).judge(run_of(story))
+
+    assert verdict.answer == "unknown"
+
+
+def test_an_empty_history_is_unknown():
+    assert Log(topic=TOPIC).judge(run_of(Story())).answer == "unknown"
+
+
+def test_an_expected_anomaly_that_is_found_holds():
+    check = Log(topic=TOPIC, expect={"found": ["lost_write"], "may": ["A4"]})  # type: ignore[arg-type]
+
+    assert check.judge(run_of(story_of(4, lost=(1,)))).holds
+
+
+def test_an_expected_anomaly_that_is_not_found_fails():
+    check = Log(topic=TOPIC, expect={"found": ["A1"]})  # type: ignore[arg-type]
+
+    verdict = check.judge(run_of(story_of(4)))
+
+    assert (verdict.answer, verdict.says) == ("fails", "expected and not found: A1 lost write")
+
+
+def test_an_expected_anomaly_that_is_unknown_is_not_found():
+    check = Log(topic=TOPIC, expect={"found": ["A1"]})  # type: ignore[arg-type]
+
+    assert check.judge(run_of(story_of(4, lost=(0,)), start=None)).answer == "unknown"
+
+
+def test_another_anomaly_than_expected_fails():
+    story = story_of(4, lost=(1,)).log(("a=0", 9))
+    check = Log(topic=TOPIC, expect={"found": ["A1"]})  # type: ignore[arg-type]
+
+    verdict = check.judge(run_of(story))
+
+    assert verdict.fails
+    assert verdict.says.startswith("found beside what was expected: A5 duplicate")
+
+
+def test_an_unknown_send_is_never_lost():
+    story = story_of(3).send("a=3", None, outcome=UNKNOWN)
+
+    assert Log(topic=TOPIC).judge(run_of(story)).holds
+
+
+def test_an_anomaly_that_does_not_exist_is_refused_with_a_suggestion():
+    with pytest.raises(ValidationError, match="Did you mean 'lost_write'"):
+        Log(topic=TOPIC, allow=("lost_writes",))
+
+
+def test_a_topic_that_does_not_exist_is_refused():
+    (problem,) = Log(topic="line").problems(components_of({"components": COMPONENTS}))
+
+    assert problem.key == "topic"
