@@ -4,7 +4,7 @@ tests/support/fakes.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -21,11 +21,63 @@ Missing = Callable[[], str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Injury:
+class Injected:
     """What a fault did: to whom, by name, and how to heal it."""
 
     target: str
     heal: Heal
+    nodes: tuple[str, ...] = ()
+    """The nodes that were cut off or separated."""
+    processes: tuple[str, ...] = ()
+    """The processes that were hit."""
+    links: tuple[tuple[str, str], ...] = ()
+    """The ends of the links that were hit."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Sender and receiver of packets that no longer arrive, between hosts that share no link."""
+    how: str = ""
+    """By what means, if there are several."""
+
+
+class Clock(Protocol):
+    """The wall clock that a process and its children see."""
+
+    def skew(self, *, ahead_ns: int, rate: float) -> Heal:
+        """Set it ahead, or back, and let it gain `rate` seconds per second, until healed."""
+
+    def true_ns(self, shown_ns: int) -> int:
+        """The true wall clock when the process saw this one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lost:
+    """What a power failure cost."""
+
+    removed_files: int
+    cut_files: int
+    bytes: int
+
+
+class SyncedFiles(Protocol):
+    """The files of a process, and how much of each it has synced."""
+
+    def lose_unsynced(self, kept_of: Callable[[int], int]) -> Lost:
+        """Remove files that were never synced, and cut others to what was; `kept_of` says how many
+        bytes of an unsynced tail stay. The process must be dead.
+        """
+
+
+class Syncs(Protocol):
+    """The syncs of a process: fsync, fdatasync, msync and sync_file_range."""
+
+    @property
+    def files(self) -> SyncedFiles:
+        """What they saved."""
+
+    def slow(self, delay_ns: int) -> Heal:
+        """Delay each until healed."""
+
+    def fail(self) -> Heal:
+        """Let each fail with EIO until healed."""
 
 
 class Process(Protocol):
@@ -34,6 +86,10 @@ class Process(Protocol):
     @property
     def name(self) -> str:
         """Its name in the plan."""
+
+    @property
+    def node(self) -> str:
+        """The host that it runs on."""
 
     @property
     def alive(self) -> bool:
@@ -50,13 +106,40 @@ class Process(Protocol):
     def paused(self) -> bool:
         """Whether a fault has stopped it."""
 
-    def strike(self) -> Heal:
-        """Kill it and its children without a word; healing starts it again, if nobody else wants it
+    def children(self, words: Sequence[str]) -> Sequence[Process]:
+        """The programs that it started, at any depth, whose command lines hold all of these
+        words.
+        """
+
+    @property
+    def clock(self) -> Clock:
+        """The wall clock that it sees, in this life and later ones."""
+
+    @property
+    def syncs(self) -> Syncs:
+        """Its syncs; WorldError if no declared fault asked the planner for them."""
+
+    def kill(self) -> Heal:
+        """Kill it and its children; healing starts it again, unless another fault still holds it
         dead.
         """
 
+    def terminate(self) -> Heal:
+        """Ask it to end with SIGTERM; healing starts it again when it has ended."""
+
+    def slow(self, share: float) -> tuple[Heal, str]:
+        """Let it have a share of the machine's CPU time at most, until healed; says by what
+        means.
+        """
+
+    def kill_at_once(self) -> None:
+        """Kill it and its children without waiting for their end; `kill` must follow."""
+
+    def tolerate_end(self) -> Heal:
+        """Let it end without ending the run; healing starts it again if it has ended."""
+
     def pause(self) -> Heal:
-        """Stop it and its children without ending them; healing lets them go on, if nobody else
+        """Stop it and its children without ending them; healing resumes them, if nobody else
         wants them stopped.
         """
 
@@ -73,6 +156,9 @@ class Wire(Protocol):
 
     def mend(self, sources: tuple[str, ...]) -> None:
         """Carry packets from these ends again, shaped as declared."""
+
+    def jam(self, sources: tuple[str, ...]) -> Heal:
+        """Hold every packet that leaves one of these two ends; healing delivers them."""
 
     def degrade(self, sources: tuple[str, ...], changes: dict[str, Any]) -> Heal:
         """Give packets from these ends another shape in some of its fields (see plan.Shape) until
@@ -91,8 +177,18 @@ class World(Protocol):
     def directory(self) -> Path:
         """The run's folder."""
 
+    @property
+    def components(self) -> Mapping[str, Any]:
+        """The declared components, by name."""
+
     def find(self, target: str) -> Process:
         """The process called so, or the only process of the component called so."""
+
+    def start_beside(self, process: str) -> Process:
+        """Start a second life of a process beside the first: NAME~2, with the same files."""
+
+    def links_changed(self) -> None:
+        """Say that links were cut or mended, so that routes may change."""
 
     def holder(self, role: str) -> str:
         """The process that holds a role at this moment, such as "leader of lines/0"; WorldError if
@@ -107,9 +203,12 @@ class World(Protocol):
     def wires_of(self, node: str) -> Sequence[Wire]:
         """Every wire that ends at a node."""
 
-    def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
-        """Let no packet pass between hosts of different sides until healed; hosts on no side reach
-        everybody.
+    def deafen(self, deaf: Mapping[str, Sequence[str]]) -> Heal:
+        """Let each of these hosts receive nothing from the hosts beside it until healed."""
+
+    def fill_disk(self, process: str) -> Heal:
+        """Leave no space on the disk of a process until healed; WorldError if no declared fault
+        asked the planner for such a disk.
         """
 
     def call(self, node: str, function: Callable[[], Answer]) -> Answer:

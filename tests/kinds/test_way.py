@@ -69,12 +69,14 @@ def problems(**given: object) -> list[tuple[str, str]]:
         (
             {"rate": "3bit"},
             "rate",
-            "the kernel (tbf) counts whole bytes a second, so 3bit cannot be: the nearest is 8bit",
+            "the kernel (tbf) counts whole bytes a second, so 3bit is not allowed: "
+            "the nearest is 8bit",
         ),
         (
             {"rate": "1003bit"},
             "rate",
-            "the kernel (tbf) counts whole bytes a second, so 1003bit cannot be: the nearest is "
+            "the kernel (tbf) counts whole bytes a second, so 1003bit is not allowed: "
+            "the nearest is "
             "1kbit",
         ),
         ({"rate": "200Gbit"}, "rate", "200Gbit is more than 100Gbit: leave the rate out"),

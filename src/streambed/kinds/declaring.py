@@ -21,10 +21,12 @@ Word = Annotated[str, StringConstraints(pattern=WORD_PATTERN)]
 """What a user may call a table or a column: a name that needs no quotes in any store."""
 Names = Annotated[
     tuple[Name, ...],
-    BeforeValidator(lambda found: (found,) if isinstance(found, str) else found),
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 """One name or a list of them."""
+Port = Annotated[int, Field(ge=1, le=65535)]
+"""The number of a TCP port."""
 Setting = bool | int | float | str
 """The value of a setting that is passed through to a program."""
 
@@ -42,19 +44,25 @@ def docstrings(cls: type) -> dict[str, str]:
     """What the fields of a declaration are for, those that it inherits included; out of its source,
     which takes a while.
     """
-    found: dict[str, str] = {}
-    for each in reversed(cls.__mro__):
-        if "__annotations__" in vars(each) and each.__module__ != "builtins":
-            for key, below in itertools.pairwise(_body_of(each)):
-                if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name):
-                    found.pop(key.target.id, None)  # Declared again, it is something else.
-                    if (
-                        isinstance(below, ast.Expr)
-                        and isinstance(below.value, ast.Constant)
-                        and isinstance(below.value.value, str)
-                    ):
-                        found[key.target.id] = inspect.cleandoc(below.value.value)
-    return found
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if "__annotations__" not in vars(base) or base.__module__ == "builtins":
+            continue
+        for statement, following in itertools.pairwise(_body_of(base)):
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                field_name = statement.target.id
+                texts.pop(field_name, None)  # Declared again, it is something else.
+                if text := _docstring_of(following):
+                    texts[field_name] = text
+    return texts
+
+
+def _docstring_of(statement: ast.stmt) -> str:
+    """The text of a statement that is nothing but a string; else nothing."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        text = statement.value.value
+        return inspect.cleandoc(text) if isinstance(text, str) else ""
+    return ""
 
 
 def _body_of(cls: type) -> list[ast.stmt]:

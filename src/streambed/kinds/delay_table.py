@@ -1,9 +1,9 @@
 """How drawn delays spread around their mean: one table, from which netem and the delay line both
 draw.
 
-A table holds deviations in 8192nds of a width, each as likely as the others: netem's own form,
-where the width is called jitter. The width is made so that the largest deviation just fits into an
-entry; so nothing is cut off, however long the tail.
+A table holds equally likely deviations in 8192nds of a width. This is netem's form, where the width
+is called jitter. The width is chosen so that the largest deviation just fits into an entry, so even
+a long tail is complete.
 """
 
 from __future__ import annotations
@@ -35,12 +35,16 @@ class Spread:
     @property
     def least_ns(self) -> int:
         """The most that a drawn delay falls short of the mean, as a negative number."""
-        return round(self.width_ns * min(self.table) / PARTS) if self.table else -self.width_ns
+        if not self.table:
+            return -self.width_ns
+        return round(self.width_ns * min(self.table) / PARTS)
 
     @property
     def most_ns(self) -> int:
         """The most that a drawn delay exceeds the mean."""
-        return round(self.width_ns * max(self.table) / PARTS) if self.table else self.width_ns
+        if not self.table:
+            return self.width_ns
+        return round(self.width_ns * max(self.table) / PARTS)
 
 
 @lru_cache
@@ -51,39 +55,42 @@ def spread(distribution: str, jitter_ns: int, samples_ns: tuple[int, ...] = ()) 
     if distribution == "uniform":
         return Spread(width_ns=jitter_ns)
     if distribution == "samples":
-        mean = fmean(samples_ns)
-        return _fitted([sample - mean for sample in samples_ns])
-    return _fitted([jitter_ns * quantile for quantile in _QUANTILES[distribution]()])
+        mean_ns = fmean(samples_ns)
+        return _spread_of([sample_ns - mean_ns for sample_ns in samples_ns])
+    quantiles = _QUANTILES[distribution]()
+    return _spread_of([jitter_ns * quantile for quantile in quantiles])
 
 
-def thinned(samples: Sequence[int]) -> tuple[int, ...]:
+def thin_out(samples: Sequence[int]) -> tuple[int, ...]:
     """As many samples as a table holds: all of them, or if there are more, the middle of each of
     4096 equal parts when sorted.
     """
     if len(samples) <= ENTRIES_MAX:
         return tuple(samples)
     ranked = sorted(samples)
-    return tuple(ranked[(2 * entry + 1) * len(ranked) // (2 * ENTRIES)] for entry in range(ENTRIES))
+    half_parts = 2 * ENTRIES
+    middles = [(2 * entry + 1) * len(ranked) // half_parts for entry in range(ENTRIES)]
+    return tuple(ranked[middle] for middle in middles)
 
 
-def _fitted(deviations_ns: list[float]) -> Spread:
-    width_ns = math.ceil(max(map(abs, deviations_ns)) * PARTS / ENTRY_MAX)
+def _spread_of(deviations_ns: list[float]) -> Spread:
+    """The narrowest width whose table holds all deviations."""
+    largest_ns = max(map(abs, deviations_ns))
+    width_ns = math.ceil(largest_ns * PARTS / ENTRY_MAX)
     if not width_ns:
         return Spread()
-    return Spread(
-        width_ns=width_ns,
-        table=tuple(round(deviation * PARTS / width_ns) for deviation in deviations_ns),
-    )
+    table = [round(deviation_ns * PARTS / width_ns) for deviation_ns in deviations_ns]
+    return Spread(width_ns=width_ns, table=tuple(table))
 
 
 @lru_cache
 def _normal() -> tuple[float, ...]:
-    return _standardised([NormalDist().inv_cdf(chance) for chance in _chances()])
+    return _standardise([NormalDist().inv_cdf(chance) for chance in _chances()])
 
 
 @lru_cache
 def _pareto() -> tuple[float, ...]:
-    return _standardised([(1 - chance) ** (-1 / PARETO_SHAPE) for chance in _chances()])
+    return _standardise([(1 - chance) ** (-1 / PARETO_SHAPE) for chance in _chances()])
 
 
 _QUANTILES = {"normal": _normal, "pareto": _pareto}
@@ -93,6 +100,6 @@ def _chances() -> list[float]:
     return [(entry + 0.5) / ENTRIES for entry in range(ENTRIES)]
 
 
-def _standardised(values: list[float]) -> tuple[float, ...]:
+def _standardise(values: list[float]) -> tuple[float, ...]:
     mean, deviation = fmean(values), pstdev(values)
     return tuple((value - mean) / deviation for value in values)

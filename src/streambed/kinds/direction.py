@@ -38,8 +38,8 @@ class Bursts:
         return f"enter {self.enter}, leave {self.leave}, bad {self.bad}, good {self.good}"
 
 
-def _kind_of_loss(found: Any) -> str:
-    return "[bursts]" if isinstance(found, (Mapping, Bursts)) else "[share]"
+def _kind_of_loss(value: Any) -> str:
+    return "[bursts]" if isinstance(value, (Mapping, Bursts)) else "[share]"
 
 
 Loss = Annotated[
@@ -81,27 +81,21 @@ class Way:
     @property
     def given(self) -> dict[str, Any]:
         """The keys that have a value, in the order of the class."""
-        return {
-            field.name: value
-            for field in fields(Way)
-            if (value := getattr(self, field.name)) is not None
-        }
+        values = {field.name: getattr(self, field.name) for field in fields(Way)}
+        return {key: value for key, value in values.items() if value is not None}
 
     def over(self, other: Way) -> Way:
         """This way, with the other's values for keys it leaves out.
 
         Samples replace delay, jitter and distribution, and a delay replaces samples.
         """
-        left = other.given
+        inherited = other.given
         if self.samples is not None:
-            left = {
-                key: value
-                for key, value in left.items()
-                if key not in ("delay", "jitter", "distribution")
-            }
+            for key in ("delay", "jitter", "distribution"):
+                inherited.pop(key, None)
         elif self.delay is not None:
-            left.pop("samples", None)
-        return Way(**(left | self.given))
+            inherited.pop("samples", None)
+        return Way(**(inherited | self.given))
 
     def contradictions(self) -> list[Problem]:
         """Keys that exclude or need each other, and zeros, which in a shape mean "not given"."""
@@ -145,11 +139,10 @@ def _delays(way: Way, samples: Samples) -> dict[str, Any]:
         }
     if way.delay is None:
         return {}
-    jitter_ns, distribution = way.jitter.ns if way.jitter else 0, way.distribution or "uniform"
     return {
         "delay_ns": way.delay.ns,
-        "jitter_ns": jitter_ns,
-        "distribution": distribution,
+        "jitter_ns": way.jitter.ns if way.jitter else 0,
+        "distribution": way.distribution or "uniform",
         "samples_ns": (),
     }
 

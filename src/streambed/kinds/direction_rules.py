@@ -31,21 +31,21 @@ _PARTNERS = {
 """Which keys may be at fault as well."""
 
 
-def way_problems(given: Way, whole: Way) -> list[Problem]:
-    """What is impossible because of keys that are `given`; `whole` also has the inherited keys."""
-    problems = given.contradictions() or whole.contradictions()
-    return problems or shape_problems(given, Shape(**whole.changes(UNREAD)))
+def way_problems(way: Way, merged: Way) -> list[Problem]:
+    """What is impossible because of the keys of `way`; `merged` also has the inherited keys."""
+    problems = way.contradictions() or merged.contradictions()
+    return problems or shape_problems(way, Shape(**merged.changes(UNREAD)))
 
 
-def shape_problems(given: Way, shape: Shape) -> list[Problem]:
-    """What is impossible in a shape because of keys that are `given`."""
+def shape_problems(way: Way, shape: Shape) -> list[Problem]:
+    """What is impossible in a shape because of the keys of `way`."""
     problems = []
     for key, says in impossible(shape).items():
         outer = key.partition(".")[0]
-        if outer in given.given:
+        if outer in way.given:
             problems.append(Problem(key=key, says=says))
             continue
-        partners = [partner for partner in _PARTNERS.get(outer, ()) if partner in given.given]
+        partners = [partner for partner in _PARTNERS.get(outer, ()) if partner in way.given]
         if partners:
             problems.append(Problem(key=partners[0], says=says))
     return problems
@@ -58,23 +58,19 @@ def delays(shape: Shape) -> Spread:
 
 def impossible(shape: Shape) -> dict[str, str]:
     """What no link can do, by the key that asks for it."""
-    found = {
-        "delay": f"{Duration(shape.delay_ns)} is longer than {Duration(LONGEST_DELAY_NS)}"
-        if shape.delay_ns > LONGEST_DELAY_NS
-        else "",
-        "jitter": _wrong_jitter(shape),
-        **{key: _wrong_share(share) for key, share in _shares(shape).items()},
-        "rate": _wrong_rate(shape.rate_bps),
-        "queue": _wrong_queue(shape),
-    }
-    if shape.reorder and not found["reorder"]:
-        found["reorder"] = _wrong_reorder(shape)
+    messages = {"delay": _wrong_delay(shape.delay_ns), "jitter": _wrong_jitter(shape)}
+    for key, share in _shares(shape).items():
+        messages[key] = _wrong_share(share)
+    messages["rate"] = _wrong_rate(shape.rate_bps)
+    messages["queue"] = _wrong_queue(shape)
+    if shape.reorder and not messages["reorder"]:
+        messages["reorder"] = _wrong_reorder(shape)
     if shape.loss_enter and not shape.loss_leave:
-        found["loss.leave"] = "a burst that never ends is a cut: give more than 0%"
-    return {key: says for key, says in found.items() if says}
+        messages["loss.leave"] = "a burst that never ends is a cut: give more than 0%"
+    return {key: says for key, says in messages.items() if says}
 
 
-def lacking(shape: Shape, machine: Machine) -> str:
+def missing_ability(shape: Shape, machine: Machine) -> str:
     """What this machine cannot do, to follow the words "this machine"; empty if it can."""
     if shape.rate_bps and not machine.shaping:
         return "cannot limit rates"
@@ -90,6 +86,12 @@ def lacking(shape: Shape, machine: Machine) -> str:
     return ""
 
 
+def _wrong_delay(delay_ns: int) -> str:
+    if delay_ns <= LONGEST_DELAY_NS:
+        return ""
+    return f"{Duration(delay_ns)} is longer than {Duration(LONGEST_DELAY_NS)}"
+
+
 def _wrong_jitter(shape: Shape) -> str:
     short_ns = -delays(shape).least_ns
     if short_ns <= shape.delay_ns or shape.distribution == "samples":
@@ -100,12 +102,12 @@ def _wrong_jitter(shape: Shape) -> str:
             f"a jitter of {jitter} is more than the delay of {delay}: "
             "give no more than that, or a longer delay"
         )
-    step, fine = (
-        10 ** max(0, len(str(number_ns)) - 3)
-        for number_ns in (short_ns, shape.jitter_ns * shape.delay_ns // short_ns)
-    )
+    longest_jitter_ns = shape.jitter_ns * shape.delay_ns // short_ns
+    # Both to three digits, the delay rounded up and the jitter down.
+    step = _third_digit(short_ns)
     least = Duration(-(-short_ns // step) * step)
-    most = Duration(shape.jitter_ns * shape.delay_ns // short_ns // fine * fine)
+    step = _third_digit(longest_jitter_ns)
+    most = Duration(longest_jitter_ns // step * step)
     return (
         f"a {shape.distribution} jitter of {jitter} draws delays that are up to {least} shorter "
         f"than the delay of {delay}: "
@@ -113,42 +115,45 @@ def _wrong_jitter(shape: Shape) -> str:
     )
 
 
+def _third_digit(number: int) -> int:
+    """What the third digit of a number counts: 10 for 1234."""
+    power: int = 10 ** max(0, len(str(number)) - 3)
+    return power
+
+
 def _shares(shape: Shape) -> dict[str, float]:
-    found = {
+    shares = {
         "loss": shape.loss,
         "reorder": shape.reorder,
         "duplicate": shape.duplicate,
         "corrupt": shape.corrupt,
     }
     if not shape.loss_enter and not shape.loss_leave:
-        return found
+        return shares
     bursts = {
         "enter": shape.loss_enter,
         "leave": shape.loss_leave,
         "bad": shape.loss_bad,
         "good": shape.loss_good,
     }
-    return found | {f"loss.{key}": share for key, share in bursts.items()}
+    return shares | {f"loss.{key}": share for key, share in bursts.items()}
 
 
 def _wrong_share(share: float) -> str:
     if share > 1:
         return f"{Share(share)} is more than 100 %"
-    return (
-        f"{Share(share)} is less than can be drawn: give 0%, or {Share(LEAST_SHARE)} or more"
-        if 0 < share < LEAST_SHARE
-        else ""
-    )
+    if 0 < share < LEAST_SHARE:
+        return f"{Share(share)} is less than can be drawn: give 0%, or {Share(LEAST_SHARE)} or more"
+    return ""
 
 
 def _wrong_reorder(shape: Shape) -> str:
     if not shape.delay_ns:
         return "without a delay there is nobody to overtake: give a `delay` as well"
-    return (
-        "packets cannot overtake each other and stay in order: leave out `in_order` or `reorder`"
-        if shape.in_order
-        else ""
-    )
+    if shape.in_order:
+        conflict = "packets cannot overtake each other and stay in order"
+        return f"{conflict}: leave out `in_order` or `reorder`"
+    return ""
 
 
 def _wrong_rate(rate_bps: int) -> str:
@@ -161,7 +166,7 @@ def _wrong_rate(rate_bps: int) -> str:
     if abs(nearest_bps - rate_bps) <= rate_bps * ROUNDING_MAX:
         return ""
     return (
-        f"the kernel (tbf) counts whole bytes a second, so {Bandwidth(rate_bps)} cannot be: "
+        f"the kernel (tbf) counts whole bytes a second, so {Bandwidth(rate_bps)} is not allowed: "
         f"the nearest is {Bandwidth(nearest_bps)}"
     )
 
@@ -175,8 +180,6 @@ def _wrong_queue(shape: Shape) -> str:
         return (
             f"{Size(shape.queue_bytes)} cannot hold a full packet: give {Size(FRAME_BYTES)} or more"
         )
-    return (
-        f"{Size(shape.queue_bytes)} is more than {Size(QUEUE_MAX_BYTES)}"
-        if shape.queue_bytes > QUEUE_MAX_BYTES
-        else ""
-    )
+    if shape.queue_bytes > QUEUE_MAX_BYTES:
+        return f"{Size(shape.queue_bytes)} is more than {Size(QUEUE_MAX_BYTES)}"
+    return ""

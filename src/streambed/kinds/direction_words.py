@@ -8,17 +8,14 @@ from streambed.units import Bandwidth, Duration, Share, Size
 
 def shape_words(shape: Shape) -> list[str]:
     """What one direction of a link does to packets, piece by piece; nothing if it does nothing."""
+    words = [_delay(shape), _loss(shape)]
     shares = {"reordered": shape.reorder, "doubled": shape.duplicate, "damaged": shape.corrupt}
-    found = [
-        _delay(shape),
-        _loss(shape),
-        *(f"{Share(share)} {word}" for word, share in shares.items() if share),
-    ]
-    found += [
-        str(Bandwidth(shape.rate_bps)) if shape.rate_bps else "",
-        f"queue {Size(shape.queue_bytes)}" if shape.queue_bytes else "",
-    ]
-    return [piece for piece in found if piece]
+    words += [f"{Share(share)} {word}" for word, share in shares.items() if share]
+    if shape.rate_bps:
+        words.append(str(Bandwidth(shape.rate_bps)))
+    if shape.queue_bytes:
+        words.append(f"queue {Size(shape.queue_bytes)}")
+    return [piece for piece in words if piece]
 
 
 def _delay(shape: Shape) -> str:
@@ -26,10 +23,8 @@ def _delay(shape: Shape) -> str:
         return ""
     order = " in order" if shape.in_order else ""
     if shape.distribution == "samples":
-        mean, deviation = (
-            Duration(float(f"{measured_ns:.3g}"))
-            for measured_ns in (shape.delay_ns, shape.jitter_ns)
-        )
+        mean = Duration(float(f"{shape.delay_ns:.3g}"))
+        deviation = Duration(float(f"{shape.jitter_ns:.3g}"))
         return f"{mean} ± {deviation} ({len(shape.samples_ns)} samples){order}"
     kind = "" if shape.distribution == "uniform" else f" ({shape.distribution})"
     jitter = f" ± {Duration(shape.jitter_ns)}{kind}" if shape.jitter_ns else ""

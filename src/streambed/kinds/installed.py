@@ -8,11 +8,12 @@ A package brings kinds by an entry point of the group `streambed.kinds` that nam
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from streambed.errors import UsageError
 
@@ -53,9 +54,7 @@ def _load(point: EntryPoint) -> Kinds:
     package = point.dist.name if point.dist else point.value
     try:
         brought = point.load()
-    except (
-        Exception
-    ) as error:  # Whatever is wrong with its code, the user must learn which package it is.
+    except Exception as error:  # Any error in its code must be reported with the package's name.
         raise UsageError(
             f"the kinds of the package {package} cannot be loaded: {error!r}. Mend or uninstall it"
         ) from error
@@ -67,9 +66,9 @@ def _load(point: EntryPoint) -> Kinds:
 
 def with_installed(
     name: Table, ours: Mapping[str, type[Any]], brought: Mapping[str, Kinds]
-) -> dict[str, type[Any]]:
+) -> Mapping[str, type[Any]]:
     """One of our tables, with what packages bring to it; UsageError if two bring the same kind."""
-    table = dict(ours)
+    more: dict[str, type[Any]] = {}
     owners = dict.fromkeys(ours, "streambed")
     for package, kinds in brought.items():
         for kind, declared in kinds.table(name).items():
@@ -80,8 +79,9 @@ def with_installed(
                 )
             _refuse_unfit(declared, kind, package)
             owners[kind] = package
-            table[kind] = declared
-    return table
+            more[kind] = declared
+    # A dict would ask our table for every kind, which imports them all.
+    return ChainMap(more, cast("dict[str, type[Any]]", ours))
 
 
 def _refuse_unfit(declared: type[Any], kind: str, package: str) -> None:

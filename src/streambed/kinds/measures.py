@@ -18,6 +18,7 @@ from pydantic import model_validator
 from streambed.errors import Problem, suggestion
 from streambed.kinds.checks import Latency, NoLoss
 from streambed.kinds.checks.no_loss import acked_records
+from streambed.kinds.checks.phases import warm_up_of
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import IDENTITY
 from streambed.kinds.evidence.journeys import journeys
@@ -56,17 +57,15 @@ class Measure:
     """A component, or `all`: seconds until it was ready, or until the load began."""
     cpu: str = ""
     """A component or one of its processes: processor cores in use during the load."""
-    statistic: Literal["mean", "p50", "p99", "max"] = "mean"
+    statistic: Literal["mean", "p50", "p90", "p95", "p99", "p999", "max"] = "mean"
     """Of the latencies of all records, or of the throughput or the use of each second."""
 
     @model_validator(mode="after")
     def _one(self) -> Measure:
-        given = [kind for kind in TAKING if getattr(self, kind)]
-        if len(given) != 1:
-            raise ValueError(
-                f"give one of {', '.join(TAKING)}"
-                + (f", not {' and '.join(given)}" if given else "")
-            )
+        quantities = [kind for kind in TAKING if getattr(self, kind)]
+        if len(quantities) != 1:
+            rejected = f", not {' and '.join(quantities)}" if quantities else ""
+            raise ValueError(f"give one of {', '.join(TAKING)}{rejected}")
         if self.statistic != "mean" and self.quantity in ("lost", "ready"):
             raise ValueError(f"'{self.quantity}' is one number already: leave out 'statistic'")
         return self
@@ -83,8 +82,8 @@ class Measure:
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
         """What is wrong with it beside the components of an experiment."""
-        found = _problems(self.quantity, self.of, components)
-        return [Problem(key=self.quantity, says=problem.says) for problem in found]
+        problems = _problems(self.quantity, self.of, components)
+        return [Problem(key=self.quantity, says=problem.says) for problem in problems]
 
     def take(self, history: History, warm_up: Duration = NONE) -> float:
         """The number; NotTaken if the history has none."""
@@ -93,10 +92,11 @@ class Measure:
 
     def observe(self, history: History, warm_up: Duration = NONE) -> Observed:
         """All that the number is made of. What was due, or happened, during the warm-up is left out
-        where time matters.
+        where time matters: that of the caller or of the experiment, whichever is longer.
         """
         taking = TAKING[self.quantity]
-        times, values = taking.observe(history, self.of, warm_up.ns)
+        longest = max(warm_up, warm_up_of(history))
+        times, values = taking.observe(history, self.of, longest.ns)
         return Observed(
             times=times,
             values=values,
@@ -124,25 +124,25 @@ class Observed:
         return Observations(values=self.values, blocks=(self.times // BLOCK_NS).astype(np.int64))
 
 
+NAMES_BESIDE: dict[str, tuple[str, ...]] = {"ready": ("all",), "cpu": OURS}
+"""What a quantity can be measured of, beside components."""
+
+
 def _problems(quantity: str, of: str, components: Mapping[str, Any]) -> list[Problem]:
     if quantity == "latency":
         return Latency(of=of, max=Duration(1)).problems(components)
     if quantity == "lost":
         return NoLoss(topic=of).problems(components)
-    names = [
-        name
-        for name, component in components.items()
-        if quantity != "throughput" or passes_records(component)
-    ]
-    extra = {"ready": ("all",), "cpu": OURS}.get(quantity, ())
-    if (of.partition("/")[0] if quantity == "cpu" else of) in (*names, *extra):
+    noun = "component"
+    names = list(components)
+    if quantity == "throughput":
+        noun = "consumer, sink, Spark job or producer"
+        names = [name for name, component in components.items() if passes_records(component)]
+    known = [*names, *NAMES_BESIDE.get(quantity, ())]
+    name = of.partition("/")[0] if quantity == "cpu" else of
+    if name in known:
         return []
-    noun = "consumer, sink, Spark job or producer" if quantity == "throughput" else "component"
-    return [
-        Problem(
-            key=quantity, says=f"no {noun} is called '{of}'. {suggestion(of, [*names, *extra])}"
-        )
-    ]
+    return [Problem(key=quantity, says=f"no {noun} is called '{of}'. {suggestion(of, known)}")]
 
 
 def passes_records(component: Any) -> bool:
@@ -152,50 +152,49 @@ def passes_records(component: Any) -> bool:
 
 def load_span(history: History, warm_up_ns: int = 0) -> tuple[int, int]:
     """When the load began, its warm-up left out, and when it ended."""
-    phases = [(event.phase, event.time) for event in history.of(Phase)]
-    end = next((time for phase, time in phases if phase in ("heal", "drain")), None)
-    if history.load_ns is None or end is None:
+    ends = [event.time for event in history.of(Phase) if event.phase in ("heal", "drain")]
+    if history.load_ns is None or not ends:
         raise NotTaken("the run ended before its load did")
-    if end <= history.load_ns + warm_up_ns:
-        raise NotTaken(
-            f"the load lasted {(end - history.load_ns) / 1e9:.1f} s, no longer than the warm-up"
-        )
-    return history.load_ns + warm_up_ns, end
+    start, end = history.load_ns + warm_up_ns, ends[0]
+    if end <= start:
+        lasted_s = (end - history.load_ns) / 1e9
+        raise NotTaken(f"the load lasted {lasted_s:.1f} s, no longer than the warm-up")
+    return start, end
 
 
 def latencies(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]:
-    """When each record that was seen was due, and how long it took until it was first seen."""
+    """When each record that was seen was due, and how long it took until it was first seen, at the
+    latest if only bounds are known.
+    """
     start, _ = load_span(history, warm_up_ns)
-    seen = journeys(history, of).drop_nulls("seen").filter(pl.col("due") >= start)
+    made = journeys(history, of).with_columns(seen=pl.coalesce("seen", "latest"))
+    seen = made.drop_nulls("seen").filter(pl.col("due") >= start)
     if seen.is_empty():
-        raise NotTaken(
-            f"no record due after the warm-up was seen by way of {of}"
-            if warm_up_ns
-            else f"no record was seen by way of {of}"
-        )
-    return _since_load(history, seen["due"]), ((seen["seen"] - seen["due"]) / 1e9).to_numpy()
+        which = "record due after the warm-up" if warm_up_ns else "record"
+        raise NotTaken(f"no {which} was seen by way of {of}")
+    latencies_s = (seen["seen"] - seen["due"]) / 1e9
+    return _since_load(history, seen["due"]), latencies_s.to_numpy()
 
 
 def throughputs(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]:
     """Records in a second, for each second of the load."""
     start, end = load_span(history, warm_up_ns)
-    times, records = _passed(history, of)
-    count = max(1, round((end - start) / BLOCK_NS))
-    counted, edges = np.histogram(times, bins=count, range=(start, end), weights=records)
-    return edges[:-1] - (history.load_ns or 0), counted / ((end - start) / 1e9 / count)
+    times, records = _records_over_time(history, of)
+    blocks = max(1, round((end - start) / BLOCK_NS))
+    block_s = (end - start) / 1e9 / blocks
+    counts, edges = np.histogram(times, bins=blocks, range=(start, end), weights=records)
+    return edges[:-1] - (history.load_ns or 0), counts / block_s
 
 
-def _passed(history: History, of: str) -> tuple[Numbers, Numbers]:
+def _records_over_time(history: History, of: str) -> tuple[Numbers, Numbers]:
     """When records passed a consumer, a job or a producer, and how many each time."""
     component = history.components.get(of)
-    if (
-        component
-        and component.as_engine
-        and (batches := [batch for batch in history.of(Batch) if batch.component == of])
-    ):
+    is_job = bool(component and component.as_engine)
+    batches = [batch for batch in history.of(Batch) if batch.component == of]
+    if is_job and batches:
         ends = np.array([batch.end for batch in batches], dtype=np.float64)
         return ends, np.array([batch.rows for batch in batches], dtype=np.float64)
-    if component and component.topics_written and not component.as_engine:
+    if component and component.topics_written and not is_job:
         times = history.ledger.sent.filter(of_component("producer", of))["acked"].drop_nulls()
     else:
         times = history.ledger.seen.filter(of_component("consumer", of))["seen"]
@@ -203,47 +202,47 @@ def _passed(history: History, of: str) -> tuple[Numbers, Numbers]:
 
 
 def losses(history: History, topic: str, warm_up_ns: int) -> tuple[Numbers, Numbers]:
-    """For each acked record when it was due and 1 if it was lost; the warm-up counts, for what was
-    acked then must not be lost either.
+    """For each acked record when it was due and 1 if it was lost. The warm-up counts: records that
+    were acked then must not be lost either.
     """
     verdict = NoLoss(topic=topic).judge(history)
     if verdict.answer == "unknown":
         raise NotTaken(verdict.says)
-    lost = (
-        pl.DataFrame(verdict.evidence["lost"], schema={"producer": pl.String, "sequence": pl.Int64})
-        .unique()
-        .with_columns(lost=1.0)
-    )
+    schema = {"producer": pl.String, "sequence": pl.Int64}
+    lost = pl.DataFrame(verdict.evidence["lost"], schema=schema).unique().with_columns(lost=1.0)
     marked = acked_records(history, topic).join(lost, on=IDENTITY, how="left")
     return _since_load(history, marked["due"]), marked["lost"].fill_null(0.0).to_numpy()
 
 
 def readiness(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]:
     """How long the run took until a component was ready, or until the load began."""
-    ready = {event.component: event.time for event in history.of(Ready)}
-    time = history.load_ns if of == "all" else ready.get(of)
+    if of == "all":
+        time = history.load_ns
+        reason = "the load never began"
+    else:
+        ready = {event.component: event.time for event in history.of(Ready)}
+        time = ready.get(of)
+        reason = f"{of} was never ready"
     if time is None:
-        raise NotTaken("the load never began" if of == "all" else f"{of} was never ready")
+        raise NotTaken(reason)
     return np.zeros(1), np.array([history.seconds(time)])
 
 
 def cores(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]:
     """Processor cores in use between two samples, of all processes of a component together."""
     start, end = load_span(history, warm_up_ns)
-    mine = (pl.col("of") == of) | pl.col("of").str.starts_with(f"{of}/")
-    found = history.samples.filter((pl.col("metric") == "process_cpu_s") & mine).sort("of", "time")
-    steps = found.with_columns(
-        grown=pl.col("value").diff().over("of"), passed=pl.col("time").diff().over("of") / 1e9
+    is_cpu = pl.col("metric") == "process_cpu_s"
+    is_component = (pl.col("of") == of) | pl.col("of").str.starts_with(f"{of}/")
+    samples = history.samples.filter(is_cpu & is_component).sort("of", "time")
+    steps = samples.with_columns(
+        used_s=pl.col("value").diff().over("of"),
+        passed_s=pl.col("time").diff().over("of") / 1e9,
     )
     # A counter that went down began again with a new process: that step says nothing.
-    steps = steps.filter(
-        (pl.col("grown") >= 0) & (pl.col("time") >= start) & (pl.col("time") <= end)
-    )
-    used = (
-        steps.group_by("time")
-        .agg((pl.col("grown") / pl.col("passed")).sum().alias("cores"))
-        .sort("time")
-    )
+    counts_up = pl.col("used_s") >= 0
+    under_load = pl.col("time").is_between(start, end)
+    cores_in_use = (pl.col("used_s") / pl.col("passed_s")).sum().alias("cores")
+    used = steps.filter(counts_up & under_load).group_by("time").agg(cores_in_use).sort("time")
     if used.is_empty():
         raise NotTaken(f"{of} was not sampled twice under load")
     return _since_load(history, used["time"]), used["cores"].to_numpy()

@@ -144,6 +144,7 @@ def test_a_lost_record_names_the_fault_it_was_sent_in():
             "part": "either",
             "where": "never seen by reader",
             "during": "kill",
+            "before": "",
         }
     ]
 
@@ -454,3 +455,44 @@ def test_a_job_has_seen_an_offset_just_if_some_batch_took_it(taken, offset):
     verdict = verdict_of(acked("lines", f"a={offset}"), *reference, *batches)
 
     assert verdict.holds == any(first <= offset < first + count for first, count in taken)
+
+
+def leader_changed(seconds: float, was: str, now: str):
+    names = {"component": "kafka", "topic": "lines", "partition": 0, "was": was, "now": now}
+    return event(seconds, "leader_changed", **names)
+
+
+def test_a_record_acked_just_before_the_fault_that_deposed_its_leader_names_that_fault():
+    verdict = verdict_of(
+        leader_changed(0, "", "b1"),
+        acked("lines", "a=1", due=1), seen("lines", "a=1"), witnessed("lines", "a=1"),
+        acked("lines", "a=2", due=2.5),
+        inject(3, "kill"), leader_changed(6, "b1", "b2"), heal(7, "kill"),
+    )  # fmt: skip
+
+    assert verdict.says == (
+        "1 of 2 acked records was never seen: a=2 (lost in the log); acked just before kill"
+    )
+    (lost,) = verdict.evidence["lost"]
+    assert (lost["during"], lost["before"]) == ("kill", "kill")
+
+
+def test_a_fault_that_cost_no_leader_its_lead_is_not_blamed():
+    verdict = verdict_of(
+        leader_changed(0, "", "b1"),
+        acked("lines", "a=1", due=1), seen("lines", "a=1"), witnessed("lines", "a=1"),
+        acked("lines", "a=2", due=2.5),
+        inject(3, "kill"), heal(7, "kill"),
+    )  # fmt: skip
+
+    (lost,) = verdict.evidence["lost"]
+    assert (lost["during"], lost["before"]) == ("", "")
+
+
+def test_a_verdict_is_brief_for_a_headline():
+    lost = verdict_of(acked("lines", "a=1"), acked("lines", "a=2"), seen("lines", "a=1"))
+    whole = verdict_of(acked("lines", "a=1"), seen("lines", "a=1"))
+
+    assert lost.brief == "1 of 2 acknowledged records of lines lost"
+    assert whole.brief == "no record of lines lost"
+    assert not lost.punctual

@@ -106,5 +106,5 @@ def test_the_report_tells_what_did_not_pass_the_network() -> None:
 
     assert state_places(planned(jobs).plan) == (
         "checkpoint of one in hdfs; event log of one, checkpoint and event log of two "
-        "on the driver's disk, past the network"
+        "on the driver's disk (no network traffic)"
     )

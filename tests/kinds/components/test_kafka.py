@@ -293,3 +293,20 @@ def test_of_those_who_are_asked_only_whole_answers_count():
     assert whole.recv(9) == b"?"
     for _, there in pairs:
         there.close()
+
+
+def test_the_error_of_an_election_is_that_of_its_partition_or_of_the_request():
+    head, topic = struct.pack("!ii", 0, 0), struct.pack("!h5s", 5, b"lines")
+    of_partition = struct.pack("!hi", 0, 1) + topic + struct.pack("!iihh", 1, 0, 84, -1)
+
+    assert protocol.election_error(head + of_partition) == 84
+    assert protocol.election_error(head + struct.pack("!hi", 41, 0)) == 41
+
+
+def test_an_election_is_asked_for_one_partition_and_one_kind():
+    request = protocol.election_request("lines", 2, unclean=True)
+
+    api_key, version = struct.unpack_from("!hh", request, 4)
+    body = struct.pack("!bi", 1, 1) + struct.pack("!h5s", 5, b"lines") + struct.pack("!ii", 1, 2)
+    assert (api_key, version) == (43, 1)
+    assert body in request

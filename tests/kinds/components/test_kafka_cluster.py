@@ -20,7 +20,7 @@ class Client:
         parts = {number: SimpleNamespace(leader=leader) for number, leader in self.leaders.items()}
         return SimpleNamespace(topics={"lines": SimpleNamespace(partitions=parts)})
 
-    def list_offsets(self, asked, request_timeout):
+    def list_offsets(self, asked, isolation_level, request_timeout):
         self.asked = [part.partition for part in asked]
         return {part: self._answer(part.partition) for part in asked}
 
@@ -55,3 +55,26 @@ def test_a_partition_whose_leader_does_not_answer_hides_no_other(cluster):
     assert cluster(Client({0: 1, 1: 2}, silent=(0,))).end_offsets(["lines"]) == {
         "lines": {0: None, 1: 11}
     }
+
+
+class Describing:
+    """An admin client that knows the settings of `lines`, and fails for all other topics."""
+
+    def describe_configs(self, resources, request_timeout):
+        return {resource: self._answer(resource.name) for resource in resources}
+
+    def _answer(self, topic):
+        future = Future()
+        if topic == "lines":
+            entries = {"retention.ms": SimpleNamespace(value="1000"), "other": None}
+            future.set_result(entries)
+        else:
+            future.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+        return future
+
+
+def test_settings_that_cannot_be_read_are_noted_and_hide_no_other(cluster):
+    note, settings = cluster(Describing())._settings("kafka", ["words", "lines"])
+
+    assert note.says.startswith("the settings of words could not be read, so the declared ones")
+    assert (settings.topic, settings.settings) == ("lines", {"retention.ms": "1000"})

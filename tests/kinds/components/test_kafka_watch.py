@@ -53,8 +53,8 @@ def test_samples_count_leaders_and_what_lacks_replicas():
         )
     )
 
-    found = {(sample.metric, sample.of): sample.value for sample in seen.samples()}
+    values = {(sample.metric, sample.of): sample.value for sample in seen.samples()}
 
-    assert found["leads_partitions", "kafka/b1"] == 2
-    assert found["in_sync_partitions", "kafka/b2"] == 2
-    assert (found["under_replicated", "kafka"], found["leaderless", "kafka"]) == (2, 1)
+    assert values["leads_partitions", "kafka/b1"] == 2
+    assert values["in_sync_partitions", "kafka/b2"] == 2
+    assert (values["under_replicated", "kafka"], values["leaderless", "kafka"]) == (2, 1)

@@ -29,17 +29,17 @@ def experiment(topology: dict[str, Any] | None = None, **limits: Any) -> Experim
 
 
 def planned(machine: Machine, **limits: Any) -> ProcessSpec:
-    (found,) = plan_for(
+    (process,) = plan_for(
         experiment(**limits), machine, base=Path("here"), directory=Path("runs/1")
     ).processes
-    return found
+    return process
 
 
 def test_limits_become_the_allowance_of_the_process() -> None:
-    found = planned(MACHINE, cpu="25%", memory="64MiB", priority=-5, cores=[1])
+    plan = planned(MACHINE, cpu="25%", memory="64MiB", priority=-5, cores=[1])
 
-    assert found.allowance == Allowance(cpu=0.25, memory_bytes=64 << 20, priority=-5, cores=(1,))
-    assert found.argv == ("true",)
+    assert plan.allowance == Allowance(cpu=0.25, memory_bytes=64 << 20, priority=-5, cores=(1,))
+    assert plan.argv == ("true",)
 
 
 def test_without_control_groups_a_process_is_nice_to_others() -> None:
@@ -96,7 +96,8 @@ def test_what_this_machine_cannot_limit_is_refused(limits: dict[str, Any], says:
             {},
             {"cpu": "0%"},
             "limits.cpu",
-            "0% cannot be: give more than 0 % and at most 100 % of the whole machine, or leave it "
+            "0% is not allowed: give more than 0 % and at most 100 % of the whole machine, "
+            "or leave it "
             "out",
         ),
         (
@@ -123,12 +124,15 @@ def test_what_this_machine_cannot_limit_is_refused(limits: dict[str, Any], says:
 def test_limits_that_cannot_be_are_problems(
     topology: dict[str, Any], limits: dict[str, Any], key: str, says: str
 ) -> None:
-    (found,) = problems(experiment(topology, **limits), Path())
+    (problem,) = problems(experiment(topology, **limits), Path())
 
-    assert (found.key, found.says) == (f"components.work.{key}", says)
+    assert (problem.key, problem.says) == (f"components.work.{key}", says)
 
 
 def test_memory_of_a_host_that_is_not_there_is_a_problem() -> None:
-    (found,) = problems(experiment({"memory": {"q": "1GiB"}}), Path())
+    (problem,) = problems(experiment({"memory": {"q": "1GiB"}}), Path())
 
-    assert (found.key, found.says) == ("topology.memory.q", "there is no host 'q'. Known: a, b.")
+    assert (problem.key, problem.says) == (
+        "topology.memory.q",
+        "there is no host 'q'. Known: a, b.",
+    )

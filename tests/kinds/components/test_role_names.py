@@ -1,6 +1,6 @@
 import pytest
 
-from streambed import Command, Consumer, Kafka
+from streambed import Command, Consumer, Kafka, Producer, SparkJob
 from streambed.kinds.components.roles import Role, broker_for, role, role_problems
 
 KAFKA = Kafka(name="kafka", nodes=("b1", "b2"), topics={"lines": {"partitions": 3}, "words": {}})
@@ -21,6 +21,13 @@ def said(target: str, components: dict[str, object] = COMPONENTS) -> list[str]:
         ("controller", Role(kind="controller")),
         ("controller of kafka", Role(kind="controller", of="kafka")),
         ("coordinator of readers", Role(kind="coordinator", of="readers")),
+        ("follower of lines/1", Role(kind="follower", of="lines", partition=1)),
+        (
+            "transaction coordinator of poet/edge",
+            Role(kind="transaction coordinator", of="poet/edge"),
+        ),
+        ("driver of shout", Role(kind="driver", of="shout")),
+        ("executor of shout", Role(kind="executor", of="shout")),
         ("kafka/b1", None),
         ("leader of lines/x", None),
         ("coordinator of readers/1", None),
@@ -38,6 +45,7 @@ def test_a_role_is_told_by_its_words(text, wanted):
         "controller",
         "controller of kafka",
         "coordinator of readers",
+        "follower of lines/0",
     ],
 )
 def test_a_role_that_can_be_held_is_no_problem(target):
@@ -49,8 +57,9 @@ def test_a_role_that_can_be_held_is_no_problem(target):
 )
 def test_a_misspelt_role_is_answered_with_what_can_be_written(target):
     assert said(target) == [
-        f"'{target}' is not a role: write one of leader of TOPIC/PARTITION, controller, controller "
-        "of KAFKA, coordinator of GROUP"
+        f"'{target}' is not a role: write one of leader of TOPIC/PARTITION, "
+        "follower of TOPIC/PARTITION, controller, controller of KAFKA, coordinator of GROUP, "
+        "transaction coordinator of PRODUCER, driver of JOB, executor of JOB"
     ]
 
 
@@ -90,3 +99,24 @@ def test_of_several_clusters_the_one_is_meant_that_has_the_topic():
     assert broker_for(Role(kind="leader", of="counts"), both) is OTHER
     assert broker_for(Role(kind="coordinator", of="readers"), both) is OTHER
     assert broker_for(Role(kind="leader", of="lines"), both) is KAFKA
+
+
+def test_a_role_of_a_job_or_of_a_transaction_must_name_one():
+    components = {
+        **COMPONENTS,
+        "shout": SparkJob(name="shout", node="home", job="shout.py"),
+        "bank": Producer(name="bank", node="home", writes="lines", transaction={"records": 5}),
+    }
+    assert said("driver of shout", components) == []
+    assert said("transaction coordinator of bank", components) == []
+    assert said("driver of shuot", components) == ["there is no job 'shuot'. Did you mean 'shout'?"]
+    assert said("executor of shout", components) == [
+        "'shout' has no executors: its driver runs the tasks. Write 'driver of shout', or run it "
+        "on a spark_cluster"
+    ]
+    assert said("transaction coordinator of reader", components) == [
+        "no producer sends transactions as 'reader'. Known: bank."
+    ]
+    assert said("follower of counts/0", {"other": OTHER}) == [
+        "other has one broker, so nobody follows the leader of 'counts'"
+    ]

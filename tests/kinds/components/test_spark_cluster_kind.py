@@ -1,4 +1,4 @@
-"""A Spark cluster as declared: its commands, what its jobs are told, and what cannot be."""
+"""A Spark cluster as declared: its commands, what its jobs receive, and what is refused."""
 
 from __future__ import annotations
 
@@ -75,6 +75,27 @@ def test_a_job_is_told_its_cluster_its_share_and_where_its_modules_are(tmp_path:
     assert settings["spark.executorEnv.PYTHONPATH"].startswith(f"{tmp_path}:{tmp_path}/lib")
 
 
+def test_secrets_among_settings_are_in_a_private_file_and_on_no_command_line(
+    tmp_path: Path,
+) -> None:
+    secret = 'settings: {spark.authenticate.secret: "a\\\\b", spark.ui.port: 1}'
+    text = FILE.replace("cores: 3,", f"cores: 3, {secret},")
+    text = text.replace("memory: 1GiB", f"memory: 1GiB, {secret}")
+    machine = Machine(java="/opt/java", java_version=21, python="/opt/python", means="netem")
+    experiment = read(write(tmp_path, text))
+    plan = plan_for(experiment, machine, base=tmp_path, directory=Path("/run"))
+
+    order = order_of(process(plan, "one"), SparkDriverOrder)
+    assert order.settings["spark.ui.port"] == "1"
+    assert "spark.authenticate.secret" not in order.settings
+    for name, path in [("one", order.secrets), ("spark/m", "/run/data/spark/m/secret.properties")]:
+        spec = process(plan, name)
+        (file,) = [file for file in spec.files if file.private]
+        assert (file.path, file.text) == (path, "spark.authenticate.secret=a\\\\b\n")
+        assert "spark.authenticate.secret" not in " ".join(spec.argv)
+    assert process(plan, "spark/m").argv[-2:] == ("--properties-file", file.path)
+
+
 def test_executors_are_started_without_the_module_that_the_wheels_java_lacks(
     tmp_path: Path,
 ) -> None:
@@ -91,12 +112,14 @@ def test_executors_are_started_without_the_module_that_the_wheels_java_lacks(
         "--url",
         "a b",
     ]
-    said = subprocess.run(["sh", script, *words], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        ["sh", script, *words], capture_output=True, text=True, check=True
+    ).stdout
 
     assert file.program
-    assert said.endswith("-Xmx512M Main --url a b\n")
-    assert "incubator" not in said
-    assert "jars/*" not in said
+    assert output.endswith("-Xmx512M Main --url a b\n")
+    assert "incubator" not in output
+    assert "jars/*" not in output
 
 
 def test_a_cluster_is_missing_until_its_master_answers() -> None:
@@ -120,10 +143,11 @@ def test_a_worker_that_the_master_has_not_heard_of_is_missing() -> None:
 
 
 def test_a_cluster_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    said = complaint(tmp_path, "cluster: spark, cores: 1", "cluster: sparc, cores: 1")
+    message = complaint(tmp_path, "cluster: spark, cores: 1", "cluster: sparc, cores: 1")
 
     assert (
-        "components.two.cluster: there is no spark_cluster 'sparc'. Did you mean 'spark'?" in said
+        "components.two.cluster: there is no spark_cluster 'sparc'. Did you mean 'spark'?"
+        in message
     )
 
 

@@ -60,6 +60,32 @@ def test_a_batch_has_its_times_rows_and_offset_ranges(tmp_path):
     assert batch.offsets == {"lines": {0: (2, 5), 1: (0, 1)}}
 
 
+def test_a_batch_has_its_rates_watermark_and_state():
+    progress = PROGRESS["progress"] | {
+        "eventTime": {"max": "1970-01-01T00:00:09.000Z", "watermark": "1970-01-01T00:00:04.000Z"},
+        "stateOperators": [
+            {"numRowsTotal": 7, "numRowsDroppedByWatermark": 2},
+            {"numRowsTotal": 1, "numRowsDroppedByWatermark": 0},
+        ],
+        "sources": [
+            {"inputRowsPerSecond": 10.0, "processedRowsPerSecond": 40.0},
+            {"inputRowsPerSecond": 5.0, "processedRowsPerSecond": 20.0},
+        ],
+    }
+
+    batch = batch_of(progress, "job", wall_minus_monotonic_ns=0)
+
+    assert (batch.input_per_s, batch.processed_per_s) == (15.0, 60.0)
+    assert (batch.event_time_max_ns, batch.watermark_ns) == (9 * 10**9, 4 * 10**9)
+    assert (batch.state_rows, batch.late_rows) == (8, 2)
+
+
+def test_a_query_without_state_and_watermark_reports_none():
+    batch = batch_of(PROGRESS["progress"], "job", wall_minus_monotonic_ns=0)
+
+    assert (batch.input_per_s, batch.watermark_ns, batch.state_rows) == (None, None, None)
+
+
 def test_the_wall_clock_of_spark_becomes_monotonic_time():
     batch = batch_of(PROGRESS["progress"], "job", wall_minus_monotonic_ns=1_000_000_000)
 
@@ -99,3 +125,36 @@ def test_of_several_queries_that_read_one_topic_the_slowest_counts(tmp_path):
     log = log_of(tmp_path, PROGRESS, {**PROGRESS, "progress": ahead})
 
     assert log.positions() == {"lines": {0: 5, 1: 1}}
+
+
+def test_times_of_a_driver_with_a_skewed_clock_are_corrected():
+    def an_hour_less(shown_ns: int) -> int:
+        return shown_ns - 3600 * 10**9
+
+    right = batch_of(PROGRESS["progress"], "job", 0)
+    corrected = batch_of(PROGRESS["progress"], "job", 0, an_hour_less)
+
+    assert right.start - corrected.start == right.end - corrected.end == 3600 * 10**9
+
+
+def progress_of(query, end):
+    source = {"endOffset": {"lines": {"0": end}}, "numInputRows": 1}
+    progress = PROGRESS["progress"] | {"id": query, "sources": [source]}
+    return PROGRESS | {"progress": progress}
+
+
+def test_a_query_of_an_earlier_life_counts_until_the_job_has_begun_again_with_another(tmp_path):
+    log_of(tmp_path, progress_of("q", 7), name="life-1")
+    log = log_of(tmp_path, STARTED, name="life-2")
+    assert log.positions() == {"lines": {0: 7}}
+
+    log = log_of(tmp_path, progress_of("another", 3), name="life-3")
+    assert log.positions() == {"lines": {0: 3}}
+
+
+def test_two_queries_of_one_life_count_both(tmp_path):
+    log = log_of(tmp_path, progress_of("q", 7), progress_of("another", 3))
+
+    assert log.positions() == {"lines": {0: 3}}
+    log = log_of(tmp_path, progress_of("q", 2), progress_of("another", 3))
+    assert log.positions() == {"lines": {0: 2}}

@@ -1,4 +1,4 @@
-"""Stores as declared: their commands, what refers to them, and what cannot be."""
+"""Stores as declared: their commands, what refers to them, and what is refused."""
 
 from __future__ import annotations
 
@@ -99,6 +99,26 @@ def test_a_sink_is_told_its_store_and_its_columns(tmp_path: Path) -> None:
     assert order.table.columns["n"] == "integer"
     assert other.store.path == "/run/data/file/store.sqlite"
     assert other.table.columns["value"] == "bytes"
+
+
+@pytest.mark.parametrize("keys", ["", ", text: '{record} {n}'"])
+def test_a_sink_of_text_refuses_a_producer_of_random_bytes(tmp_path: Path, keys: str) -> None:
+    poet = f"poet: {{kind: producer, node: one, writes: lines{keys}}}"
+
+    says = complaint(tmp_path, "  all:", f"  {poet}\n  all:")
+
+    assert says == (
+        "components.poet.writes: made-up records are random bytes, and 'to-pg' takes only text: "
+        "give `text`, `file` or `function` here, or `format: bytes` to 'to-pg'"
+    )
+
+
+def test_a_sink_of_text_takes_a_producer_of_text(tmp_path: Path) -> None:
+    poet = "poet: {kind: producer, node: one, writes: lines, text: '{\"n\": {n}}'}"
+
+    (tmp_path / "a.yaml").write_text(FILE.replace("  all:", f"  {poet}\n  all:"))
+
+    assert "poet" in read(tmp_path / "a.yaml").components
 
 
 @pytest.mark.parametrize(

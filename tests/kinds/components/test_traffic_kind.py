@@ -1,4 +1,4 @@
-"""Traffic: who sends to whom, by which port, and what cannot be."""
+"""Traffic: who sends to whom, by which port, and what is refused."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def order(agent: ProcessSpec) -> TrafficOrder:
 
 
 def test_every_host_to_every_host_is_one_agent_each_that_sends_to_all_others() -> None:
-    found = agents(traffic(sources=["a", "b", "c"], to=["a", "b", "c"]))
+    senders = agents(traffic(sources=["a", "b", "c"], to=["a", "b", "c"]))
 
-    assert [agent.name for agent in found] == ["hum/a", "hum/b", "hum/c"]
-    assert order(found[0]).to == ("10.0.0.2", "10.0.0.3")
+    assert [agent.name for agent in senders] == ["hum/a", "hum/b", "hum/c"]
+    assert order(senders[0]).to == ("10.0.0.2", "10.0.0.3")
 
 
 def test_a_rate_is_spread_over_flows_and_counts_whole_packets() -> None:
@@ -99,9 +99,9 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], says: str) -> None:
 def test_what_is_wrong_beside_others_names_its_key(
     changes: dict[str, Any], key: str, says: str
 ) -> None:
-    (found,) = problems(experiment(traffic(**changes)), Path())
+    (problem,) = problems(experiment(traffic(**changes)), Path())
 
-    assert (found.key, found.says) == (f"components.hum.{key}", says)
+    assert (problem.key, problem.says) == (f"components.hum.{key}", says)
 
 
 def test_it_is_ready_when_everybody_listens() -> None:

@@ -32,7 +32,7 @@ def test_a_cut_names_the_nearest_link_when_there_is_no_such_link():
         ["edge", "core"], LINKS, {}
     )
 
-    assert problem.says == "there is no link egde – core. Did you mean 'edge-core'?"
+    assert problem.says == "there is no link egde – core. Did you mean [edge, core]?"
 
 
 def test_a_cut_from_a_node_that_is_no_end_of_the_link_is_a_problem():

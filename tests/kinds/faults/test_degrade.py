@@ -70,7 +70,7 @@ def test_jitter_needs_a_delay_that_is_as_long():
 
 def test_a_link_that_is_not_there_is_a_problem():
     assert problems(link=[["edge", "cork"]], loss="1%") == [
-        ("link", "there is no link edge – cork. Did you mean 'edge-core'?")
+        ("link", "there is no link edge – cork. Did you mean [edge, core]?")
     ]
 
 

@@ -21,10 +21,48 @@ def test_sides_are_separated_until_healed():
 
     injury = Partition(at="1s", lasts="2s", sides=(("b1",), ("b2", "b3"))).inject(world)
 
-    assert world.separated == [[["b1"], ["b2", "b3"]]]
+    assert world.deaf == [{"b1": ["b2", "b3"], "b2": ["b1"], "b3": ["b1"]}]
     assert injury.target == "b1 | b2, b3"
+    assert ("b1", "b2") in injury.pairs and ("b2", "b3") not in injury.pairs
     injury.heal()
-    assert world.separated == []
+    assert world.deaf == []
+
+
+def test_a_deaf_host_hears_nothing_but_is_heard():
+    world = FakeWorld()
+
+    injury = Partition(at="1s", lasts="2s", deaf={"b1": ["b2", "b3"]}).inject(world)
+
+    assert world.deaf == [{"b1": ["b2", "b3"]}]
+    assert injury.target == "b1 deaf to b2, b3"
+    assert injury.pairs == (("b2", "b1"), ("b3", "b1"))
+
+
+def test_in_a_ring_each_host_hears_its_two_neighbours_only():
+    world = FakeWorld()
+
+    Partition(at="1s", lasts="2s", ring=("a", "b", "c", "d", "e")).inject(world)
+
+    (deaf,) = world.deaf
+    assert deaf["a"] == ["c", "d"] and deaf["c"] == ["a", "e"]
+    assert all(receiver in deaf[sender] for receiver in deaf for sender in deaf[receiver])
+
+
+def test_a_partition_has_one_form():
+    both = Partition(at="1s", lasts="2s", ring=("b1", "b2"), deaf={"b1": ["b2"]})
+
+    assert [problem.says for problem in both.problems(["b1", "b2"], {}, COMPONENTS)] == [
+        "give one of `sides`, `deaf` and `ring`"
+    ]
+    assert problems() == [("sides", "give one of `sides`, `deaf` and `ring`")]
+
+
+def test_a_small_ring_separates_nobody():
+    ring = Partition(at="1s", lasts="2s", ring=("b1", "b2", "b3"))
+
+    assert [problem.says for problem in ring.problems(["b1", "b2", "b3"], {}, COMPONENTS)] == [
+        "3 hosts are all neighbours: give 4 or more"
+    ]
 
 
 def test_a_role_on_a_side_is_the_host_of_its_broker():
@@ -33,7 +71,7 @@ def test_a_role_on_a_side_is_the_host_of_its_broker():
 
     injury = Partition(at="1s", lasts="2s", sides=(("controller",), ("b1", "b3"))).inject(world)
 
-    assert world.separated == [[["b2"], ["b1", "b3"]]]
+    assert world.deaf == [{"b2": ["b1", "b3"], "b1": ["b2"], "b3": ["b2"]}]
     assert injury.target == "b2 (controller) | b1, b3"
 
 

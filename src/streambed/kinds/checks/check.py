@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from streambed.errors import Problem
 from streambed.record.history import History, Verdict
+from streambed.record.ledger.stored_rows import BatchJob, StoreProbe, StoreQuery
 
 
 class Check(Protocol):
@@ -30,3 +31,68 @@ class Check(Protocol):
 
     def judge(self, history: History) -> Verdict:
         """Answer holds, fails or unknown. An empty history never holds."""
+
+
+@runtime_checkable
+class AboutFaults(Protocol):
+    """A check that also names faults."""
+
+    def fault_problems(self, kinds: Sequence[str]) -> list[Problem]:
+        """What is wrong with it, given the kinds of all declared faults."""
+
+
+def fault_problems(check: Check, kinds: Sequence[str]) -> list[Problem]:
+    """What is wrong with the faults that a check names; nothing if it names none."""
+    return check.fault_problems(kinds) if isinstance(check, AboutFaults) else []
+
+
+@runtime_checkable
+class NeedsRows(Protocol):
+    """A check that also needs what stores hold after the drain."""
+
+    def store_queries(self, components: Mapping[str, Any]) -> tuple[StoreQuery, ...]:
+        """The queries to run, and to record the results of."""
+
+
+@runtime_checkable
+class NeedsValues(Protocol):
+    """A check that also needs the keys and values of topics."""
+
+    def topics_kept(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+        """The topics that the witness must keep with keys and values."""
+
+
+@runtime_checkable
+class NeedsBatchJobs(Protocol):
+    """A check that also needs the answer of a batch job over topics."""
+
+    def batch_jobs(self, components: Mapping[str, Any]) -> tuple[BatchJob, ...]:
+        """The jobs to run when a run is first judged."""
+
+
+def batch_jobs(check: Check, components: Mapping[str, Any]) -> tuple[BatchJob, ...]:
+    """The batch jobs that a check needs; none for most."""
+    return check.batch_jobs(components) if isinstance(check, NeedsBatchJobs) else ()
+
+
+@runtime_checkable
+class NeedsProbes(Protocol):
+    """A check that also needs stores read under load."""
+
+    def store_probes(self, components: Mapping[str, Any]) -> tuple[StoreProbe, ...]:
+        """What to read, and how often."""
+
+
+def store_probes(check: Check, components: Mapping[str, Any]) -> tuple[StoreProbe, ...]:
+    """The probes that a check needs; none for most."""
+    return check.store_probes(components) if isinstance(check, NeedsProbes) else ()
+
+
+def store_queries(check: Check, components: Mapping[str, Any]) -> tuple[StoreQuery, ...]:
+    """The queries that a check needs; none for most."""
+    return check.store_queries(components) if isinstance(check, NeedsRows) else ()
+
+
+def topics_kept(check: Check, components: Mapping[str, Any]) -> tuple[str, ...]:
+    """The topics whose values a check needs; none for most."""
+    return check.topics_kept(components) if isinstance(check, NeedsValues) else ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -10,18 +11,28 @@ import polars as pl
 from pydantic import model_validator
 
 from streambed.errors import Problem, suggestion
+from streambed.kinds.checks.phases import (
+    due_after_warm_up,
+    due_in_phase,
+    phase_problems,
+    phase_text,
+    warm_up_of,
+)
 from streambed.kinds.declaring import declared
-from streambed.kinds.evidence.course import counted, faults_of, in_doubt, load_ended, names_between
+from streambed.kinds.evidence.course import faults_of, in_doubt, load_ended, names_between
 from streambed.kinds.evidence.journeys import journeys
 from streambed.kinds.evidence.readers import intermediate_topics
 from streambed.record.fidelity import fidelity
 from streambed.record.history import Answer, History, Verdict
-from streambed.units import Duration, clock, shown
+from streambed.units import Duration, clock, count_of, shown
 
 CALM_NS = 1_000_000_000
 """Late records that were due further apart belong to different stretches."""
 NEVER_NS = 2**62
 """The latency of a lost record: longer than any limit."""
+SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
+"""The share of records that are no slower, by the name of the limit."""
+ALWAYS_SHOWN = ("p50", "p99", "max")
 
 
 @declared
@@ -30,34 +41,47 @@ class Latency:
 
     It is measured from the time a record was due, not from when it was sent, until it was first
     seen; for a job, until a consumer first saw an output that covers it. A lost record is slower
-    than any limit. If the answer depends on records that may yet have been seen, it is unknown.
+    than any limit. If the answer depends on records that may yet have been seen, or on when an
+    unreported batch was seen, it is unknown.
     """
 
     kind: Literal["latency"] = "latency"
     of: str
     p50: Duration | None = None
     """Half of the records are no slower."""
+    p90: Duration | None = None
+    """90 of 100 records are no slower."""
+    p95: Duration | None = None
+    """95 of 100 records are no slower."""
     p99: Duration | None = None
     """99 of 100 records are no slower."""
+    p999: Duration | None = None
+    """999 of 1000 records are no slower."""
     max: Duration | None = None
     """No record is slower."""
+    during: str = ""
+    """Count only the records that were due then: before (the first fault), faults, after (the last
+    fault), calm (no fault active), or a kind of fault such as kill.
+    """
+    warm_up: Duration | None = None
+    """Records due in this first part of the load do not count; default: as the experiment says."""
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> Latency:
         if not self.limits:
-            raise ValueError("give at least one limit: p50, p99 or max")
+            raise ValueError(f"give at least one limit: {', '.join(SHARES)}")
         return self
 
     @property
     def limits(self) -> dict[str, Duration]:
         """The limits that were given, by name."""
-        given = {"p50": self.p50, "p99": self.p99, "max": self.max}
-        return {name: limit for name, limit in given.items() if limit is not None}
+        limits = {name: getattr(self, name) for name in SHARES}
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
     @property
     def about(self) -> str:
-        """The component: verdicts are named latency:COMPONENT."""
-        return self.of
+        """The component, and the phase if there is one: latency:reader, latency:reader:kill."""
+        return f"{self.of}:{self.during}" if self.during else self.of
 
     def problems(self, components: Mapping[str, Any]) -> list[Problem]:
         """`of` must be a consumer, a sink, or a job that declares what it reads and writes."""
@@ -71,9 +95,14 @@ class Latency:
             return [Problem(key="of", says=says, about=frozenset({self.of}))]
         engine = known[self.of].as_engine
         if engine and not (engine.reads and engine.writes):
-            says = f"'{self.of}' must declare the topics that it reads and writes"
+            missing = "reads" if engine.writes else "writes"
+            says = f"latency needs a topic in `{missing}`, and '{self.of}' has none: declare it"
             return [Problem(key="of", says=says)]
         return []
+
+    def fault_problems(self, kinds: Sequence[str]) -> list[Problem]:
+        """`during` must name a phase that this experiment has."""
+        return phase_problems(self.during, kinds)
 
     def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
         """The topics between chained jobs, which may have no consumer."""
@@ -86,21 +115,41 @@ class Latency:
         """
         if not load_ended(history):
             return self._unknown("the run broke before the load ended", {})
-        records = journeys(history, self.of)
+        journeys_made = journeys(history, self.of)
+        records = journeys_made.filter(self._counts(history))
         verdict = self._judge_records(history, records)
+        left_out = self._left_out(history, journeys_made.height - records.height)
+        verdict = replace(verdict, evidence=left_out | verdict.evidence)
         # Late packets make a failure doubtful, but not a limit that was kept in spite of them.
         spans = [span for span in fidelity(history).spans if verdict.fails or not span.only_slower]
-        sure = records.filter(~in_doubt(spans, start="due", end="seen"))
+        ended = records.with_columns(ended=pl.coalesce("seen", "latest"))
+        sure = ended.filter(~in_doubt(spans, start="due", end="ended"))
         doubtful = records.height - sure.height
         if verdict.answer == "unknown" or not doubtful:
             return verdict
         evidence = verdict.evidence | {"in_doubtful_time": doubtful}
-        count = counted(doubtful, "record")
+        count = count_of(doubtful, "record")
+        sent = f"the {count} sent while timing was off"
         if self._judge_records(history, sure).answer == verdict.answer:
-            says = f"{verdict.says}; the same without {count} of doubtful time"
+            says = f"{verdict.says}; still {verdict.answer} without {sent}"
             return replace(verdict, says=says, evidence=evidence)
-        says = f"it rests on {count} of time that is not to be believed; with them: {verdict.says}"
+        says = f"the answer depends on {sent}; with them: {verdict.says}"
         return replace(verdict, answer="unknown", says=says, evidence=evidence)
+
+    def _counts(self, history: History) -> pl.Expr:
+        """Whether a record counts: it was due after the warm-up, in the phase if one is named."""
+        after_warm_up = due_after_warm_up(history, self._warm_up_in(history))
+        return after_warm_up & due_in_phase(history, self.during)
+
+    def _warm_up_in(self, history: History) -> Duration:
+        return warm_up_of(history) if self.warm_up is None else self.warm_up
+
+    def _left_out(self, history: History, records: int) -> dict[str, Any]:
+        """Which records did not count, for the evidence; empty if all did."""
+        warm_up = self._warm_up_in(history)
+        if not self.during and not warm_up.ns:
+            return {}
+        return {"during": self.during, "warm_up_s": warm_up.s, "not_counted": records}
 
     def _judge_records(self, history: History, records: pl.DataFrame) -> Verdict:
         evidence = _counts(records)
@@ -109,16 +158,13 @@ class Latency:
             return self._nothing_seen(records, evidence)
         evidence |= self._measured(known)
         exceeded = self._exceeded(known)
-        # An undecided record may arrive at the moment the run ends, or never.
-        undecided = pl.col("seen").is_null() & ~pl.col("lost") & ~pl.col("silent")
-        end_ns = history.events[-1].time
-        for latency in (end_ns - pl.col("due"), pl.lit(NEVER_NS)):
-            assumed = pl.coalesce("latency", pl.when(undecided).then(latency))
-            in_this_case = self._exceeded(known.with_columns(latency=assumed))
-            if bool(in_this_case) != bool(exceeded):
-                return self._undecided(evidence)
+        if evidence["undecided"] or evidence["at_unknown_time"]:
+            for case in _possible(known, history.events[-1].time):
+                if bool(self._exceeded(case)) != bool(exceeded):
+                    return self._undecided(evidence)
         if not exceeded:
-            return self._verdict("holds", self._says_of_all(known), evidence)
+            brief = f"latency of {self.of} within its limits"
+            return self._verdict("holds", self._says_of_all(known), evidence, brief)
         return self._failed(history, known, exceeded, evidence)
 
     def _exceeded(self, records: pl.DataFrame) -> list[str]:
@@ -132,22 +178,46 @@ class Latency:
             f"{name}_ns": None if value >= NEVER_NS else value
             for name, value in quantiles(latencies).items()
         }
-        return {"records": records["seen"].count(), **values}
+        limits = {name: limit.ns for name, limit in self.limits.items()}
+        arrived = records["seen"].count() + records["latest"].count()
+        return {"records": arrived, **values, "limits_ns": limits}
 
     def _nothing_seen(self, records: pl.DataFrame, evidence: dict[str, Any]) -> Verdict:
         if records.height:
-            why = f"nobody saw what became of {counted(records.height, 'record')}"
+            why = f"nobody saw what became of {count_of(records.height, 'record')}"
+        elif self.during:
+            why = "no record was due then"
+        elif self.warm_up:
+            why = f"no record was due after the warm-up of {self.warm_up}"
         else:
             why = "no record with a due time came its way"
-        return self._unknown(f"{self.of}: {why}", evidence)
+        return self._unknown(f"{self._subject}: {why}", evidence)
+
+    @property
+    def _subject(self) -> str:
+        """What is judged, for people: reader, or reader during kill."""
+        return f"{self.of} {phase_text(self.during)}" if self.during else self.of
 
     def _undecided(self, evidence: dict[str, Any]) -> Verdict:
-        count = counted(evidence["undecided"], "record")
-        why = f"it depends on {count} of which nobody knows whether they would have been seen"
-        return self._unknown(f"{self.of}: {why}", evidence)
+        reasons = []
+        if evidence["undecided"]:
+            count = count_of(evidence["undecided"], "record")
+            reasons.append(f"{count} of which nobody knows whether they would have been seen")
+        if evidence["at_unknown_time"]:
+            count = count_of(evidence["at_unknown_time"], "record")
+            reasons.append(f"the arrival time of {count} of a batch without a progress report")
+        why = f"it depends on {' and on '.join(reasons)}"
+        return self._unknown(f"{self._subject}: {why}", evidence)
 
     def _unknown(self, says: str, evidence: dict[str, Any]) -> Verdict:
-        return Verdict(check=self.kind, answer="unknown", says=says, evidence=evidence)
+        return Verdict(
+            check=self.kind,
+            answer="unknown",
+            says=says,
+            evidence=evidence,
+            brief=f"latency of {self.of} unknown",
+            punctual=True,
+        )
 
     def _failed(
         self, history: History, records: pl.DataFrame, exceeded: list[str], evidence: dict[str, Any]
@@ -157,41 +227,85 @@ class Latency:
         start_s, end_s = history.seconds(start), history.seconds(end)
         evidence["worst"] = {"start_s": start_s, "end_s": end_s, "during": during}
         measured = quantiles(records["latency"].drop_nulls())
-        limits = ", ".join(
-            f"{name} {_shown(measured[name])}, limit {shown(self.limits[name].ns)}"
-            for name in exceeded
-        )
-        worst = f"worst {clock(start_s)}–{clock(end_s)}" + (f", during {during}" if during else "")
-        return self._verdict("fails", f"{self.of} {limits}; {worst}", evidence)
+        long, brief = [], []
+        for name in exceeded:
+            latency = _shown(measured[name])
+            limit = shown(self.limits[name].ns)
+            long.append(f"{name} {latency}, limit {limit}")
+            brief.append(f"{name} {latency} (limit {limit})")
+        slowest = f"slowest {clock(start_s)}–{clock(end_s)}"
+        if during:
+            slowest += f" (overlaps {during})"
+        says = f"{self._subject} {', '.join(long)}; {slowest}"
+        return self._verdict("fails", says, evidence, f"{self._subject} {', '.join(brief)}")
 
     def _says_of_all(self, records: pl.DataFrame) -> str:
         latencies = records["latency"].drop_nulls()
-        measured = ", ".join(
-            f"{name} {_shown(value)}" for name, value in quantiles(latencies).items()
-        )
+        names = [name for name in SHARES if name in ALWAYS_SHOWN or name in self.limits]
+        values = quantiles(latencies)
+        measured = ", ".join(f"{name} {_shown(values[name])}" for name in names)
         limits = ", ".join(f"{name} {shown(limit.ns)}" for name, limit in self.limits.items())
-        return f"{self.of} {measured} over {counted(len(latencies), 'record')}; limit {limits}"
+        count = count_of(len(latencies), "record")
+        return f"{self._subject} {measured} over {count}; limit {limits}"
 
-    def _verdict(self, answer: Answer, says: str, evidence: dict[str, Any]) -> Verdict:
-        never = evidence["never_seen"]
-        if never:
-            says += f"; {never} sent {'record was' if never == 1 else 'records were'} never seen"
-        return Verdict(check=self.kind, answer=answer, says=says, evidence=evidence)
+    def _verdict(self, answer: Answer, says: str, evidence: dict[str, Any], brief: str) -> Verdict:
+        if evidence["lost"]:
+            says += f"; {count_of(evidence['lost'], 'record')} never arrived"
+        if evidence["undecided"]:
+            says += f"; whether {count_of(evidence['undecided'], 'record')} arrived is unknown"
+        if evidence["at_unknown_time"]:
+            count = count_of(evidence["at_unknown_time"], "record")
+            says += f"; {count} of a batch without a progress report counted as late as possible"
+        return Verdict(
+            check=self.kind,
+            answer=answer,
+            says=says,
+            evidence=evidence,
+            brief=brief,
+            punctual=True,
+        )
 
 
 def _with_latency(records: pl.DataFrame) -> pl.DataFrame:
-    """Add each record's latency: as measured, NEVER_NS if it is lost, null if it is unknown."""
+    """Add each record's latency: as measured, NEVER_NS if it is lost, the longest possible if only
+    bounds are known, null if it is unknown.
+    """
     lost = pl.when("lost").then(NEVER_NS)
-    return records.with_columns(latency=pl.coalesce(pl.col("seen") - pl.col("due"), lost))
+    measured = pl.coalesce("seen", "latest") - pl.col("due")
+    return records.with_columns(latency=pl.coalesce(measured, lost))
+
+
+def _possible(known: pl.DataFrame, end_ns: int) -> list[pl.DataFrame]:
+    """These records with the shortest and with the longest latencies that they may have had.
+
+    An undecided record may arrive at the moment the run ends, or never.
+    """
+    undecided = pl.col("latency").is_null() & ~pl.col("silent")
+    shortest = pl.coalesce(
+        pl.col("earliest") - pl.col("due"),
+        pl.col("latency"),
+        pl.when(undecided).then(end_ns - pl.col("due")),
+    )
+    longest = pl.coalesce("latency", pl.when(undecided).then(NEVER_NS))
+    return [known.with_columns(latency=shortest), known.with_columns(latency=longest)]
 
 
 def _counts(records: pl.DataFrame) -> dict[str, Any]:
-    """How many records were never seen, and why: lost, undecided, or taken without an output."""
-    unseen = records.filter(pl.col("seen").is_null())
+    """How many records were never seen, and why: lost, undecided, or taken without an output; and
+    of how many only bounds are known.
+    """
+    bounded = records["latest"].count()
+    unseen = records.filter(pl.col("seen").is_null() & pl.col("latest").is_null())
     silent = int(unseen["silent"].sum())
     lost = int(unseen["lost"].sum())
     never = unseen.height - silent
-    return {"never_seen": never, "lost": lost, "undecided": never - lost, "without_output": silent}
+    return {
+        "never_seen": never,
+        "lost": lost,
+        "undecided": never - lost,
+        "without_output": silent,
+        "at_unknown_time": bounded,
+    }
 
 
 def _shown(latency_ns: int) -> str:
@@ -199,12 +313,12 @@ def _shown(latency_ns: int) -> str:
 
 
 def quantiles(latencies: pl.Series) -> dict[str, int]:
-    """The median, the 99th percentile and the maximum. Between two values the higher one counts."""
-    wanted = {"p50": 0.5, "p99": 0.99, "max": 1.0}
-    return {
-        name: int(latencies.quantile(share, interpolation="higher") or 0)
-        for name, share in wanted.items()
-    }
+    """The latency of each share of SHARES. Between two values the higher one counts."""
+    if latencies.is_empty():
+        return dict.fromkeys(SHARES, 0)
+    ordered = latencies.sort()
+    last = len(ordered) - 1
+    return {name: int(ordered[math.ceil(share * last)]) for name, share in SHARES.items()}
 
 
 def worst_stretch(records: pl.DataFrame, *, over_ns: int) -> tuple[int, int]:

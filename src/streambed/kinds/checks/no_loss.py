@@ -9,24 +9,29 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem, suggestion
+from streambed.judge import reading
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import (
     IDENTITY,
     Taken,
     Unread,
-    counted,
+    deposed_leaders,
     faults_of,
     load_ended,
+    names_before,
     names_during,
 )
 from streambed.kinds.evidence.readers import (
     Reader,
+    hands_in,
     readers_of,
     times_seen,
     without_ledger,
     witness_of,
 )
-from streambed.record.history import Answer, History, Verdict
+from streambed.record.history import Answer, History, Verdict, empty
+from streambed.record.ledger import schemas
+from streambed.units import count_of
 
 NAMES_SHOWN = 20
 LOG, WAY, EITHER = "log", "way", "either"
@@ -82,6 +87,10 @@ class NoLoss:
 
     def judge(self, history: History) -> Verdict:
         """Compare what was acked with what each reader saw."""
+        if load_ended(history) and not without_ledger(history, self.topic):
+            findings = self._everything_seen(history)
+            if findings:
+                return self._verdict_of(findings, findings[0].seen, history)
         acked = acked_records(history, self.topic)
         readers = self._readers(history)
         unknown = self._why_unknown(history, acked, readers)
@@ -89,6 +98,37 @@ class NoLoss:
             return self._verdict("unknown", unknown)
         findings = [finding_of(history, reader, self.topic, acked) for reader in readers]
         return self._verdict_of(findings, acked.height, history)
+
+    def _everything_seen(self, history: History) -> list[Finding]:
+        """The findings, if every reader is a group and saw all acked records; else none.
+
+        Counting needs no names. Names are looked up only if something is missing.
+        """
+        topic = reading.topic_of(history.ledger, self.topic)
+        acked = int(topic.acked.sum())
+        readers = self._readers(history)
+        present = {name for reader in readers for name in (reader.name, *reader.components)}
+        if not acked or not present.issuperset(self.by):
+            return []
+        findings = []
+        for reader in readers:
+            reads = topic.reads.get(reader.name)
+            if reader.evidence or reader.hands_in or reads is None:
+                return []
+            times = topic.counts(reads.record)[: len(topic.sends)][topic.acked]
+            if not times.all():
+                return []
+            findings.append(
+                Finding(
+                    reader=reader,
+                    seen=acked,
+                    duplicates=int(times.sum()) - acked,
+                    older=0,
+                    lost=_nothing_lost(),
+                    doubt="",
+                )
+            )
+        return findings
 
     def _why_unknown(self, history: History, acked: pl.DataFrame, readers: list[Reader]) -> str:
         """Why nothing can be judged; empty if it can."""
@@ -126,16 +166,25 @@ class NoLoss:
         evidence = {"acked": acked, "readers": seen, "lost": lost.to_dicts()}
         if not lost.is_empty():
             says = says_of_lost(lost, acked, alone=len(findings) == 1)
-            return self._verdict("fails", says, evidence)
+            count = lost.select(IDENTITY).unique().height
+            brief = f"{count:,} of {acked:,} acknowledged records of {self.topic} lost"
+            return self._verdict("fails", says, evidence, brief)
         doubts = [finding.doubt for finding in findings if finding.doubt]
         if doubts:
             return self._verdict("unknown", "; ".join(doubts), evidence)
-        return self._verdict("holds", says_of_seen(findings, acked), evidence)
+        brief = f"no record of {self.topic} lost"
+        return self._verdict("holds", says_of_seen(findings, acked), evidence, brief)
 
     def _verdict(
-        self, answer: Answer, says: str, evidence: dict[str, Any] | None = None
+        self, answer: Answer, says: str, evidence: dict[str, Any] | None = None, brief: str = ""
     ) -> Verdict:
-        return Verdict(check=self.kind, answer=answer, says=says, evidence=evidence or {})
+        return Verdict(
+            check=self.kind,
+            answer=answer,
+            says=says,
+            evidence=evidence or {},
+            brief=brief or f"{self.topic}: {says}",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +203,11 @@ class Finding:
     doubt: str
 
 
+def _nothing_lost() -> pl.DataFrame:
+    names = ["producer", "sequence", "topic", "partition", "offset", "due", "acked"]
+    return empty(schemas.SENT).select(names).with_columns(in_log=pl.lit(None, dtype=pl.Boolean))
+
+
 def acked_records(history: History, topic: str) -> pl.DataFrame:
     """The acked records of a topic. `in_log`: whether the witness found it; null without one."""
     sent = history.ledger.sent.filter((pl.col("topic") == topic) & pl.col("acked").is_not_null())
@@ -161,7 +215,13 @@ def acked_records(history: History, topic: str) -> pl.DataFrame:
     witness = witness_of(history, topic)
     if not witness:
         return acked.with_columns(in_log=pl.lit(None, dtype=pl.Boolean))
-    return acked.with_columns(in_log=times_seen(history, witness, topic, acked).times > 0)
+    found = times_seen(history, witness, topic, acked).times > 0
+    # What a program of the user wrote may carry no identity: the witness then cannot tell.
+    known = set(acked.filter(found)["producer"])
+    producers = acked["producer"].unique()
+    untold = [name for name in producers if name not in known and hands_in(history, name)]
+    in_log = pl.when(~pl.col("producer").is_in(untold)).then(found)
+    return acked.with_columns(in_log=in_log)
 
 
 def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame) -> Finding:
@@ -204,7 +264,7 @@ def _doubt(
         return ""
     untold = undecided.filter("untold").height
     if untold:
-        why = taken.why_untold.format(counted(untold, "acked record"))
+        why = taken.why_untold.format(count_of(untold, "acked record"))
         return f"{reader.name} cannot be judged: {why}"
     return (
         f"the run ended before {reader.name} had seen {undecided.height} of {acked} acked records"
@@ -212,18 +272,35 @@ def _doubt(
 
 
 def lost_records(findings: list[Finding], history: History) -> pl.DataFrame:
-    """Every lost record: where it was lost, and during which fault it was sent.
+    """Every lost record: where it was lost, and during or just before which fault it was sent.
 
-    A record that several readers missed has a row for each of them, unless the log lost it.
+    `before` names a fault that began shortly after the record was acked, if the log lost the record
+    and its leader lost the lead by that fault. `during` names that fault, too. A record that
+    several readers missed has a row for each of them, unless the log lost it.
     """
     parts = []
     for finding in findings:
         reader = finding.reader.name
         parts.append(finding.lost.with_columns(part=_part(), where=_part_text(reader)))
-    during = names_during(faults_of(history), start="due", end="acked")
     columns = ["producer", "sequence", "topic", "partition", "offset", "part", "where"]
-    lost = pl.concat(parts).with_columns(during=during).select(*columns, "during")
+    lost = pl.concat(parts)
+    lost = lost.with_columns(
+        during=names_during(faults_of(history), start="due", end="acked"),
+        before=_before(lost, history),
+    )
+    during = pl.when(pl.col("during") == "").then("before").otherwise("during")
+    lost = lost.with_columns(during=during).select(*columns, "during", "before")
     return lost.unique(columns, maintain_order=True)
+
+
+def _before(lost: pl.DataFrame, history: History) -> pl.Expr:
+    """The fault that cost the log a record acked just before it; empty if it was sent during one,
+    or was not lost in the log.
+    """
+    deposed = [one for topic in lost["topic"].unique() for one in deposed_leaders(history, topic)]
+    sent_during = names_during(faults_of(history), start="due", end="acked") != ""
+    told = (pl.col("part") == LOG) & ~sent_during
+    return pl.when(told).then(names_before(deposed)).otherwise(pl.lit(""))
 
 
 def _part() -> pl.Expr:
@@ -248,11 +325,22 @@ def says_of_lost(lost: pl.DataFrame, acked: int, *, alone: bool) -> str:
         # With one reader and no witness, "never seen" says it all.
         suffix = "" if alone and part == EITHER else f" ({where})"
         losses.append(names_of(records) + suffix)
-    faults = [name for name in lost["during"].unique(maintain_order=True) if name]
-    during = f"; sent during {', '.join(faults)}" if faults else ""
+    during = _faults_text(lost)
     count = lost.select(IDENTITY).unique().height
     verb = "was" if count == 1 else "were"
     return f"{count} of {acked} acked records {verb} never seen: {', '.join(losses)}{during}"
+
+
+def _faults_text(lost: pl.DataFrame) -> str:
+    """Whether the lost records were sent during faults, or acked just before one."""
+    sent_during = lost.filter(pl.col("before") == "")["during"].unique(maintain_order=True)
+    before = lost["before"].unique(maintain_order=True)
+    parts = []
+    if names := ", ".join(name for name in sent_during if name):
+        parts.append(f"sent during {names}")
+    if names := ", ".join(name for name in before if name):
+        parts.append(f"acked just before {names}")
+    return f"; {' or '.join(parts)}" if parts else ""
 
 
 def names_of(records: pl.DataFrame) -> str:
@@ -278,5 +366,5 @@ def says_of_seen(findings: list[Finding], acked: int) -> str:
         if finding.older:
             older.append(f"{finding.older} older than what {finding.reader.name} began with")
     duplicates = sum(finding.duplicates for finding in findings)
-    allowed = f"; {counted(duplicates, 'duplicate')}, allowed at least once" if duplicates else ""
+    allowed = f"; {count_of(duplicates, 'duplicate')}, allowed at least once" if duplicates else ""
     return ", ".join([f"{acked} acked", *seen, *older]) + allowed

@@ -53,7 +53,7 @@ class Succeeds:
             return self._unknown("the run broke before the load ended")
         ends = [event for event in history.of(ProcessEnded) if event.component == self.of]
         if not ends or _was_stopped(ends[-1]):
-            return self._unknown(f"{self.of} did not come to its end")
+            return self._unknown(f"{self.of} did not finish")
         status = ends[-1].status
         last_line = _last_line(ends[-1]) or f"status {status}, without a word"
         return Verdict(
@@ -61,6 +61,7 @@ class Succeeds:
             answer="fails" if status else "holds",
             says=f"{self.of}: {last_line}",
             evidence={"status": status},
+            brief=f"{self.of} {'failed' if status else 'succeeded'}",
         )
 
     def _unknown(self, says: str) -> Verdict:

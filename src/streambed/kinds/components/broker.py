@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from streambed.errors import UNKNOWN_TOPIC, Problem, suggestion
 from streambed.kinds.declaring import Setting
@@ -17,11 +17,17 @@ from streambed.record.events import Event
 from streambed.world import World
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
     from streambed.kinds.components.plan_context import PlanContext
     from streambed.kinds.components.roles import Role
 
 Ends = Mapping[str, Mapping[int, int | None]]
 """The next offset of each topic and partition; None where it is unknown at the moment."""
+FileTables = Mapping[str, "pa.Table"]
+"""Tables by their name in BROKER_TABLES (record/ledger/schemas.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +93,30 @@ class Broker(Protocol):
         self, context: PlanContext, topics: tuple[str, ...], name: str
     ) -> ProcessSpec | None:
         """The process `name`, which reads topics back after the drain; None if none are kept."""
+
+
+@runtime_checkable
+class LeavesFiles(Protocol):
+    """A broker whose servers leave files that tell what they stored."""
+
+    def file_tables(self, data: Path) -> FileTables:
+        """Tables made from the files in its folder `data`, after its servers have ended."""
+
+
+def file_tables(broker: Broker, data: Path) -> FileTables:
+    """What the files of a broker hold; nothing if it leaves none."""
+    return broker.file_tables(data) if isinstance(broker, LeavesFiles) else {}
+
+
+@runtime_checkable
+class Elects(Protocol):
+    """A broker whose partitions can be given another leader on demand."""
+
+    def elect(self, world: World, *, topic: str, partition: int, unclean: bool) -> str:
+        """Elect the preferred leader, or any live replica if `unclean`; returns who leads now.
+
+        WorldError if the cluster refuses.
+        """
 
 
 def brokers_among(components: Mapping[str, Any]) -> dict[str, Broker]:

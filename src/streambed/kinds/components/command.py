@@ -10,13 +10,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem
-from streambed.kinds.components.component import OnOneNode, missing_folder, reference_texts
+from streambed.kinds.components.broker import unknown_topics
+from streambed.kinds.components.component import OnOneNode, missing_folder
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.plan_context import PlanContext
-from streambed.kinds.components.progress import Progress
+from streambed.kinds.components.plan_context import PlanContext, reference_texts
+from streambed.kinds.components.progress import DeclaredReader, Progress
 from streambed.kinds.components.ready_sign import ReadySign
-from streambed.kinds.declaring import Name, declared
+from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
 from streambed.world import Missing, World
@@ -41,6 +42,10 @@ class Command(OnOneNode):
     env: dict[str, str] = Field(default_factory=dict)
     cwd: str = ""
     """The folder that it runs in; default: that of the declaration."""
+    writes: Names = ()
+    """The topics of whose records it hands in a ledger `sent` (docs/results.md)."""
+    reads: Names = ()
+    """The topics of whose records it hands in a ledger `seen`."""
     starts: Literal["start", "ready", "load", "drain"] = "ready"
     """When it is started: at once, so that others wait for it; as soon as all servers answer; when
     the load begins; or after all have caught up, and then the run waits for its end.
@@ -52,10 +57,10 @@ class Command(OnOneNode):
     fails.
     """
     show: bool = False
-    """What it prints is shown while the run goes on."""
+    """What it prints is shown during the run."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
     """What an exit with a status other than 0 means: the run fails, it is recorded, or the program
     is started again.
     """
@@ -83,23 +88,35 @@ class Command(OnOneNode):
         """Others wait for it if it starts first."""
         return self.starts == "start"
 
+    @property
+    def topics_written(self) -> tuple[str, ...]:
+        """Those of its ledger."""
+        return self.writes
+
+    @property
+    def readers(self) -> tuple[DeclaredReader, ...]:
+        """Itself, if it hands in what it has seen."""
+        return (DeclaredReader(name=self.name, topics=self.reads),) if self.reads else ()
+
+    @property
+    def hands_in_ledger(self) -> bool:
+        """If it declares what it writes or reads."""
+        return bool(self.writes or self.reads)
+
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
-        """The program and the folder must be there."""
+        """The program, the folder and the topics must be there."""
         program = self.argv[0]
-        found = missing_folder(self.cwd, base, "cwd") if self.cwd else []
+        wrong = missing_folder(self.cwd, base, "cwd") if self.cwd else []
+        wrong += unknown_topics(self.writes, others, "writes")
+        wrong += unknown_topics(self.reads, others, "reads")
         if "{" in program or shutil.which(program) or (base / program).is_file():
-            return found
-        return [
-            *found,
-            Problem(
-                key="argv",
-                says=f"there is no program '{program}' on PATH or beside the declaration",
-            ),
-        ]
+            return wrong
+        says = f"there is no program '{program}' on PATH or beside the declaration"
+        return [*wrong, Problem(key="argv", says=says)]
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """Just that program."""
-        bootstrap = context.bootstrap_for()
+        bootstrap = context.bootstrap_for((*self.writes, *self.reads))
         argv = tuple(context.resolve(word, self.name) for word in self.argv)
         env = {key: context.resolve(text, self.name) for key, text in self.env.items()}
         return [
@@ -147,7 +164,7 @@ class Command(OnOneNode):
     def readiness(self, world: World) -> Missing:
         """Ready when its sign is seen; without one as soon as it has been started."""
         return (
-            self.ready.awaited(world, self.node, world.directory / "logs" / f"{self.name}.log")
+            self.ready.missing_sign(world, self.node, world.directory / "logs" / f"{self.name}.log")
             if self.ready
             else lambda: ""
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -11,11 +11,18 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker
 from streambed.kinds.components.engine import Engine
 from streambed.kinds.components.limits import Limits
-from streambed.kinds.components.plan_context import PlanContext
-from streambed.kinds.components.progress import NOTHING_TO_WAIT_FOR, DeclaredReader, Progress
+from streambed.kinds.components.plan_context import Loopback, PlanContext
+from streambed.kinds.components.progress import (
+    NOTHING_TO_WAIT_FOR,
+    DeclaredReader,
+    DeclaredWriter,
+    Progress,
+)
+from streambed.kinds.components.stores.store_protocol import Store
 from streambed.kinds.declaring import Setting
+from streambed.kinds.disks import HasDisks, NoDisks
 from streambed.plan import ProcessSpec
-from streambed.stores.store import Address
+from streambed.record.events import Event
 from streambed.world import Missing, World
 
 Needs = tuple[Need, ...]
@@ -24,22 +31,7 @@ ExistingCluster = Literal["bootstrap", "spark_master"]
 """The command-line options that name an existing cluster."""
 
 
-class Store(Protocol):
-    """A component that users can query and sinks can write."""
-
-    @property
-    def name(self) -> str:
-        """The name that the user gave."""
-
-    @property
-    def places(self) -> dict[str, str]:
-        """The key that names each node it runs on."""
-
-    def store_address(self, data: Path) -> Address:
-        """Where clients find it, given its folder in the run."""
-
-
-class Component(Protocol):
+class Component(HasDisks, Protocol):
     """Something that runs. It answers for itself: no caller checks its kind.
 
     ComponentBase has the defaults that most kinds share.
@@ -74,9 +66,7 @@ class Component(Protocol):
 
     @property
     def places(self) -> dict[str, str]:
-        """The key that names each node it runs on, such as {"node": "edge"} or {"nodes.0":
-        "broker1"}.
-        """
+        """The key that names each node it runs on, such as {"nodes.0": "broker1"}."""
 
     @property
     def host_keys(self) -> tuple[str, ...]:
@@ -105,12 +95,24 @@ class Component(Protocol):
         """The consumer groups and jobs that it declares."""
 
     @property
+    def writers(self) -> tuple[DeclaredWriter, ...]:
+        """The clients that it declares to write topics, with what they ask of the broker."""
+
+    @property
     def topics_written(self) -> tuple[str, ...]:
         """The topics that it writes."""
 
     @property
+    def transactional_ids(self) -> tuple[str, ...]:
+        """The transactional ids of its producers."""
+
+    @property
     def keeps_ledger(self) -> bool:
         """Whether it writes every record that it sends or sees to a ledger."""
+
+    @property
+    def hands_in_ledger(self) -> bool:
+        """Whether that ledger comes from a program of the user (record/handed_in.py)."""
 
     @property
     def stores_used(self) -> tuple[str, ...]:
@@ -164,6 +166,14 @@ class Component(Protocol):
     def box_reason(self) -> str:
         """Why it cannot run outside the emulated network, and what to do; empty if it can."""
 
+    # A server on this machine's loopback, without a run.
+
+    runs_on_loopback: ClassVar[bool]
+    """Whether `on_loopback` can be asked."""
+
+    def on_loopback(self, loopback: Loopback) -> Self:
+        """Itself as one server that listens on the loopback address only."""
+
     # Its life.
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
@@ -171,6 +181,9 @@ class Component(Protocol):
 
     def readiness(self, world: World) -> Missing:
         """Begin to wait for it: the returned function says what is still missing."""
+
+    def snapshot(self, world: World) -> tuple[Event, ...]:
+        """Its state, to be recorded when all is ready and again after the drain."""
 
     def timers(self) -> dict[str, tuple[Setting, bool]]:
         """Settings that decide how long a fault takes effect, and whether each was declared."""
@@ -185,8 +198,17 @@ class Component(Protocol):
     def final_problem(self, world: World) -> str:
         """What is not as declared after the drain; empty if nothing."""
 
+    def exit_reason(self, directory: Path, components: Mapping[str, Any]) -> str:
+        """Why a process of it ended unexpectedly, by its report in the run's folder, or empty."""
 
-class ComponentBase:
+    # What is looked up on the machine before the planner is called.
+
+    @property
+    def own_python(self) -> str:
+        """The interpreter that it brings itself, relative to the declaration; empty if none."""
+
+
+class ComponentBase(NoDisks):
     """Defaults that most components share."""
 
     name: str
@@ -198,6 +220,7 @@ class ComponentBase:
     any_group: ClassVar[bool] = False
     may_write_more: ClassVar[bool] = False
     shows_flow: ClassVar[bool] = False
+    runs_on_loopback: ClassVar[bool] = False
 
     @property
     def as_broker(self) -> Broker | None:
@@ -230,8 +253,18 @@ class ComponentBase:
         return ()
 
     @property
+    def writers(self) -> tuple[DeclaredWriter, ...]:
+        """What its clients ask of the broker is unknown, if it writes at all."""
+        return ()
+
+    @property
     def topics_written(self) -> tuple[str, ...]:
         """It writes no topic."""
+        return ()
+
+    @property
+    def transactional_ids(self) -> tuple[str, ...]:
+        """It sends no transactions."""
         return ()
 
     @property
@@ -248,6 +281,11 @@ class ComponentBase:
     def keeps_ledger(self) -> bool:
         """True, if it handles records at all."""
         return True
+
+    @property
+    def hands_in_ledger(self) -> bool:
+        """False: streambed's own agents keep the ledger."""
+        return False
 
     @property
     def shows_output(self) -> bool:
@@ -284,6 +322,14 @@ class ComponentBase:
             "leave it out"
         )
 
+    def on_loopback(self, loopback: Loopback) -> Self:
+        """Only kinds with `runs_on_loopback` can."""
+        raise NotImplementedError(f"{self.kind} does not run on the loopback")
+
+    def snapshot(self, world: World) -> tuple[Event, ...]:
+        """Most components have no state to record."""
+        return ()
+
     def timers(self) -> dict[str, tuple[Setting, bool]]:
         """No settings that matter after a fault."""
         return {}
@@ -294,6 +340,15 @@ class ComponentBase:
 
     def final_problem(self, world: World) -> str:
         """No state is declared for the end of the run."""
+        return ""
+
+    def exit_reason(self, directory: Path, components: Mapping[str, Any]) -> str:
+        """It writes no report when it fails."""
+        return ""
+
+    @property
+    def own_python(self) -> str:
+        """It runs in our interpreter, if in any."""
         return ""
 
 
@@ -331,12 +386,6 @@ def missing_folder(path: str, base: Path, key: str) -> list[Problem]:
 
 def _siblings(path: Path) -> list[Path]:
     return list(path.parent.glob("*")) if path.parent.is_dir() else []
-
-
-def reference_texts(key: str, words: Iterable[str], variables: Mapping[str, str]) -> dict[str, str]:
-    """The arguments and variables of a program, which may hold references, by key."""
-    listed = {f"{key}.{index}": word for index, word in enumerate(words)}
-    return listed | {f"env.{name}": text for name, text in variables.items()}
 
 
 def when_gauge_is_ready(world: World, component: str) -> Missing:

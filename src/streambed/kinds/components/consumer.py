@@ -17,7 +17,7 @@ from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
 from streambed.kinds.declaring import Name, Names, Setting, declared
-from streambed.plan import WITNESS, OnExit, ProcessSpec
+from streambed.plan import WITNESS, WITNESS_UNCOMMITTED, OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, ConsumerOrder
 from streambed.world import World
 
@@ -31,20 +31,20 @@ class Consumer(OnManyHosts):
     node: str = ""
     """The host."""
     nodes: Names = ()
-    """Several hosts in its place, each with a consumer of its own."""
+    """Several hosts in its place, each with its own consumer."""
     place: Placed = None
     """How the host or hosts are chosen if neither `node` nor `nodes` names them."""
     agents: Annotated[int, Field(ge=1, le=64)] = 4
-    """The consumers of several hosts share so many processes at most; each uses the network of its
-    own host.
+    """The consumers of several hosts share at most this many processes; each uses its own host's
+    network.
     """
     reads: Annotated[Names, Field(min_length=1)]
     """A topic or several."""
     group: str = ""
-    """Consumers of one group share the partitions; default: a group of its own."""
+    """Consumers of one group share the partitions; default: its own group."""
     share: bool = True
-    """The consumers of several hosts are one group and share the partitions; false: each is a group
-    of its own and sees everything.
+    """The consumers of several hosts are one group and share the partitions; false: each is a
+    separate group and sees everything.
     """
     membership: Literal["dynamic", "static"] = "dynamic"
     """static: it is known to its group by name (group.instance.id), and keeps its partitions while
@@ -61,7 +61,7 @@ class Consumer(OnManyHosts):
     """Any of librdkafka's settings."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
 
     auto_place: ClassVar[AutoPlace] = "round_robin"
     shows_flow: ClassVar[bool] = True
@@ -81,16 +81,31 @@ class Consumer(OnManyHosts):
         return self._groups_on(self.hosts)
 
     def _groups_on(self, hosts: Sequence[str]) -> tuple[str, ...]:
-        return (self.group or self.name,) if self.share else tuple(map(self._called, hosts))
+        return (self.group or self.name,) if self.share else tuple(map(self._ledger_name, hosts))
 
     @property
     def readers(self) -> tuple[DeclaredReader, ...]:
         """Its group or groups."""
-        latest = self.start == "latest"
+        settings = self._client_settings
+        latest = settings["auto.offset.reset"] in ("latest", "largest", "end")
+        committed = settings["isolation.level"] == "read_committed"
         return tuple(
-            DeclaredReader(name=name, topics=self.reads, from_latest=latest)
+            DeclaredReader(
+                name=name,
+                topics=self.reads,
+                from_latest=latest,
+                isolation="read_committed" if committed else "read_uncommitted",
+            )
             for name in self.group_names
         )
+
+    @property
+    def _client_settings(self) -> dict[str, Setting]:
+        return {
+            "auto.offset.reset": self.start,
+            "isolation.level": self.isolation,
+            **self.settings,
+        }
 
     @property
     def keeps_ledger(self) -> bool:
@@ -117,11 +132,6 @@ class Consumer(OnManyHosts):
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One agent, or a few that hold the consumers of many hosts."""
-        settings = {
-            "auto.offset.reset": self.start,
-            "isolation.level": self.isolation,
-            **self.settings,
-        }
         broker = context.broker_of(self.reads)
         specs = []
         for name, hosts in self.groups.items():
@@ -129,7 +139,7 @@ class Consumer(OnManyHosts):
                 reader=broker.reader,
                 members=tuple(self._member(host, alone=len(hosts) == 1) for host in hosts),
                 topics=self.reads,
-                client=broker.client(settings),
+                client=broker.client(self._client_settings),
                 keep=self.keep,
                 ledger=self.ledger,
             )
@@ -140,13 +150,13 @@ class Consumer(OnManyHosts):
 
     def _member(self, host: str, *, alone: bool) -> ConsumerMember:
         """The part of the agent's order for one consumer."""
-        name = self._called(host)
+        name = self._ledger_name(host)
         static = {"group.instance.id": name} if self.membership == "static" else {}
         group = name if not self.share else self.group or self.name
         client = {"group.id": group, **static}
         return ConsumerMember(name=name, group=group, host="" if alone else host, client=client)
 
-    def _called(self, host: str) -> str:
+    def _ledger_name(self, host: str) -> str:
         """What one consumer is called in the ledger."""
         return f"{self.name}/{host}" if self.nodes else self.name
 
@@ -183,11 +193,20 @@ def witness(
 ) -> ProcessSpec:
     """The agent on a host that reads topics back from their start after the drain, and then
     ends.
+
+    Topics that may hold records of transactions are read a second time, with all that was not
+    committed.
     """
+    members = [ConsumerMember(name=WITNESS, client={"group.id": WITNESS})]
+    uncommitted = tuple(topic for topic in topics if topic in context.transactional_topics)
+    if uncommitted:
+        client = {"group.id": WITNESS, "isolation.level": "read_uncommitted"}
+        members.append(ConsumerMember(name=WITNESS_UNCOMMITTED, topics=uncommitted, client=client))
     order = ConsumerOrder(
         reader=broker.reader,
-        members=(ConsumerMember(name=WITNESS, client={"group.id": WITNESS}),),
+        members=tuple(members),
         topics=topics,
         client=broker.client({"auto.offset.reset": "earliest"}),
+        keep=bool(context.kept_topics & set(topics)),
     )
     return reader(context, process, order, (node,), component=WITNESS, on_exit="record")

@@ -3,17 +3,19 @@ writes others.
 
 A kind that is an engine gives itself as `as_engine`. Which input an output covers is the engine's
 own knowledge: Spark knows the offsets of each batch (CoveredByBatches); a job that passes on the
-identity of each record is known by that (CoveredByIdentity). An engine that knows better brings
+identity of each record is known by that (CoveredByIdentity); a job with one output per input, in
+the order of each key, is known by counting (CoveredByKeyCount). An engine that knows better brings
 its own `evidence`; where nobody can tell, checks answer "unknown".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from streambed.record.events import Batch
-from streambed.world import World
+from streambed.world import Process, World
 
 if TYPE_CHECKING:  # The conductor imports this module, and must not wait for data frames.
     from streambed.kinds.evidence.evidence import Evidence
@@ -37,12 +39,50 @@ class Engine(Protocol):
     def batches(self, world: World) -> list[Batch]:
         """The batches that ended since the last call; none for an engine without batches."""
 
+    def batch_log(self, data: Path) -> Path | None:
+        """The folder in which it writes `offsets/N` before batch N and `commits/N` after it, or
+        that of its queries; None if it writes none on this machine. `data` is its folder.
+        """
+
+    @property
+    def driver(self) -> str:
+        """The process that runs its main program."""
+
+    def executor_of(self, components: Mapping[str, Any]) -> str:
+        """The component whose processes start its executors; empty if it has none."""
+
+    def executors(self, world: World) -> Sequence[Process]:
+        """The executors that run its tasks now, besides its driver."""
+
     @property
     def evidence(self) -> Evidence:
         """What traces records through the job: which input an output covers."""
 
 
-class CoveredByBatches:
+class InOneProcess:
+    """What most engines answer for their processes: one, without executors or a log of batches."""
+
+    name: str
+
+    def batch_log(self, data: Path) -> Path | None:
+        """It writes none."""
+        return None
+
+    @property
+    def driver(self) -> str:
+        """Its only process."""
+        return self.name
+
+    def executor_of(self, components: Mapping[str, Any]) -> str:
+        """It has none."""
+        return ""
+
+    def executors(self, world: World) -> Sequence[Process]:
+        """It has none."""
+        return ()
+
+
+class CoveredByBatches(InOneProcess):
     """An engine whose outputs cover the offset ranges of its batches."""
 
     name: str
@@ -58,7 +98,7 @@ class CoveredByBatches:
         return ByBatches(name=self.name, reads=self.reads, writes=self.writes)
 
 
-class CoveredByIdentity:
+class CoveredByIdentity(InOneProcess):
     """An engine whose outputs carry the identity of their input. It has no batches."""
 
     name: str
@@ -75,6 +115,28 @@ class CoveredByIdentity:
         return ByIdentity(
             name=self.name, reads=self.reads, writes=self.writes, every_input=self.every_input
         )
+
+    def batches(self, world: World) -> list[Batch]:
+        """It has none."""
+        return []
+
+
+class CoveredByKeyCount(InOneProcess):
+    """An engine whose n-th output of a key covers the n-th input of that key. It has no batches.
+
+    It must write exactly one output per input, with the same key and in the order of its inputs.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+    @property
+    def evidence(self) -> Evidence:
+        """By the number of outputs of each key that were seen."""
+        from streambed.kinds.evidence.by_key_count import ByKeyCount  # As above.
+
+        return ByKeyCount(name=self.name, reads=self.reads, writes=self.writes)
 
     def batches(self, world: World) -> list[Batch]:
         """It has none."""

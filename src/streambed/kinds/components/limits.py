@@ -31,7 +31,8 @@ class Limits:
         problems = []
         if self.cpu and not 0 < self.cpu.fraction <= 1:
             says = (
-                f"{self.cpu} cannot be: give more than 0 % and at most 100 % of the whole machine, "
+                f"{self.cpu} is not allowed: give more than 0 % and at most 100 % of the whole "
+                "machine, "
                 "or leave it out"
             )
             problems.append(Problem(key="limits.cpu", says=says))

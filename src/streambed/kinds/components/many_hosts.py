@@ -11,7 +11,7 @@ from streambed.world import Missing, World
 
 
 class OnManyHosts(OnOneNode):
-    """What producers and consumers answer alike: they run on `node` or on each of `nodes`, in
+    """What producers and consumers share: they run on `node` or on each of `nodes`, in
     `agents` processes at most.
     """
 

@@ -29,8 +29,8 @@ class Place:
     """How many hosts, for components that run on several."""
 
 
-def _a_word_is_a_rule(found: Any) -> Any:
-    return {"by": found} if isinstance(found, str) else found
+def _a_word_is_a_rule(value: Any) -> Any:
+    return {"by": value} if isinstance(value, str) else value
 
 
 Placed = Annotated[Place | None, BeforeValidator(_a_word_is_a_rule)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from streambed.artifacts import Java
 from streambed.errors import UsageError
 from streambed.kinds.components.broker import Broker
 from streambed.plan import Machine, PlannedFile
-from streambed.record import codec, file_name, orders
+from streambed.record import HANDED_IN, codec, file_name, orders
 from streambed.stores.store import Address
 
 
@@ -37,8 +38,12 @@ class PlanContext:
     """
     outside: str = ""
     """The address of this machine, if the run is outside any box."""
+    transactional_topics: frozenset[str] = frozenset()
+    """Topics that may hold records of transactions that were aborted or are open."""
     stores: Mapping[str, Address] = field(default_factory=dict)
     """Where clients find each store."""
+    kept_topics: frozenset[str] = frozenset()
+    """Topics whose keys and values the witness keeps."""
 
     def data(self, component: str) -> Path:
         """Where a component keeps what must last as long as the run."""
@@ -86,8 +91,29 @@ class PlanContext:
         """The STREAMBED_* variables that every process gets."""
         return {
             "STREAMBED_RUN": str(self.directory),
+            "STREAMBED_HAND_IN": str(self.directory / HANDED_IN),
             "STREAMBED_COMPONENT": component,
             "STREAMBED_NODE": node,
             "STREAMBED_BOOTSTRAP": bootstrap,
             "STREAMBED_SEED": str(self.seed),
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loopback:
+    """How a server runs on this machine's loopback, outside any run: see `streambed up`."""
+
+    host: ClassVar[str] = "localhost"
+    address: ClassVar[str] = "127.0.0.1"
+    ports: tuple[int, ...]
+    """The ports to take instead of its usual ones, in the same order."""
+    topics: Mapping[str, int] = field(default_factory=dict)
+    """Topics to add, with their partitions; only brokers get some."""
+    has_data: bool = False
+    """Whether its folder holds data of an earlier start, so that `setup` has run."""
+
+
+def reference_texts(key: str, words: Iterable[str], variables: Mapping[str, str]) -> dict[str, str]:
+    """The arguments and variables of a program, which may hold references, by key."""
+    listed = {f"{key}.{index}": word for index, word in enumerate(words)}
+    return listed | {f"env.{name}": text for name, text in variables.items()}

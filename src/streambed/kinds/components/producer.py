@@ -16,8 +16,8 @@ from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
-from streambed.kinds.components.profile import Profile
-from streambed.kinds.components.progress import Progress
+from streambed.kinds.components.profile import RATE_MAX, Profile
+from streambed.kinds.components.progress import DeclaredWriter, Progress, writer_of
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
@@ -27,6 +27,9 @@ from streambed.units import Duration, Frequency, Size
 from streambed.world import World
 
 FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+SIZE_MAX = Size(100_000_000)
+"""More than brokers take in one record."""
 
 
 @declared
@@ -53,14 +56,14 @@ class Producer(OnManyHosts):
     node: str = ""
     """The host."""
     nodes: Names = ()
-    """Several hosts in its place, each with producers of its own."""
+    """Several hosts in its place, each with its own producers."""
     place: Placed = None
     """How the host or hosts are chosen if neither `node` nor `nodes` names them."""
     each: Annotated[int, Field(ge=1, le=1000)] = 1
     """How many producers run on each host, each with its own client and rate."""
     agents: Annotated[int, Field(ge=1, le=64)] = 4
-    """The producers of several hosts share so many processes at most; each uses the network of its
-    own host.
+    """The producers of several hosts share at most this many processes; each uses its own host's
+    network.
     """
     writes: Annotated[Names, Field(min_length=1)]
     """A topic or several."""
@@ -99,15 +102,15 @@ class Producer(OnManyHosts):
     profile: Profile | None = None
     """How the rate changes while the load lasts; without it, it stays."""
     arrivals: Literal["constant", "exponential", "uniform", "lognormal", "pareto"] = "constant"
-    """How the gaps between records are drawn, by the seed: all alike, or by a distribution; the
+    """How the gaps between records are drawn, by the seed: all equal, or by a distribution; the
     number of records stays the same.
     """
     count: Annotated[int, Field(ge=1)] | None = None
-    """Stop after so many records."""
+    """Stop after this many records."""
     rounds: Annotated[int, Field(ge=1)] | None = None
-    """Stop when the content of `file` has been sent so many times."""
+    """Stop after sending the content of `file` this many times."""
     after: Duration = Duration(0)
-    """Begin so long after the start of the load."""
+    """Begin this long after the start of the load."""
     acks: Literal["all", 0, 1] = "all"
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none"
     batch: Size = Size(1_000_000)
@@ -124,7 +127,7 @@ class Producer(OnManyHosts):
     """Any of librdkafka's settings."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
 
     auto_place: ClassVar[AutoPlace] = "round_robin"
     shows_flow: ClassVar[bool] = True
@@ -132,22 +135,20 @@ class Producer(OnManyHosts):
 
     @model_validator(mode="after")
     def _possible(self) -> Producer:
-        if self.rate is not None and self.rate.per_s <= 0:
-            raise ValueError("rate must be above 0")
-        needing = {
-            "key: tab": self.key == "tab",
-            f"content: {self.content}": self.content != "lines",
-            "rounds": self.rounds is not None,
-        }
-        if lacking := [key for key, asked in needing.items() if asked and not self.file]:
-            raise ValueError(f"{lacking[0]} needs a file")
-        if self.rate is None and (self.profile or self.arrivals != "constant"):
-            raise ValueError(f"{'profile' if self.profile else 'arrivals'} needs a rate")
+        if self.rate is not None and not 0 < self.rate.per_s <= RATE_MAX.per_s:
+            raise ValueError(f"rate must be above 0 and at most {RATE_MAX}")
+        if self.size > SIZE_MAX:
+            raise ValueError(f"size {self.size} is too large: a record has at most {SIZE_MAX}")
+        if not self.file:
+            self._refuse_keys_of_file()
+        if self.rate is None and self.profile:
+            raise ValueError("profile needs a rate")
+        if self.rate is None and self.arrivals != "constant":
+            raise ValueError("arrivals needs a rate")
         if self.function and (self.file or not FUNCTION.fullmatch(self.function)):
             raise ValueError("function must be module:function, without a file beside it")
-        if self.transaction and (
-            self.acks != "all" or self.idempotence is False or not self.ledger
-        ):
+        confirmed = self.acks == "all" and self.idempotence is not False
+        if self.transaction and not (confirmed and self.ledger):
             raise ValueError("transaction needs acks: all, idempotence and the ledger")
         if self.node and self.nodes:
             raise ValueError("give node or nodes, not both")
@@ -157,27 +158,69 @@ class Producer(OnManyHosts):
             raise ValueError(f"idempotence needs acks: all, not {self.acks}")
         return self
 
+    def _refuse_keys_of_file(self) -> None:
+        if self.key == "tab":
+            raise ValueError("key: tab needs a file")
+        if self.content != "lines":
+            raise ValueError(f"content: {self.content} needs a file")
+        if self.rounds is not None:
+            raise ValueError("rounds needs a file")
+
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Its topics must be declared, its hosts differ, its file or folder be there."""
-        found = client_problems(self, self.writes, others, "writes")
-        found += self.named_twice()
+        wrong = client_problems(self, self.writes, others, "writes")
+        wrong += self.named_twice()
+        wrong += self._text_problems(others)
         if self.function:
-            found += missing_file(
-                f"{self.function.partition(':')[0].replace('.', '/')}.py", base, "function"
-            )
+            module = self.function.partition(":")[0]
+            wrong += missing_file(f"{module.replace('.', '/')}.py", base, "function")
         if self.profile and self.profile.file:
-            found += missing_file(self.profile.file, base, "profile.file")
+            wrong += missing_file(self.profile.file, base, "profile.file")
         if self.file and self.content != "folder":
-            found += missing_file(self.file, base, "file")
-        elif self.file and not any(path.is_file() for path in (base / self.file).glob("*")):
-            nothing = [Problem(key="file", says=f"the folder '{self.file}' holds no file to send")]
-            found += missing_folder(self.file, base, "file") or nothing
-        return found
+            wrong += missing_file(self.file, base, "file")
+        elif self.file:
+            wrong += self._folder_problems(base)
+        return wrong
+
+    def _folder_problems(self, base: Path) -> list[Problem]:
+        missing = missing_folder(self.file, base, "file")
+        if missing or any(path.is_file() for path in (base / self.file).glob("*")):
+            return missing
+        return [Problem(key="file", says=f"the folder '{self.file}' holds no file to send")]
+
+    def _text_problems(self, others: Mapping[str, Any]) -> list[Problem]:
+        """A reader that takes only text fails at the first made-up record, random bytes."""
+        made_up = not self.file and not self.function
+        if not made_up or (self.text and "{record}" not in self.text):
+            return []
+        problems = []
+        for name, other in others.items():
+            text_readers = [reader for reader in other.readers if reader.only_text]
+            if any(set(reader.topics) & set(self.writes) for reader in text_readers):
+                says = (
+                    f"made-up records are random bytes, and '{name}' takes only text: give `text`, "
+                    f"`file` or `function` here, or `format: bytes` to '{name}'"
+                )
+                problems.append(Problem(key="writes", says=says, about=frozenset({name})))
+        return problems
 
     @property
     def topics_written(self) -> tuple[str, ...]:
         """Its topics."""
         return self.writes
+
+    @property
+    def writers(self) -> tuple[DeclaredWriter, ...]:
+        """Its client; `settings` win over its own keys."""
+        return (writer_of(self._client(), self.writes, transactional=bool(self.transaction)),)
+
+    @property
+    def transactional_ids(self) -> tuple[str, ...]:
+        """Each of its producers has its name as its id."""
+        if not self.transaction:
+            return ()
+        members = [member for hosts in self.groups.values() for member in self._members(hosts)]
+        return tuple(member.name for member in members)
 
     @property
     def keeps_ledger(self) -> bool:
@@ -241,7 +284,7 @@ class Producer(OnManyHosts):
         everybody = [(host, number) for host in self.hosts for number in range(1, self.each + 1)]
         return tuple(
             ProducerMember(
-                name=self._called(host, number),
+                name=self._ledger_name(host, number),
                 number=at,
                 of=len(everybody),
                 host=host if len(hosts) > 1 else "",
@@ -280,13 +323,13 @@ class Producer(OnManyHosts):
             after_ns=self.after.ns,
         )
 
-    def _called(self, host: str, number: int) -> str:
+    def _ledger_name(self, host: str, number: int) -> str:
         """What one producer is called in the ledger."""
-        parts = [
-            self.name,
-            *([host] if self.nodes else []),
-            *([str(number)] if self.each > 1 else []),
-        ]
+        parts = [self.name]
+        if self.nodes:
+            parts.append(host)
+        if self.each > 1:
+            parts.append(str(number))
         return "/".join(parts)
 
     def _client(self) -> dict[str, Setting]:

@@ -21,6 +21,9 @@ KEYS = {
 ALLOWED = {"ramp": {"lasts"}, "steps": {"lasts"}, "trace": {"column", "interval", "speed"}}
 """What each shape may say beside that."""
 
+RATE_MAX = Frequency(10_000_000)
+"""More than one client sends in a second."""
+
 
 @declared
 class Profile:
@@ -53,27 +56,29 @@ class Profile:
     interval: Duration = Duration(1e9)
     """trace: of counts."""
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    """trace: so many times as fast as the file says."""
+    """trace: play the file faster by this factor."""
 
     @model_validator(mode="after")
     def _whole(self) -> Profile:
-        given = {
-            key
-            for key in self.__dataclass_fields__
-            if key != "shape" and getattr(self, key) != self.__dataclass_fields__[key].default
-        }
+        declared: set[str] = set()
+        for key, field in self.__dataclass_fields__.items():
+            if key != "shape" and getattr(self, key) != field.default:
+                declared.add(key)
         needed = KEYS[self.shape]
-        if missing := sorted(needed - given):
+        allowed = needed | ALLOWED.get(self.shape, set())
+        missing = sorted(needed - declared)
+        if missing:
             raise ValueError(f"the shape {self.shape} needs {' and '.join(missing)}")
-        if idle := sorted(given - needed - ALLOWED.get(self.shape, set())):
-            raise ValueError(f"the shape {self.shape} has no use for {' and '.join(idle)}")
-        zero = [
-            key
-            for key in ("lasts", "bursts", "pauses", "interval")
-            if (found := getattr(self, key)) is not None and not found.ns
-        ]
-        if zero:
-            raise ValueError(f"{zero[0]} must be above 0s")
+        unused = sorted(declared - allowed)
+        if unused:
+            raise ValueError(f"the shape {self.shape} has no use for {' and '.join(unused)}")
+        for key in ("lasts", "bursts", "pauses", "interval"):
+            duration = getattr(self, key)
+            if duration is not None and not duration.ns:
+                raise ValueError(f"{key} must be above 0s")
+        fast = [rate for rate in (self.to, *self.rates) if rate and rate > RATE_MAX]
+        if fast:
+            raise ValueError(f"{fast[0]} is too fast: give {RATE_MAX} or less")
         return self
 
     def order(self, file: str) -> ProfileOrder:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
+from streambed.kinds.declaring import Setting
 from streambed.record.events import Wait
 from streambed.record.gauges import Positions, ReaderGauge
 from streambed.world import World
@@ -22,6 +24,48 @@ class DeclaredReader:
     """Whether it is a consumer group of a broker."""
     from_latest: bool = False
     """It begins with the newest record: what is older than the first that it saw is no loss."""
+    only_text: bool = False
+    """It fails at a record that is not text in UTF-8."""
+    isolation: Literal["read_committed", "read_uncommitted", ""] = ""
+    """Whether it sees records of open and aborted transactions; empty if that is unknown."""
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether it also sees records of transactions that were aborted or are open."""
+        return self.isolation == "read_uncommitted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredWriter:
+    """What the client of a producer asks of the broker: it decides what the broker promises."""
+
+    topics: tuple[str, ...]
+    acks: Literal["0", "1", "all"]
+    idempotent: bool
+    in_flight: int
+    """Requests that may be unanswered at once."""
+    transactional: bool = False
+
+
+IN_FLIGHT, IN_FLIGHT_IDEMPOTENT = 1_000_000, 5
+"""librdkafka's defaults for max.in.flight, without and with idempotence."""
+
+
+def writer_of(
+    client: Mapping[str, Setting], topics: tuple[str, ...], *, transactional: bool
+) -> DeclaredWriter:
+    """What the settings of a librdkafka producer ask of the broker."""
+    acks = str(client.get("request.required.acks", client.get("acks", "all")))
+    idempotent = transactional or str(client.get("enable.idempotence", "")).lower() == "true"
+    default = IN_FLIGHT_IDEMPOTENT if idempotent else IN_FLIGHT
+    in_flight = client.get("max.in.flight.requests.per.connection", client.get("max.in.flight"))
+    return DeclaredWriter(
+        topics=topics,
+        acks="all" if acks in ("all", "-1") else "0" if acks == "0" else "1",
+        idempotent=idempotent,
+        in_flight=default if in_flight is None else int(in_flight),
+        transactional=transactional,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from streambed.world import Missing, World
 
 ANSWER_LIMIT_S = 0.5
 AGAIN_NS = 200_000_000
-"""A command that failed is tried again so long after it began."""
+"""A failed command is tried again this long after it began."""
 SIGNS = ("port", "log", "http", "argv")
 
 
@@ -41,16 +41,16 @@ class ReadySign:
 
     @model_validator(mode="after")
     def _one(self) -> ReadySign:
-        given = [name for name in SIGNS if getattr(self, name)]
-        if len(given) != 1:
-            raise ValueError(f"give one of {', '.join(SIGNS)}, not {' and '.join(given) or 'none'}")
+        signs = [name for name in SIGNS if getattr(self, name)]
+        if len(signs) != 1:
+            raise ValueError(f"give one of {', '.join(SIGNS)}, not {' and '.join(signs) or 'none'}")
         if self.log:
-            _compiled(self.log)
+            _compile(self.log)
         if self.http and not _place(self.http):
             raise ValueError(f"'{self.http}' is no port and path: write it so: ':8080/health'")
         return self
 
-    def awaited(self, world: World, node: str, log: Path) -> Missing:
+    def missing_sign(self, world: World, node: str, log: Path) -> Missing:
         """What is still missing, each time that it is asked; `log` holds the program's output."""
         if self.log:
             return _line(self.log, log)
@@ -62,19 +62,19 @@ class ReadySign:
         return lambda: world.call(node, lambda: _port(node, self.port or 0))
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"'{pattern}' is no regular expression: {error}") from error
+        raise ValueError(f"'{pattern}' is not a regular expression: {error}") from error
 
 
 def _place(text: str) -> tuple[int, str] | None:
     """The port and the path of such as ":8080/health"."""
     with contextlib.suppress(ValueError):
-        found = urlsplit(f"//host{text}")
-        if text.startswith(":") and found.port:
-            return found.port, found.path or "/"
+        address = urlsplit(f"//host{text}")
+        if text.startswith(":") and address.port:
+            return address.port, address.path or "/"
     return None
 
 
@@ -99,15 +99,15 @@ def _http(node: str, port: int, path: str) -> str:
 
 
 def _line(pattern: str, log: Path) -> Missing:
-    compiled = _compiled(pattern)
+    compiled = _compile(pattern)
 
     def missing() -> str:
-        lines: Iterable[str] = log.read_text(errors="replace").splitlines() if log.exists() else ()
-        return (
-            ""
-            if any(map(compiled.search, lines))
-            else f"no line of its output matches '{pattern}' yet"
-        )
+        lines: Iterable[str] = ()
+        if log.exists():
+            lines = log.read_text(errors="replace").splitlines()
+        if any(compiled.search(line) for line in lines):
+            return ""
+        return f"no line of its output matches '{pattern}' yet"
 
     return missing
 

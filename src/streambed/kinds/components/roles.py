@@ -1,4 +1,4 @@
-"""Roles of brokers: leader of a partition, controller, coordinator of a group.
+"""Roles of processes: leader of a partition, controller, coordinator of a group, driver of a job.
 
 A fault may name a role as its target. Who holds it is looked up when the fault is injected.
 """
@@ -12,37 +12,55 @@ from typing import Any
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker, brokers_among
+from streambed.kinds.components.engine import engines_among
+from streambed.world import World
 
-FORMS = ("leader of TOPIC/PARTITION", "controller", "controller of KAFKA", "coordinator of GROUP")
+FORMS = (
+    "leader of TOPIC/PARTITION",
+    "follower of TOPIC/PARTITION",
+    "controller",
+    "controller of KAFKA",
+    "coordinator of GROUP",
+    "transaction coordinator of PRODUCER",
+    "driver of JOB",
+    "executor of JOB",
+)
 _ROLE = re.compile(
-    r"(?P<kind>leader|coordinator) of (?P<of>[^/\s]+)(/(?P<partition>\d+))?"
+    r"(?P<kind>leader|follower) of (?P<topic>[^/\s]+)(/(?P<partition>\d+))?"
+    r"|(?P<named>(transaction )?coordinator|driver|executor) of (?P<of>\S+)"
     r"|(?P<controller>controller)( of (?P<kafka>\S+))?"
 )
-_WORDS = ("leader", "controller", "coordinator")
+_WORDS = ("leader", "follower", "controller", "coordinator", "driver", "executor")
+OF_PARTITIONS = ("leader", "follower")
+OF_JOBS = ("driver", "executor")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """Leader of a partition, controller of a cluster, or coordinator of a group."""
+    """What a process is to a topic, a cluster, a group, a transaction or a job."""
 
     kind: str
     of: str = ""
-    """The topic, the group, or the Kafka component; empty for the only Kafka there is."""
+    """The topic, the group, the transactional id, the job, or the Kafka component; empty for the
+    only Kafka there is.
+    """
     partition: int = 0
 
     def __str__(self) -> str:
-        of = f"{self.of}/{self.partition}" if self.kind == "leader" else self.of
+        of = f"{self.of}/{self.partition}" if self.kind in OF_PARTITIONS else self.of
         return f"{self.kind} of {of}" if of else self.kind
 
 
 def role(target: str) -> Role | None:
     """The role that a target names; None if it names none, or spells one wrongly."""
     match = _ROLE.fullmatch(target)
-    if not match or (match["kind"] == "coordinator" and match["partition"]):
+    if not match or (match["named"] == "coordinator" and "/" in match["of"]):
         return None
     if match["controller"]:
         return Role(kind="controller", of=match["kafka"] or "")
-    return Role(kind=match["kind"], of=match["of"], partition=int(match["partition"] or 0))
+    if match["named"]:
+        return Role(kind=match["named"], of=match["of"])
+    return Role(kind=match["kind"], of=match["topic"], partition=int(match["partition"] or 0))
 
 
 def means_role(target: str) -> bool:
@@ -50,13 +68,27 @@ def means_role(target: str) -> bool:
     return " " in target or target in _WORDS
 
 
-def role_problems(target: str, components: Mapping[str, Any], key: str) -> list[Problem]:
-    """What is wrong with a target that is meant to be a role."""
+def holder_of(wanted: Role, world: World) -> str:
+    """The process that holds a role now; WorldError if none does."""
+    if wanted.kind == "driver":
+        return engines_among(world.components)[wanted.of].driver
+    return broker_for(wanted, world.components).role_holder(wanted, world)
+
+
+def role_problems(
+    target: str, components: Mapping[str, Any], key: str, also: tuple[str, ...] = ()
+) -> list[Problem]:
+    """What is wrong with a target that is meant to be a role, or has a form of `also`."""
     wanted = role(target)
     if wanted is None:
-        return [Problem(key=key, says=f"'{target}' is not a role: write one of {', '.join(FORMS)}")]
+        forms = ", ".join((*FORMS, *also))
+        return [Problem(key=key, says=f"'{target}' is not a role: write one of {forms}")]
     brokers = brokers_among(components)
-    if wanted.kind == "leader":
+    if wanted.kind in OF_JOBS:
+        says = _job_problem(wanted, components)
+    elif wanted.kind == "transaction coordinator":
+        says = _transaction_problem(wanted, components)
+    elif wanted.kind in OF_PARTITIONS:
         says = _leader_problem(wanted, brokers)
     elif wanted.kind == "controller":
         says = _controller_problem(wanted, brokers)
@@ -77,11 +109,18 @@ def _leader_problem(wanted: Role, brokers: Brokers) -> str:
         return f"no kafka component declares the topic '{wanted.of}'. {known}"
     partitions = topics[wanted.of]
     if wanted.partition < partitions:
-        return ""
+        return _follower_problem(wanted, brokers) if wanted.kind == "follower" else ""
     if not partitions:
         return f"'{wanted.of}' has no partitions, so nobody leads it"
     existing = "only partition 0" if partitions == 1 else f"partitions 0 to {partitions - 1}"
     return f"'{wanted.of}' has {existing}, not {wanted.partition}"
+
+
+def _follower_problem(wanted: Role, brokers: Brokers) -> str:
+    of_topic = next(broker for broker in brokers.values() if wanted.of in broker.partitions)
+    if len(of_topic.nodes) > 1:
+        return ""
+    return f"{of_topic.name} has one broker, so nobody follows the leader of '{wanted.of}'"
 
 
 def _controller_problem(wanted: Role, brokers: Brokers) -> str:
@@ -104,10 +143,37 @@ def _coordinator_problem(wanted: Role, brokers: Brokers, components: Mapping[str
     return f"no consumer is in the group '{wanted.of}'. {suggestion(wanted.of, groups)}"
 
 
+def _job_problem(wanted: Role, components: Mapping[str, Any]) -> str:
+    engines = engines_among(components)
+    if wanted.of not in engines:
+        return f"there is no job '{wanted.of}'. {suggestion(wanted.of, engines)}"
+    if wanted.kind == "executor" and not engines[wanted.of].executor_of(components):
+        return (
+            f"'{wanted.of}' has no executors: its driver runs the tasks. "
+            f"Write 'driver of {wanted.of}', or run it on a spark_cluster"
+        )
+    return ""
+
+
+def _transaction_problem(wanted: Role, components: Mapping[str, Any]) -> str:
+    ids = [name for component in components.values() for name in component.transactional_ids]
+    if wanted.of in ids:
+        return ""
+    return f"no producer sends transactions as '{wanted.of}'. {suggestion(wanted.of, ids)}"
+
+
 def groups_of(components: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """All declared consumer groups, and the topics that each reads."""
     readers = [reader for component in components.values() for reader in component.readers]
     return {reader.name: reader.topics for reader in readers if reader.group}
+
+
+def _topics_sent_by(transactional_id: str, components: Mapping[str, Any]) -> tuple[str, ...]:
+    for component in components.values():
+        if transactional_id in component.transactional_ids:
+            topics: tuple[str, ...] = component.topics_written
+            return topics
+    return ()
 
 
 def broker_for(wanted: Role, components: Mapping[str, Any]) -> Broker:
@@ -116,8 +182,10 @@ def broker_for(wanted: Role, components: Mapping[str, Any]) -> Broker:
     if wanted.kind == "controller" and wanted.of:
         return brokers[wanted.of]
     topics: tuple[str, ...] = ()
-    if wanted.kind == "leader":
+    if wanted.kind in OF_PARTITIONS:
         topics = (wanted.of,)
+    elif wanted.kind == "transaction coordinator":
+        topics = _topics_sent_by(wanted.of, components)
     elif wanted.kind == "coordinator":
         topics = groups_of(components).get(wanted.of, ())
     for broker in brokers.values():

@@ -48,7 +48,7 @@ class Sink(OnOneNode):
     """Any of librdkafka's settings."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
 
     shows_flow: ClassVar[bool] = True
     box_reason: ClassVar[str] = ""
@@ -61,7 +61,8 @@ class Sink(OnOneNode):
     @property
     def readers(self) -> tuple[DeclaredReader, ...]:
         """One group, which must see all of `reads`."""
-        return (DeclaredReader(name=self.group, topics=self.reads),)
+        only_text = self.format != "bytes"
+        return (DeclaredReader(name=self.group, topics=self.reads, only_text=only_text),)
 
     @property
     def stores_used(self) -> tuple[str, ...]:

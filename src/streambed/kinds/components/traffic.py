@@ -57,7 +57,7 @@ class Traffic(ComponentBase):
     """Default: to the end of the load."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
 
     @model_validator(mode="after")
     def _possible(self) -> Traffic:
@@ -123,17 +123,22 @@ class Traffic(ComponentBase):
 
     def _agent(self, context: PlanContext, node: str) -> ProcessSpec:
         left_ns = max(0, context.duration_ns - self.after.ns)
+        lasts_ns = min(left_ns, self.lasts.ns) if self.lasts else left_ns
+        targets = [target for source, target in self.pairs if source == node]
+        step_ns = 0.0
+        if self.rate:
+            step_ns = self.size.bytes * 8e9 * self.flows / self.rate.bps
         order = TrafficOrder(
             port=FIRST_PORT + context.numbers[self.name],
-            to=tuple(context.addresses[target] for source, target in self.pairs if source == node),
+            to=tuple(context.addresses[target] for target in targets),
             pattern=self.pattern,
-            step_ns=self.size.bytes * 8e9 * self.flows / self.rate.bps if self.rate else 0,
+            step_ns=step_ns,
             size=self.size.bytes,
             bursts_ns=self.bursts.ns,
             pauses_ns=self.pauses.ns,
             flows=self.flows,
             after_ns=self.after.ns,
-            lasts_ns=min(left_ns, self.lasts.ns) if self.lasts else left_ns,
+            lasts_ns=lasts_ns,
         )
         file = context.order(f"{self.name}/{node}", order)
         return ProcessSpec(

@@ -20,8 +20,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from streambed.kinds.evidence.course import Taken
-from streambed.plan import WITNESS
+from streambed.kinds.evidence.course import Taken, by_reader
 from streambed.record.events import Batch, Clock
 from streambed.record.history import History
 
@@ -30,16 +29,18 @@ TICK_NS = 1_000_000
 """Kafka's timestamps are whole milliseconds, rounded down."""
 
 
-SCHEMA = {
-    "query": pl.String,
-    "batch": pl.Int64,
-    "topic": pl.String,
-    "partition": pl.Int32,
-    "first": pl.Int64,
-    "past": pl.Int64,
-    "start": pl.Int64,
-    "end": pl.Int64,
-}
+def schema() -> dict[str, pl.DataType | type[pl.DataType]]:
+    """The columns of a table of batches. A function, so that a plan does not load polars."""
+    return {
+        "query": pl.String,
+        "batch": pl.Int64,
+        "topic": pl.String,
+        "partition": pl.Int32,
+        "first": pl.Int64,
+        "past": pl.Int64,
+        "start": pl.Int64,
+        "end": pl.Int64,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +72,23 @@ class ByBatches:
 
         `batch` is null if no batch took it, `seen` if no consumer saw an output of its batch.
         """
-        seen = history.ledger.seen.filter(pl.col("consumer") != WITNESS)
+        seen = history.ledger.seen.filter(by_reader())
         first_seen = self._outputs(history, seen).group_by("batch").agg(pl.col("seen").min())
         inputs = self._inputs(history, below=frozenset())
+        bounds = self._unreported_arrivals(history, seen)
         journeys = inputs.join(first_seen, on="batch", how="left")
+        journeys = journeys.join(bounds, on="batch", how="left")
         batches = batches_of(history, self.name)
         silent = [number for number, event in enumerate(batches) if event.output_rows <= 0]
         return journeys.select(
-            *POSITION, "batch", "due", "seen", silent=pl.col("batch").is_in(silent)
+            *POSITION,
+            "batch",
+            "due",
+            "seen",
+            "earliest",
+            "latest",
+            silent=pl.col("batch").is_in(silent),
+            untold=(pl.col("batch") < 0).fill_null(False) & pl.col("latest").is_null(),
         )
 
     def output_dues(
@@ -93,7 +103,7 @@ class ByBatches:
 
     def _inputs(self, history: History, *, below: frozenset[str]) -> pl.DataFrame:
         """Every record with a due time that the job could read, and the batch that took it."""
-        ranges = ranges_of(history, self.name)
+        ranges = pl.concat([ranges_of(history, self.name), unreported_ranges(history, self.name)])
         reads = frozenset({*ranges["topic"], *self.reads})
         dues = dues_of(history, reads, below=below | {self.name}).sort("offset")
         # A batch that takes nothing of a partition reports an empty range.
@@ -112,14 +122,33 @@ class ByBatches:
 
     def _outputs(self, history: History, seen: pl.DataFrame) -> pl.DataFrame:
         """The records that the job wrote, each with its batch, by Kafka's timestamp."""
-        by_job = pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_null()
-        written = _with_time_written(history, seen.filter(by_job))
+        written = self._written(history, seen)
         written = written.with_columns(latest=pl.col("written") + TICK_NS).sort("latest")
         ranges = ranges_of(history, self.name)
         spans = ranges.select("batch", "start", "end").unique("batch").sort("start")
         begun = written.join_asof(spans, left_on="latest", right_on="start")
         within = begun.filter(pl.col("written") <= pl.col("end") + TICK_NS)
         return within.select(*POSITION, "seen", "batch")
+
+    def _unreported_arrivals(self, history: History, seen: pl.DataFrame) -> pl.DataFrame:
+        """When the first and the last output of each unreported batch was first seen.
+
+        An input of it was seen no earlier and no later. The times can be far apart: a new driver
+        may have repeated what the killed one had written.
+        """
+        spans = unreported_ranges(history, self.name).select("batch", "start", "end").unique()
+        written = self._written(history, seen).group_by(POSITION)
+        outputs = written.agg(pl.col("written").min(), pl.col("seen").min())
+        inside = spans.join_where(
+            outputs, pl.col("written") >= pl.col("start"), pl.col("written") <= pl.col("end")
+        )
+        first, last = pl.col("seen").min(), pl.col("seen").max()
+        return inside.group_by("batch").agg(earliest=first, latest=last)
+
+    def _written(self, history: History, seen: pl.DataFrame) -> pl.DataFrame:
+        """The records that the job wrote, with the time of Kafka's timestamp."""
+        by_job = pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_null()
+        return _with_time_written(history, seen.filter(by_job))
 
 
 def dues_of(history: History, topics: frozenset[str], *, below: frozenset[str]) -> pl.DataFrame:
@@ -164,15 +193,16 @@ def ranges_of(history: History, component: str) -> pl.DataFrame:
         for topic, partitions in event.offsets.items():
             for partition, (first, past) in partitions.items():
                 rows.append((event.query, number, topic, partition, first or 0, past, *span))
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=schema(), orient="row")
 
 
 def unreported_ranges(history: History, component: str) -> pl.DataFrame:
-    """`ranges_of` batches that Spark did not report; when they ran is unknown.
+    """`ranges_of` batches that Spark did not report; `start` to `end` encloses when they ran.
 
     A query begins a batch once the one before is committed. So if a number is missing, that batch
     took the offsets between its neighbours. Spark 4.1 reports nothing about a batch that a killed
-    driver had begun and a new one repeated.
+    driver had begun and a new one repeated. `batch` is negative, a number for each gap; a gap may
+    be several batches.
     """
     rows = []
     numbered = [
@@ -181,14 +211,18 @@ def unreported_ranges(history: History, component: str) -> pl.DataFrame:
         if event.batch is not None
     ]
     numbered.sort(key=lambda entry: entry[:2])
-    for (query, number, before), (next_query, next_number, after) in pairwise(numbered):
+    for gap, (one, next_one) in enumerate(pairwise(numbered), start=1):
+        query, number, before = one
+        next_query, next_number, after = next_one
         if query != next_query or next_number <= number + 1:
             continue
         for topic, partitions in after.offsets.items():
             for partition, (past, _) in partitions.items():
                 _, first = before.offsets.get(topic, {}).get(partition, (0, 0))
-                rows.append((query, -1, topic, partition, first, past or 0, None, None))
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row").filter(pl.col("first") < pl.col("past"))
+                span = (before.end, after.start)
+                rows.append((query, -gap, topic, partition, first, past or 0, *span))
+    ranges = pl.DataFrame(rows, schema=schema(), orient="row")
+    return ranges.filter(pl.col("first") < pl.col("past"))
 
 
 def times_taken(ranges: pl.DataFrame, records: pl.DataFrame) -> pl.Series:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from streambed.kinds.evidence.course import IDENTITY, Taken, times_in
-from streambed.plan import WITNESS
+from streambed.kinds.evidence.course import IDENTITY, Taken, by_reader, times_in
 from streambed.record.history import History
 
 POSITION = ["topic", "partition", "offset"]
@@ -65,4 +64,4 @@ class ByIdentity:
         """Records seen in the topics that the job writes, with or without what the witness saw."""
         by_job = pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_not_null()
         seen = history.ledger.seen.filter(by_job)
-        return seen if witness else seen.filter(pl.col("consumer") != WITNESS)
+        return seen if witness else seen.filter(by_reader())

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from streambed.plan import WITNESS
+from streambed.plan import READ_BACKS, WITNESS
 from streambed.record.events import (
     Drained,
     DrainIncomplete,
     Heal,
     Inject,
     InjectFailed,
+    LeaderChanged,
     Phase,
     ProcessEnded,
     ProcessStarted,
@@ -25,6 +26,10 @@ from streambed.record.fidelity import Span
 from streambed.record.history import History, Verdict
 
 FOREVER_NS = 2**63 - 1
+SHORTLY_NS = 2_000_000_000
+"""How long before a fault an acknowledged record may have been lost by it: a follower in sync
+fetches twice a second.
+"""
 IDENTITY = ["producer", "sequence"]
 """The columns that identify a record in the ledger."""
 
@@ -34,6 +39,7 @@ class ActiveFault:
     """A fault, from its injection until it was healed."""
 
     name: str
+    kind: str
     start: int
     end: int
 
@@ -68,6 +74,7 @@ def faults_of(history: History) -> list[ActiveFault]:
     return [
         ActiveFault(
             name=_name(inject, alone=kinds[inject.kind] == 1),
+            kind=inject.kind,
             start=inject.time,
             end=_healed_at(inject, heals),
         )
@@ -99,6 +106,56 @@ def names_during(faults: Iterable[ActiveFault], *, start: str, end: str) -> pl.E
     if not names:
         return pl.lit("")
     return pl.concat_str(names, separator=", ", ignore_nulls=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deposed:
+    """A fault after whose injection a partition got another leader. Records that the old leader
+    acknowledged in `start` to `end`, just before the fault, may have existed only there.
+    """
+
+    fault: str
+    partition: int
+    start: int
+    end: int
+
+
+def deposed_leaders(history: History, topic: str) -> list[Deposed]:
+    """Every change of a leader of a topic that followed a fault, with the last fault before it."""
+    changes = [event for event in history.of(LeaderChanged) if event.topic == topic]
+    deposed = []
+    for change in changes:
+        earlier = [fault for fault in faults_of(history) if fault.start <= change.time]
+        if not change.was or not earlier:
+            continue
+        fault = max(earlier, key=lambda fault: fault.start)
+        same = (event for event in changes if event.partition == change.partition)
+        since = max((event.time for event in same if event.time < change.time), default=0)
+        start = max(since, fault.start - SHORTLY_NS)
+        deposed.append(
+            Deposed(fault=fault.name, partition=change.partition, start=start, end=fault.start)
+        )
+    return deposed
+
+
+def names_before(deposed: Iterable[Deposed]) -> pl.Expr:
+    """The fault that began shortly after a record was acked and cost its leader the lead; empty for
+    all other rows. The columns `partition` and `acked` hold the record.
+    """
+    name = pl.lit("")
+    for one in deposed:
+        acked = pl.col("acked").is_between(one.start, one.end)
+        name = (
+            pl.when((pl.col("partition") == one.partition) & acked)
+            .then(pl.lit(one.fault))
+            .otherwise(name)
+        )
+    return name
+
+
+def by_reader() -> pl.Expr:
+    """Whether a row of `seen` is of a reader, not of a read-back after the drain."""
+    return ~pl.col("consumer").is_in(READ_BACKS)
 
 
 def load_ended(history: History) -> bool:
@@ -171,12 +228,21 @@ def _dead_at(history: History, component: str, time: int) -> bool:
     return bool(before) and isinstance(before[-1], ProcessEnded)
 
 
+def ended_in_order(history: History, component: str) -> bool:
+    """Whether its processes ended by themselves, each with status 0, before the run stopped."""
+    ends = [event for event in history.of(ProcessEnded) if event.component == component]
+    stops = [event.time for event in history.of(Phase) if event.phase == "stop"]
+    stop_ns = min(stops, default=FOREVER_NS)
+    return bool(ends) and all(end.status == 0 and end.time <= stop_ns for end in ends)
+
+
+def failures_of(history: History, component: str) -> list[int]:
+    """The status of each process of it that failed, or that something else than the run ended."""
+    ends = [event for event in history.of(ProcessEnded) if event.component == component]
+    return [end.status for end in ends if end.status != 0 and not end.expected]
+
+
 def witness_finished(history: History) -> bool:
     """Whether the witness read everything back: it neither gave up nor failed."""
     ended = [event.status for event in history.of(ProcessEnded) if event.component == WITNESS]
     return not history.of(WitnessIncomplete) and not any(ended)
-
-
-def counted(count: int, noun: str) -> str:
-    """A count with its noun: 1 record, 2 records."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

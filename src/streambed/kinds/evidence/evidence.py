@@ -11,7 +11,7 @@ from streambed.record.history import History
 
 
 class Evidence(Protocol):
-    """Traces records through one job. ByBatches and ByIdentity are two ways to do that."""
+    """Traces records through one job. ByBatches, ByIdentity and ByKeyCount do that."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,9 @@ class Evidence(Protocol):
         """A row for each record that the job was to take: topic, partition, offset, due, seen.
 
         `seen` is when a consumer first saw an output that covers the record; null if none did. An
-        optional column `silent` says that no output is expected, `acked` that it was acknowledged.
+        optional column `silent` says that no output is expected, `acked` that it was acknowledged,
+        `untold` that nobody can tell what became of it. If only bounds of `seen` are known, it is
+        null and the optional columns `earliest` and `latest` have them.
         """
 
     def output_dues(

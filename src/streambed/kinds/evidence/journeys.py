@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from streambed.kinds.evidence.course import IDENTITY, Unread
+from streambed.kinds.evidence import group_journeys
+from streambed.kinds.evidence.course import IDENTITY, Unread, by_reader
 from streambed.kinds.evidence.readers import Reader, evidence_of, of_component, readers_of
-from streambed.plan import WITNESS
 from streambed.record.events import Batch
 from streambed.record.history import History
 
@@ -15,11 +15,12 @@ NOTHING_UNREAD = Unread()
 
 
 def journeys(history: History, component: str) -> pl.DataFrame:
-    """A row for each record and reader: topic, partition, offset, due, seen, silent, lost.
+    """A row for each record and reader: topic, partition, offset, due, and what became of it.
 
-    seen    when the reader, or a consumer of a job's output, first saw it; null if never
-    silent  a job took it, and no output of it is known
-    lost    it was never seen, although it was acked and its reader had caught up
+    seen      when the reader, or a consumer of a job's output, first saw it; null if never
+    silent    a job took it, and no output of it is known
+    lost      it was never seen, although it was acked and its reader had caught up
+    earliest, latest  bounds of when it was seen, where nobody knows exactly; null for others
     """
     declared = history.components.get(component)
     ran = any(event.component == component for event in history.of(Batch))
@@ -45,14 +46,21 @@ def _through_job(history: History, job: str) -> pl.DataFrame:
 
 def _to_consumer(history: History, component: str) -> pl.DataFrame:
     declared = history.components.get(component)
-    names = [reader.name for reader in declared.readers] if declared else []
-    identified = pl.col("producer").is_not_null()
-    own = history.ledger.seen.filter(of_component("consumer", component) & identified)
-    groups = list(dict.fromkeys([*names, *own["group"].unique(maintain_order=True)]))
+    groups = [reader.name for reader in declared.readers] if declared else []
+    if declared is None or declared.hands_in_ledger or not groups:
+        groups = _groups_seen(history, component, groups)
     if not groups:
+        own = history.ledger.seen.filter(of_component("consumer", component))
         nothing_seen = _sent(history, [], own).with_columns(seen=None)
         return _with_outcome(nothing_seen, pl.lit(True))
     return pl.concat([_to_group(history, component, group) for group in groups])
+
+
+def _groups_seen(history: History, component: str, declared: list[str]) -> list[str]:
+    """The groups of a component whose ledger may name others than it declares."""
+    identified = pl.col("producer").is_not_null()
+    own = history.ledger.seen.filter(of_component("consumer", component) & identified)
+    return list(dict.fromkeys([*declared, *own["group"].unique(maintain_order=True)]))
 
 
 def _to_group(history: History, component: str, group: str) -> pl.DataFrame:
@@ -60,17 +68,20 @@ def _to_group(history: History, component: str, group: str) -> pl.DataFrame:
 
     A record that only another member saw was not on its way to this component.
     """
-    of_group = (pl.col("group") == group) & (pl.col("consumer") != WITNESS)
+    reads = _topics_of_group(history, component, group)
+    direct = group_journeys.journeys_to_group(history, component, group, reads)
+    reader = _reader_of(history, reads, group)
+    if direct is not None and reader is not None and not reader.latest:
+        return _with_outcome(direct, _unread_rows(history, reader, direct))
+    of_group = (pl.col("group") == group) & by_reader()
     by_group = history.ledger.seen.filter(of_group)
     mine = of_component("consumer", component)
     own = by_group.filter(mine & pl.col("producer").is_not_null())
     first_seen = own.group_by(IDENTITY).agg(pl.col("seen").min())
     others = by_group.filter(~mine).select(IDENTITY).unique().with_columns(by_another=True)
-    reads = _topics_of_group(history, component, group)
     sent = _sent(history, reads, own).join(first_seen, on=IDENTITY, how="left")
     records = sent.join(others, on=IDENTITY, how="left")
     records = records.filter(pl.col("seen").is_not_null() | pl.col("by_another").is_null())
-    reader = _reader_of(history, reads, group)
     if reader is None:
         return _with_outcome(records, pl.lit(True))
     if reader.latest:
@@ -117,14 +128,22 @@ def _unread_rows(history: History, reader: Reader, records: pl.DataFrame) -> pl.
 
 
 def _with_outcome(records: pl.DataFrame, unsure: pl.Expr) -> pl.DataFrame:
-    """Add `silent` and `lost`; a record that the reader may not have read is not lost."""
+    """Add `silent`, `lost` and bounds; a record that the reader may not have read is not lost."""
+    if "latest" not in records.columns:
+        records = records.with_columns(earliest=None, latest=None)
+    if "untold" in records.columns:
+        unsure = unsure | pl.col("untold")
     silent = pl.col("silent") if "silent" in records.columns else pl.lit(False)
     unseen = pl.col("seen").is_null()
-    lost = unseen & pl.col("acked") & ~silent.fill_null(False) & ~unsure
+    bounded = unseen & pl.col("latest").is_not_null() & ~unsure
+    lost = unseen & pl.col("acked") & ~silent.fill_null(False) & ~unsure & ~bounded
+    earliest = pl.max_horizontal("earliest", "due")
     return records.select(
         *POSITION,
         "due",
         pl.col("seen").cast(pl.Int64),
         silent=(silent & unseen).fill_null(False),
         lost=lost.fill_null(False),
+        earliest=pl.when(bounded).then(earliest).cast(pl.Int64),
+        latest=pl.when(bounded).then("latest").cast(pl.Int64),
     )

@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from streambed.judge import reading
 from streambed.kinds.evidence.by_batches import ByBatches
 from streambed.kinds.evidence.course import IDENTITY as IDENTITY
-from streambed.kinds.evidence.course import Taken, Unread, times_in, unread, witness_finished
+from streambed.kinds.evidence.course import (
+    Taken,
+    Unread,
+    by_reader,
+    ended_in_order,
+    failures_of,
+    times_in,
+    unread,
+    witness_finished,
+)
 from streambed.kinds.evidence.evidence import Evidence
 from streambed.plan import WITNESS
 from streambed.record.events import Batch
@@ -34,10 +44,25 @@ class Reader:
     """Traces records through it, if it is a job."""
     latest: bool = False
     """It started at the latest offset: records before the first one it saw are not lost."""
+    hands_in: bool = False
+    """Its ledger comes from a program of the user."""
 
     def unread(self, history: History, topic: str) -> Unread:
-        """What it may not have read of a topic when the drain ended."""
+        """What it may not have read of a topic when the drain ended.
+
+        The drain knows nothing of a program of the user. If that ended by itself and in order, its
+        ledger is whole; if it was stopped or failed, it may have missed the last records.
+        """
+        if self.hands_in:
+            whole = all(ended_in_order(history, member) for member in self.components)
+            return Unread(everything=not whole)
         return unread(history, reader=self.name, members=self.components, topic=topic)
+
+
+def hands_in(history: History, name: str) -> bool:
+    """Whether a producer or consumer of the ledger is a program that hands its ledger in."""
+    component = history.components.get(name.partition("/")[0])
+    return component is not None and component.hands_in_ledger
 
 
 def of_component(column: str, component: str) -> pl.Expr:
@@ -58,7 +83,12 @@ def readers_of(history: History, topic: str) -> list[Reader]:
     groups = _declared_groups(history, topic)
     _add_observed_members(groups, history, topic)
     group_readers = [
-        Reader(name=name, components=tuple(group.members), latest=group.latest)
+        Reader(
+            name=name,
+            components=tuple(group.members),
+            latest=group.latest,
+            hands_in=any(hands_in(history, member) for member in group.members),
+        )
         for name, group in groups.items()
     ]
     job_readers = [
@@ -78,9 +108,7 @@ def _declared_groups(history: History, topic: str) -> dict[str, _Group]:
 
 
 def _add_observed_members(groups: dict[str, _Group], history: History, topic: str) -> None:
-    seen = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") != WITNESS))
-    pairs = seen.select("group", "consumer").unique(maintain_order=True)
-    for name, consumer in pairs.iter_rows():
+    for name, consumer in reading.topic_of(history.ledger, topic).members():
         component = history.components.get(consumer)
         if component is not None and component.as_engine is not None:
             continue  # A job with a ledger of its own is no group.
@@ -123,8 +151,7 @@ def witness_of(history: History, topic: str) -> Reader | None:
     """
     if not witness_finished(history):
         return None
-    read = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") == WITNESS))
-    if read.is_empty():
+    if reading.topic_of(history.ledger, topic).committed is None:
         return None
     return Reader(name=WITNESS, components=(WITNESS,))
 
@@ -133,11 +160,10 @@ def times_seen(history: History, reader: Reader, topic: str, records: pl.DataFra
     """How often a reader saw each of these records of a topic."""
     if reader.evidence:
         return reader.evidence.times_taken(history, topic, records)
-    by_witness = pl.col("consumer") == WITNESS
-    by_reader = (pl.col("group") == reader.name) & ~by_witness
+    rows = (pl.col("group") == reader.name) & by_reader()
     if reader.name == WITNESS:
-        by_reader = by_witness
-    seen = history.ledger.seen.filter((pl.col("topic") == topic) & by_reader)
+        rows = pl.col("consumer") == WITNESS
+    seen = history.ledger.seen.filter((pl.col("topic") == topic) & rows)
     nothing_untold = pl.repeat(False, records.height, eager=True)
     return Taken(times=times_in(seen, records), untold=nothing_untold)
 
@@ -147,8 +173,27 @@ def without_ledger(history: History, topic: str) -> list[str]:
     return [
         name
         for name, component in history.components.items()
-        if not component.keeps_ledger and topic in topics_of(component)
+        if topic in topics_of(component) and not _has_ledger(history, component, topic)
     ]
+
+
+def _has_ledger(history: History, component: Component, topic: str) -> bool:
+    """Whether it kept a ledger of a topic; a program may have handed in none.
+
+    A program that was killed took what it had not handed in with it. A reader that failed may have
+    done so, too: what its next process did not see would look lost.
+    """
+    if not component.hands_in_ledger:
+        return component.keeps_ledger
+    failures = failures_of(history, component.name)
+    if any(status < 0 for status in failures) or (failures and component.readers):
+        return False
+    of_topic = pl.col("topic") == topic
+    sent = history.ledger.sent.filter(of_topic & of_component("producer", component.name))
+    seen = history.ledger.seen.filter(of_topic & of_component("consumer", component.name))
+    wrote = sent.height > 0 or topic not in component.topics_written
+    read = seen.height > 0 or not any(topic in reader.topics for reader in component.readers)
+    return wrote and read
 
 
 def topics_of(component: Component) -> tuple[str, ...]:

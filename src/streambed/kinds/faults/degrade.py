@@ -12,7 +12,7 @@ from streambed.errors import Problem
 from streambed.kinds.declaring import declared
 from streambed.kinds.direction import Way
 from streambed.kinds.direction_rules import way_problems
-from streambed.kinds.faults.fault import LinkChange, NeedsNothing
+from streambed.kinds.faults.fault import Lasting, LinkChange
 from streambed.kinds.faults.of_links import (
     SCHEMA,
     Links,
@@ -22,7 +22,7 @@ from streambed.kinds.faults.of_links import (
     meant,
 )
 from streambed.units import Bandwidth, Duration
-from streambed.world import Injury, World
+from streambed.world import Injected, World
 
 
 def _as_list_of_targets(value: Any) -> Any:
@@ -44,11 +44,8 @@ LinkTargets = Annotated[
 
 
 @declared
-class _Aimed:
+class _Aimed(Lasting):
     kind: Literal["degrade"] = "degrade"
-    at: Duration
-    """Counted from the start of the load."""
-    lasts: Duration
     link: LinkTargets
     """The two ends of the link, or its name, or a list of links."""
     source: str = ""
@@ -56,7 +53,7 @@ class _Aimed:
 
 
 @declared
-class Degrade(Way, _Aimed, NeedsNothing):
+class Degrade(Way, _Aimed):
     """Change links at `at`; restore them after `lasts`. Keys that are left out do not change."""
 
     @property
@@ -94,7 +91,7 @@ class Degrade(Way, _Aimed, NeedsNothing):
         names = tuple(dict.fromkeys(self.emulated(links, {})))
         return LinkChange(links=names, source=self.source, way=self)
 
-    def inject(self, world: World) -> Injury:
+    def inject(self, world: World) -> Injected:
         """Change each link; healing restores the earlier values."""
         changes = self.changes(world.plan.samples_ns if self.samples else {})
         wires = [wire for target in self.link for wire in world.wires_named(target)]
@@ -102,7 +99,11 @@ class Degrade(Way, _Aimed, NeedsNothing):
             for wire in wires:
                 sources = (self.source,) if self.source else wire.ends
                 healing.callback(wire.degrade(sources, changes))
-            return Injury(target=self.aim, heal=healing.pop_all().close)
+            return Injected(
+                target=self.aim,
+                heal=healing.pop_all().close,
+                links=tuple(wire.ends for wire in wires),
+            )
 
 
 _ANY_LINK = Way(delay=Duration(1e9), rate=Bandwidth(1e9))

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streambed.errors import Problem
+from streambed.kinds.declaring import declared
 from streambed.kinds.direction import Way
+from streambed.kinds.disks import Preparation
 from streambed.kinds.faults.of_links import Links
+from streambed.kinds.faults.when.timing import Timed, Timing
 from streambed.plan import Machine
 from streambed.units import Duration
-from streambed.world import Injury, World
+from streambed.world import Injected, World
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +26,28 @@ class LinkChange:
     way: Way
 
 
+@dataclass(frozen=True)
+class Held:
+    """Something that a fault holds in a state: a process that is dead, a link that is cut."""
+
+    what: str
+    """A process, or a link and the end that packets leave, as shown to people."""
+    state: str
+
+
 class NeedsNothing:
     """Defaults for faults that name no role, touch no link and work on every machine."""
+
+    at: Duration | None
+
+    @property
+    def timing(self) -> Timing:
+        """Once, at `at`."""
+        return Timing(at=self.at)
+
+    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+        """It holds nothing that another fault may not hold at the same time."""
+        return ()
 
     def changes_of(self, links: Links) -> LinkChange | None:
         """No link gets other values."""
@@ -43,9 +66,39 @@ class NeedsNothing:
         """Links that the fault must be able to change: none."""
         return ()
 
+    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+        """It kills nothing."""
+        return ()
+
+    def slowed_components(self, components: dict[str, Any]) -> Collection[str]:
+        """It slows nothing down."""
+        return ()
+
+    def prepares(self, components: dict[str, Any]) -> Sequence[Preparation]:
+        """Processes start as they would without it."""
+        return ()
+
     def lacks(self, machine: Machine) -> str:
         """Every machine can do it."""
         return ""
+
+
+@declared
+class Momentary(Timed, NeedsNothing):
+    """Defaults for faults that are over at once."""
+
+    @property
+    def lasts(self) -> Duration:
+        """No time."""
+        return Duration(0)
+
+
+@declared
+class Lasting(Timed, NeedsNothing):
+    """Defaults for faults that are healed after a while."""
+
+    lasts: Duration
+    """How long until it is healed."""
 
 
 class Fault(Protocol):
@@ -56,8 +109,8 @@ class Fault(Protocol):
         """Its key in the table of kinds."""
 
     @property
-    def at(self) -> Duration:
-        """When it is injected, counted from the start of the load."""
+    def timing(self) -> Timing:
+        """When it is injected."""
 
     @property
     def lasts(self) -> Duration:
@@ -85,11 +138,26 @@ class Fault(Protocol):
         None if it gives no values.
         """
 
+    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+        """The names of the components whose processes it may kill."""
+
+    def slowed_components(self, components: dict[str, Any]) -> Collection[str]:
+        """The names of the components whose processes need a control group for CPU time."""
+
+    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+        """What it holds in a state, so that no other fault may while it lasts.
+
+        Roles are left out: who holds them is not known before.
+        """
+
     def possible_outside(self, ours: Collection[str]) -> bool:
         """Whether it works without an emulated network; `ours` are the components that we run."""
+
+    def prepares(self, components: dict[str, Any]) -> Sequence[Preparation]:
+        """What it needs of processes before they start."""
 
     def lacks(self, machine: Machine) -> str:
         """Why this machine cannot do it; empty if it can."""
 
-    def inject(self, world: World) -> Injury:
+    def inject(self, world: World) -> Injected:
         """Do it now; WorldError if it is impossible."""

@@ -8,11 +8,12 @@ from itertools import chain
 from typing import Any, Literal
 
 from streambed.errors import Problem
+from streambed.kinds.components.roles import means_role
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.of_links import Links
-from streambed.kinds.faults.targets import OnATarget, candidates, node_problems, resolve_host
-from streambed.units import Duration
-from streambed.world import Injury, World
+from streambed.kinds.faults.fault import Held
+from streambed.kinds.faults.of_links import Links, directions_of
+from streambed.kinds.faults.targets import OnATarget, candidates, node_problems, resolve_hosts
+from streambed.world import Injected, World
 
 
 @declared
@@ -20,9 +21,6 @@ class Isolate(OnATarget):
     """Cut every link of the node `target` at `at`; restore them after `lasts`."""
 
     kind: Literal["isolate"] = "isolate"
-    at: Duration
-    """Counted from the start of the load."""
-    lasts: Duration
     target: str
     """A node, or a role such as leader of lines/0: the host of that broker."""
 
@@ -38,11 +36,24 @@ class Isolate(OnATarget):
         hosts = set(candidates(self.target, components))
         return [name for name, link in links.items() if hosts & set(link.ends)]
 
-    def inject(self, world: World) -> Injury:
+    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+        """Both directions of each of its links, if the node is named."""
+        if means_role(self.target):
+            return ()
+        directions = directions_of(self.emulated(links, components), "", links)
+        return [Held(direction, "cut") for direction in directions]
+
+    def inject(self, world: World) -> Injected:
         """Drop packets from both ends of each of its links."""
-        host, label = resolve_host(self.target, world)
+        hosts, label = resolve_hosts(self.target, world)
+        wires = [wire for host in hosts for wire in world.wires_of(host)]
         with ExitStack() as healing:  # If one cut fails, the earlier ones are healed.
-            for wire in world.wires_of(host):
+            for wire in wires:
                 wire.cut(wire.ends)
                 healing.callback(wire.mend, wire.ends)
-            return Injury(target=label, heal=healing.pop_all().close)
+            return Injected(
+                target=label,
+                heal=healing.pop_all().close,
+                nodes=tuple(hosts),
+                links=tuple(wire.ends for wire in wires),
+            )

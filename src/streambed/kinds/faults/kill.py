@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Collection
+from contextlib import ExitStack
+from typing import Any, ClassVar, Literal
 
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.targets import OnAProcess, resolve_process
-from streambed.units import Duration
-from streambed.world import Injury, World
+from streambed.kinds.faults.targets import OnAProcess, component_of, resolve_processes
+from streambed.world import Injected, World
 
 
 @declared
 class Kill(OnAProcess):
     """Kill `target` at `at`; start it again after `lasts`."""
 
+    state: ClassVar[str] = "dead"
+
     kind: Literal["kill"] = "kill"
-    at: Duration
-    """Counted from the start of the load."""
-    lasts: Duration
     target: str
     """A component with one process, one process of a component such as kafka/broker2, or a role
     such as leader of lines/0.
     """
 
-    def inject(self, world: World) -> Injury:
-        """Kill the process that the target names now; healing starts it again."""
-        name, label = resolve_process(self.target, world)
-        return Injury(target=label, heal=world.find(name).strike())
+    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+        """The target's component; for a role, the Kafka whose brokers may hold it."""
+        return (component_of(self.target, components),)
+
+    def inject(self, world: World) -> Injected:
+        """Kill the processes that the target means now; healing starts them again."""
+        processes, label = resolve_processes(self.target, world)
+        with ExitStack() as healing:  # If one kill fails, the earlier ones are healed.
+            for process in processes:
+                healing.callback(process.kill())
+            return Injected(
+                target=label,
+                heal=healing.pop_all().close,
+                processes=tuple(process.name for process in processes),
+            )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from streambed.errors import Problem, suggestion
+from streambed.errors import Problem, listing, nearest, suggestion
 
 Ends = tuple[str, str]
 
@@ -73,8 +73,11 @@ def link_problems(target: tuple[str, ...], source: str, links: Links, key: str) 
 
 def _suggestion(target: tuple[str, ...], links: Links) -> str:
     if len(target) == 2:
-        known = ["-".join(link.ends) for link in links.values()]
-        return suggestion("-".join(target), known)
+        known = {"-".join(link.ends): f"[{', '.join(link.ends)}]" for link in links.values()}
+        near = nearest("-".join(target), known)
+        if near:
+            return f"Did you mean {known[near]}?"
+        return listing(known.values())
     named = [name for name, link in links.items() if link.named]
     return suggestion(target[0], named) if named else "No link has a name: give its two ends"
 
@@ -92,3 +95,13 @@ def link_label(target: tuple[str, ...], source: str) -> str:
     first, second = target
     other = second if source == first else first
     return f"{source} → {other}"
+
+
+def directions_of(names: Iterable[str], source: str, links: Links) -> list[str]:
+    """Each direction of these links, or the one from `source`, as shown to people."""
+    found = []
+    for name in names:
+        for end in (source,) if source else links[name].ends:
+            one, other = links[name].ends
+            found.append(f"{end} → {other if end == one else one}")
+    return found

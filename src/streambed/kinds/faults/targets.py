@@ -1,20 +1,24 @@
-"""Targets of faults: a process, a host, or the holder of a role at the time of the injection."""
+"""Targets of faults: processes, hosts, or the holders of a role at the injection."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from streambed.errors import Problem, suggestion
+from streambed.errors import Problem, WorldError, suggestion
+from streambed.kinds.components.engine import engines_among
 from streambed.kinds.components.roles import broker_for, means_role, role, role_problems
-from streambed.kinds.faults.fault import NeedsNothing
+from streambed.kinds.declaring import declared
+from streambed.kinds.faults.crowds import CROWD_FORMS, crowd, crowd_broker, crowd_problems, members
+from streambed.kinds.faults.fault import Held, Lasting
 from streambed.kinds.faults.of_links import Links
-from streambed.world import World
+from streambed.world import Process, World
 
 Components = dict[str, Any]
 
 
-class OnATarget(NeedsNothing):
+@declared
+class OnATarget(Lasting):
     """Defaults for faults with one `target`."""
 
     target: str
@@ -26,12 +30,22 @@ class OnATarget(NeedsNothing):
 
     @property
     def roles(self) -> Sequence[str]:
-        """The target, if it is a role."""
+        """The roles that must be looked up."""
         return roles_among((self.target,))
 
 
+@declared
 class OnAProcess(OnATarget):
-    """Defaults for faults whose `target` is a process."""
+    """Defaults for faults whose `target` is a process or several."""
+
+    state: ClassVar[str] = ""
+    """What its target is while it lasts; empty if that does not matter to other faults."""
+
+    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+        """The process, if it is named."""
+        if not self.state or means_role(self.target):
+            return ()
+        return (Held(process_name(self.target, components), self.state),)
 
     def possible_outside(self, ours: Collection[str]) -> bool:
         """A process that we run can be hit with or without an emulated network."""
@@ -40,25 +54,37 @@ class OnAProcess(OnATarget):
     def problems(
         self, hosts: Sequence[str], links: Links, components: dict[str, Any]
     ) -> list[Problem]:
-        """The target must be a single process or a role."""
+        """The target must be a single process, a role or a crowd."""
         return process_problems(self.target, components)
 
 
+def process_name(target: str, components: Components) -> str:
+    """One name for a process that has two: poet and poet/edge."""
+    name, _, node = target.partition("/")
+    alone = name in components and len(components[name].places) == 1
+    return name if alone else f"{name}/{node}"
+
+
 def process_problems(target: str, components: Components, key: str = "target") -> list[Problem]:
-    """A target must be a single process, or a role."""
-    places = {name: list(component.places.values()) for name, component in components.items()}
-    single = [name for name, nodes in places.items() if len(nodes) == 1]
-    parts = [f"{name}/{node}" for name, nodes in places.items() for node in nodes]
+    """A target must be a single process, a role or a crowd."""
     if means_role(target):
         return _role_problems(target, components, components, key)
+    single: list[str] = []
+    parts: list[str] = []
+    for name, component in components.items():
+        nodes = list(component.places.values())
+        if len(nodes) == 1:
+            single.append(name)
+        parts += [f"{name}/{node}" for node in nodes]
     if target in single or target in parts:
         return []
-    if target in places:
-        says = f"'{target}' has several processes: name one, such as '{target}/{places[target][0]}'"
+    if target in components:
+        first = next(iter(components[target].places.values()))
+        says = f"'{target}' has several processes: name one, such as '{target}/{first}'"
         return [Problem(key=key, says=says)]
     says = f"there is no '{target}'. {suggestion(target, [*single, *parts])}"
-    component = target.partition("/")[0]
-    return [Problem(key=key, says=says, about=frozenset({component}))]
+    about = target.partition("/")[0]
+    return [Problem(key=key, says=says, about=frozenset({about}))]
 
 
 def node_problems(
@@ -68,7 +94,7 @@ def node_problems(
     key: str = "target",
     noun: str = "node",
 ) -> list[Problem]:
-    """A target must be one of these nodes, or a role."""
+    """A target must be one of these nodes, a role or a crowd."""
     if means_role(target):
         return _role_problems(target, nodes, components, key)
     if target in nodes:
@@ -85,33 +111,86 @@ def _role_problems(
             f"write '{target} of KAFKA' for the role, or rename it"
         )
         return [Problem(key=key, says=says)]
-    return role_problems(target, components, key)
+    if several := crowd(target):
+        return crowd_problems(several, components, key)
+    return role_problems(target, components, key, also=CROWD_FORMS)
 
 
 def roles_among(targets: Iterable[str]) -> tuple[str, ...]:
-    """The targets that are roles."""
-    return tuple(target for target in targets if role(target))
+    """The roles that must be looked up for these targets."""
+    wanted = []
+    for target in targets:
+        several = crowd(target)
+        name = several.but if several else target
+        named = role(name)
+        if named and named.kind != "executor":
+            wanted.append(name)
+    return tuple(wanted)
 
 
 def candidates(target: str, components: Components) -> tuple[str, ...]:
     """The hosts that a target may resolve to."""
+    if several := crowd(target):
+        return crowd_broker(several, components).nodes
     wanted = role(target)
     if wanted is None:
         return (target,)
-    return broker_for(wanted, components).nodes
+    component = component_of(target, components)
+    places: Iterable[str] = components[component].places.values()
+    return tuple(places)
+
+
+def component_of(target: str, components: Components) -> str:
+    """The name of the component that a process, or the holder of a role, belongs to."""
+    if several := crowd(target):
+        return crowd_broker(several, components).name
+    wanted = role(target)
+    if wanted is None:
+        return target.partition("/")[0]
+    engines = engines_among(components)
+    if wanted.kind == "driver":
+        return engines[wanted.of].driver.partition("/")[0]
+    if wanted.kind == "executor":
+        return engines[wanted.of].executor_of(components)
+    return broker_for(wanted, components).name
+
+
+def names_meant(target: str, world: World) -> tuple[str, ...]:
+    """The names of the processes that a target means now; not for executors."""
+    if several := crowd(target):
+        return members(several, world)
+    return (target,) if role(target) is None else (world.holder(target),)
+
+
+def resolve_processes(target: str, world: World) -> tuple[list[Process], str]:
+    """The processes that a target means now, and their label in the run's events."""
+    wanted = role(target)
+    if wanted and wanted.kind == "executor":
+        executors = engines_among(world.components)[wanted.of].executors(world)
+        if not executors:
+            raise WorldError(f"'{wanted.of}' has no executor at this moment")
+        return [executors[0]], f"{executors[0].name} ({target})"
+    names = names_meant(target, world)
+    label = ", ".join(names)
+    return [world.find(name) for name in names], label if label == target else f"{label} ({target})"
 
 
 def resolve_process(target: str, world: World) -> tuple[str, str]:
-    """The process that a target names now, and its label in the run's events."""
-    if role(target) is None:
-        return target, target
-    holder = world.holder(target)
-    return holder, f"{holder} ({target})"
+    """The one process that a target names now, and its label in the run's events."""
+    (name,) = names_meant(target, world)
+    return name, name if name == target else f"{name} ({target})"
+
+
+def resolve_hosts(target: str, world: World) -> tuple[list[str], str]:
+    """The hosts that a target means now, and their label in the run's events."""
+    if not (role(target) or crowd(target)):
+        return [target], target
+    processes, _ = resolve_processes(target, world)
+    hosts = [process.node for process in processes]
+    return hosts, f"{', '.join(hosts)} ({target})"
 
 
 def resolve_host(target: str, world: World) -> tuple[str, str]:
-    """The host that a target names now, and its label in the run's events."""
-    if role(target) is None:
-        return target, target
-    node = world.holder(target).partition("/")[2]
-    return node, f"{node} ({target})"
+    """The one host that a target names now, and its label in the run's events."""
+    hosts, label = resolve_hosts(target, world)
+    return hosts[0], label

@@ -62,8 +62,8 @@ class Copies:
         self._next_ns = 0
 
     def renew(self) -> None:
-        """Add what has come since. What cannot be had now, because a node was killed or moves a
-        block, is had the next time.
+        """Add what is new. What cannot be read now, because a node was killed or moves a block,
+        is read the next time.
         """
         if now_ns() < self._next_ns:
             return
@@ -76,8 +76,10 @@ class Copies:
         self._next_ns = now_ns() + EVERY_NS
 
     def _names(self) -> list[str]:
-        found = self._ask(self._folder, "LISTSTATUS").get("FileStatuses", {}).get("FileStatus", [])
-        return [status["pathSuffix"] for status in found if status["type"] == "FILE"]
+        statuses = (
+            self._ask(self._folder, "LISTSTATUS").get("FileStatuses", {}).get("FileStatus", [])
+        )
+        return [status["pathSuffix"] for status in statuses if status["type"] == "FILE"]
 
     def _renew_one(self, name: str) -> None:
         copy, earlier = self._into / name, self._into / f"{name}.inprogress"

@@ -56,7 +56,9 @@ class Hdfs(ComponentBase):
     """Any of Hadoop's settings of core-site and hdfs-site."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
+    power_failure_refusal: ClassVar[str] = ""
+    append_only: ClassVar[tuple[str, ...]] = ("edits_*", "blk_*")
 
     @property
     def places(self) -> dict[str, str]:
@@ -65,6 +67,12 @@ class Hdfs(ComponentBase):
             "name_node": self.name_node,
             **{f"data_nodes.{number}": node for number, node in enumerate(self.data_nodes)},
         }
+
+    @property
+    def disks(self) -> dict[str, str]:
+        """The edits and images of the name node, the blocks of data nodes."""
+        blocks = {node: f"{node}/blocks" for node in self.data_nodes}
+        return {self.name_node: f"{self.name_node}/names", **blocks}
 
     @property
     def server(self) -> bool:
@@ -86,7 +94,7 @@ class Hdfs(ComponentBase):
         if self.name_node in self.data_nodes:
             says = (
                 f"'{self.name_node}' is a data node too, and faults could not tell the two apart: "
-                "give the name node a host of its own"
+                "give the name node a separate host"
             )
             problems.append(Problem(key="name_node", says=says))
         if self.replicas > nodes:

@@ -9,7 +9,7 @@ from streambed.kinds.declaring import Setting, setting_text
 
 SENDER = "streambed.agents.producer.kafka_senders:make_sender"
 """The factory of Kafka's senders, for producers."""
-READER = "streambed.agents.kafka_reader:KafkaReader"
+READER = "streambed.agents.kafka.reader:KafkaReader"
 """The factory of Kafka's readers, for consumers, sinks and the witness."""
 OFFSET_STORE = "enable.auto.offset.store"
 

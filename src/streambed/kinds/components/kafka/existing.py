@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import ClusterMetadata  # type: ignore[attr-defined]
+from typing import TYPE_CHECKING
 
 from streambed.errors import ProcessError
 from streambed.kinds.components.kafka.cluster import KafkaCluster, TopicSpec
 
+if TYPE_CHECKING:
+    from confluent_kafka.admin import ClusterMetadata  # type: ignore[attr-defined]
+
 
 class ExistingKafka(KafkaCluster):
-    """An admin client for a cluster whose servers are known only by what clients are told."""
+    """An admin client for a cluster of which only the addresses for clients are known."""
 
     def missing(self, *, brokers: int, topics: dict[str, TopicSpec]) -> str:
         """Create missing topics; say what is still missing. ProcessError if a topic is unfit."""
+        from confluent_kafka import KafkaException
+
         view = self._view()
         if view is None:
             return "none of its servers answers"
@@ -35,7 +39,7 @@ class ExistingKafka(KafkaCluster):
         return f"no leader yet for {', '.join(waiting)}" if waiting else ""
 
     def _refuse_unfit(self, view: ClusterMetadata, topics: dict[str, TopicSpec]) -> None:
-        """The ledger knows only the records of its own run, so topics must be empty."""
+        """The ledger holds only this run's records, so topics must be empty."""
         there = [name for name in topics if name in view.topics]
         ends = self.end_offsets(there)
         for name in there:

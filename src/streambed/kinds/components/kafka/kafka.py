@@ -13,10 +13,15 @@ from pydantic import Field
 
 from streambed import artifacts
 from streambed.errors import Problem, WorldError, suggestion
-from streambed.kinds.components.broker import Ends, Watched
-from streambed.kinds.components.component import AutoPlace, ComponentBase, ExistingCluster, Needs
+from streambed.kinds.components.broker import Ends, FileTables, Watched
+from streambed.kinds.components.component import (
+    AutoPlace,
+    ComponentBase,
+    ExistingCluster,
+    Needs,
+)
 from streambed.kinds.components.consumer import witness
-from streambed.kinds.components.kafka import protocol
+from streambed.kinds.components.kafka import log_files, protocol
 from streambed.kinds.components.kafka.clients import (
     READER,
     SENDER,
@@ -24,44 +29,40 @@ from streambed.kinds.components.kafka.clients import (
     offset_store_problems,
 )
 from streambed.kinds.components.kafka.cluster import KafkaCluster
+from streambed.kinds.components.kafka.elections import hold_election
 from streambed.kinds.components.kafka.existing import ExistingKafka
+from streambed.kinds.components.kafka.log_disks import KeepsLog
+from streambed.kinds.components.kafka.loopback import on_loopback
 from streambed.kinds.components.kafka.properties import (
     BROKER_PORT,
     CONTROLLER_PORT,
     LOGGING,
-    TIMERS,
+    STOCK_FLAGS,
     Member,
     identity,
     properties,
 )
 from streambed.kinds.components.kafka.protocol import Led
-from streambed.kinds.components.kafka.topic import Topic, topic_specs
+from streambed.kinds.components.kafka.role_lookup import held_in, topic_of_role
+from streambed.kinds.components.kafka.topic import Topic, WithTopics, timers_of, topic_specs
 from streambed.kinds.components.kafka.watch import KafkaWatch
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.components.plan_context import Loopback, PlanContext
 from streambed.kinds.components.roles import Role
-from streambed.kinds.declaring import Name, Setting, declared
+from streambed.kinds.declaring import Name, Port, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
+from streambed.record.events import Event
 from streambed.units import Size
 from streambed.world import Missing, World
 
 HEAP_BYTES, STOCK_HEAP_BYTES = 128 << 20, 1 << 30
 CONTROLLERS = (1, 3, 5)
 """Allowed sizes of a quorum: odd, so that there is always a majority."""
-STOCK_FLAGS = (
-    "-Xmx1g",
-    "-Xms1g",
-    "-server",
-    "-XX:+UseG1GC",
-    "-XX:MaxGCPauseMillis=20",
-    "-XX:InitiatingHeapOccupancyPercent=35",
-)
-"""The JVM flags of Kafka's own start script."""
 
 
 @declared
-class Kafka(ComponentBase):
+class Kafka(WithTopics, KeepsLog, ComponentBase):
     """A Kafka cluster: one broker on each of `nodes`, and controllers on these or other hosts."""
 
     needs: ClassVar[Needs] = ("kafka",)
@@ -76,6 +77,10 @@ class Kafka(ComponentBase):
     """The 1, 3 or 5 nodes that vote, brokers or not; default: the first three brokers, or the
     first one if there are fewer.
     """
+    port: Port = BROKER_PORT
+    """The port of brokers."""
+    controller_port: Port = CONTROLLER_PORT
+    """The port of controllers."""
     topics: dict[Name, Topic] = Field(default_factory=dict)
     placement: Literal["kafka", "balanced"] = "kafka"
     """The placement of topics that name none."""
@@ -93,12 +98,13 @@ class Kafka(ComponentBase):
     """Java heap of each server; default: 128 MiB, or 1 GiB if stock."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
     host_keys: ClassVar[tuple[str, ...]] = ("nodes",)
     auto_place: ClassVar[AutoPlace] = "spread"
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("bootstrap",)
     sender: ClassVar[str] = SENDER
     reader: ClassVar[str] = READER
+    runs_on_loopback: ClassVar[bool] = True
 
     @property
     def members(self) -> list[Member]:
@@ -112,6 +118,8 @@ class Kafka(ComponentBase):
                 node=node,
                 broker=number <= len(self.nodes),
                 controller=node in voters,
+                port=self.port,
+                controller_port=self.controller_port,
             )
             for number, node in enumerate(nodes, 1)
         ]
@@ -141,12 +149,12 @@ class Kafka(ComponentBase):
     @property
     def ports(self) -> tuple[int, ...]:
         """The ports of brokers and of controllers."""
-        return (BROKER_PORT, CONTROLLER_PORT)
+        return (self.port, self.controller_port)
 
     @property
     def bootstrap(self) -> str:
         """The value of bootstrap.servers for clients."""
-        return self.existing or ",".join(f"{node}:{BROKER_PORT}" for node in self.nodes)
+        return self.existing or ",".join(f"{node}:{self.port}" for node in self.nodes)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Topics must fit the brokers, controllers form a quorum, per-node keys name members."""
@@ -279,25 +287,23 @@ class Kafka(ComponentBase):
         return f"{self.name}/{self.members[led[1] - 1].node}"
 
     def _leader(self, role: Role, world: World) -> Led | None:
-        """The leader by the newest epoch that any broker knows of."""
-        topic = role.of if role.kind == "leader" else "__consumer_offsets"
-        views = [view.get(topic, {}) for view in self.views(world, [topic])]
-        partitions = max(map(len, views), default=0)
-        if not partitions:
-            return None
-        if role.kind == "leader":
-            part = role.partition
-        else:
-            part = protocol.coordinating_partition(role.of, partitions)
-        led = [(view[part].epoch, view[part].leader) for view in views if part in view]
-        return max(led, default=None)
+        """Who has a role with a partition, by the newest epoch that any broker knows of."""
+        topic = topic_of_role(role)
+        return held_in([view.get(topic, {}) for view in self.views(world, [topic])], role)
+
+    def elect(self, world: World, *, topic: str, partition: int, unclean: bool) -> str:
+        """Ask the brokers in their hosts; who leads afterwards."""
+        role = Role(kind="leader", of=topic, partition=partition)
+        connections = self._connections(world, self.nodes, self.port)
+        hold_election(connections, role, lambda: self._leader(role, world), unclean=unclean)
+        return self.role_holder(role, world)
 
     def views(self, world: World, topics: Sequence[str]) -> list[protocol.View]:
         """These topics as each broker that answers sees them.
 
         Brokers are asked inside their own hosts, so that network faults do not matter.
         """
-        connections = self._connections(world, self.nodes, BROKER_PORT)
+        connections = self._connections(world, self.nodes, self.port)
         answers = protocol.answers(connections, protocol.view_request(topics))
         return [protocol.view(answer) for answer in answers]
 
@@ -308,7 +314,7 @@ class Kafka(ComponentBase):
 
     def _quorum(self, world: World) -> Led | None:
         voters = tuple(member.node for member in self.members if member.controller)
-        connections = self._connections(world, voters, CONTROLLER_PORT)
+        connections = self._connections(world, voters, self.controller_port)
         answers = protocol.answers(connections, protocol.quorum_request())
         return max(filter(None, map(protocol.quorum_leader, answers)), default=None)
 
@@ -354,6 +360,10 @@ class Kafka(ComponentBase):
         """A consumer without a group, on the first broker's host."""
         return witness(context, self, self.nodes[0], topics, name)
 
+    def file_tables(self, data: Path) -> FileTables:
+        """What the brokers' own files hold."""
+        return log_files.file_tables(data, self.members, self.partitions)
+
     @property
     def existing_address(self) -> str:
         """The servers of the existing cluster, if one is used."""
@@ -373,14 +383,18 @@ class Kafka(ComponentBase):
             "name others with --bootstrap"
         )
 
+    def on_loopback(self, loopback: Loopback) -> Kafka:
+        """One broker, and topics without further replicas."""
+        return on_loopback(self, loopback)
+
+    def snapshot(self, world: World) -> tuple[Event, ...]:
+        """Topics, partitions and consumer groups now; not of a cluster that others use too."""
+        if self.existing:
+            return ()
+        nodes = {member.number: member.node for member in self.members}
+        cluster, addresses = self.cluster(world), world.plan.addresses()
+        return world.call(self.nodes[0], lambda: cluster.state(self.name, nodes, addresses))
+
     def timers(self) -> dict[str, tuple[Setting, bool]]:
         """Settings that decide who takes over after a fault, with min.insync.replicas by topic."""
-        timers = {
-            name: (self.settings.get(name, default), name in self.settings)
-            for name, default in TIMERS.items()
-        }
-        key = "min.insync.replicas"
-        default, _ = timers[key]
-        for name, topic in self.topics.items():
-            timers[f"{key} of {name}"] = (topic.config.get(key, default), key in topic.config)
-        return timers
+        return timers_of(self.settings, self.topics)

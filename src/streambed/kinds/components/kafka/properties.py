@@ -33,6 +33,15 @@ FEW_THREADS: dict[str, Setting] = {
     "auto.create.topics.enable": False,
 }
 """For many brokers on one machine: one core's worth of threads and small buffers each."""
+STOCK_FLAGS = (
+    "-Xmx1g",
+    "-Xms1g",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+)
+"""The JVM flags of Kafka's own start script."""
 TIMERS: dict[str, Setting] = {
     "broker.session.timeout.ms": 9000,
     "broker.heartbeat.interval.ms": 2000,
@@ -64,6 +73,8 @@ class Member:
     node: str
     broker: bool
     controller: bool
+    port: int = BROKER_PORT
+    controller_port: int = CONTROLLER_PORT
 
     @property
     def roles(self) -> str:
@@ -91,18 +102,20 @@ def properties(
 ) -> str:
     """The server.properties of one member; `settings` win over everything else."""
     voters = [
-        f"{other.number}@{other.node}:{CONTROLLER_PORT}" for other in members if other.controller
+        f"{other.number}@{other.node}:{other.controller_port}"
+        for other in members
+        if other.controller
     ]
     listeners = []
     broker_only: dict[str, Setting] = {}
     if member.broker:
-        listeners.append(f"PLAINTEXT://{member.node}:{BROKER_PORT}")
+        listeners.append(f"PLAINTEXT://{member.node}:{member.port}")
         broker_only = {
-            "advertised.listeners": f"PLAINTEXT://{advertised(member.node)}:{BROKER_PORT}",
+            "advertised.listeners": f"PLAINTEXT://{advertised(member.node)}:{member.port}",
             "inter.broker.listener.name": "PLAINTEXT",
         }
     if member.controller:
-        listeners.append(f"CONTROLLER://{member.node}:{CONTROLLER_PORT}")
+        listeners.append(f"CONTROLLER://{member.node}:{member.controller_port}")
     copies = min(3, sum(other.broker for other in members))
     chosen: dict[str, Setting] = {
         "process.roles": member.roles,

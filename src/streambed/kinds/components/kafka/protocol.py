@@ -23,6 +23,9 @@ Led = tuple[int, int]
 
 _METADATA, _METADATA_VERSION = 3, 7
 _DESCRIBE_QUORUM, _QUORUM_VERSION = 55, 0
+_ELECT, _ELECT_VERSION = 43, 1
+_ELECTION_MS = struct.pack("!i", 9000)
+"""How long the controller may take."""
 _QUORUM_TOPIC = b"__cluster_metadata"
 _LENGTH = struct.Struct("!i")
 
@@ -93,6 +96,27 @@ def quorum_leader(answer: bytes) -> Led | None:
         "!ihii", answer, head + 1 + len(_compact(_QUORUM_TOPIC)) + 1
     )
     return None if partition_error else (epoch, leader)
+
+
+def election_request(topic: str, partition: int, *, unclean: bool) -> bytes:
+    """Ask a broker to let a partition elect its preferred leader, or any live replica."""
+    kind = struct.pack("!b", 1 if unclean else 0)
+    one = struct.pack("!i", 1)
+    partitions = one + _text(topic) + one + struct.pack("!i", partition)
+    return _request(_ELECT, _ELECT_VERSION, b"", kind + partitions + _ELECTION_MS)
+
+
+def election_error(answer: bytes) -> int:
+    """The error code of an election, of the whole request or of its one partition; 0 for none."""
+    reader = _Reader(answer)
+    reader.take("ii")  # Correlation, throttle time.
+    error = reader.number("h")
+    if error or not reader.number("i"):
+        return error
+    reader.text()
+    reader.number("i")
+    _, error = reader.take("ih")
+    return error
 
 
 def answers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Annotated, Literal
 
@@ -10,7 +10,24 @@ from pydantic import Field
 
 from streambed.errors import suggestion
 from streambed.kinds.components.kafka.cluster import TopicSpec
+from streambed.kinds.components.kafka.properties import TIMERS
 from streambed.kinds.declaring import Setting, declared, setting_text
+
+
+class WithTopics:
+    """What a cluster declares of its topics."""
+
+    topics: dict[str, Topic]
+    settings: dict[str, Setting]
+
+    def topic_settings(self, topic: str) -> dict[str, str]:
+        """Kafka's default, the cluster's settings and those of the topic, the last one first."""
+        joined = {"min.insync.replicas": 1, **self.settings, **self.topics[topic].config}
+        return {key: setting_text(setting) for key, setting in joined.items()}
+
+    def replicas_of(self, topic: str) -> int:
+        """How many replicas each partition of a topic has."""
+        return self.topics[topic].replicas
 
 
 @declared
@@ -70,6 +87,20 @@ class Topic:
                     f"these are {len(set(nodes))} different nodes, but each partition has "
                     f"{self.replicas} replicas",
                 )
+
+
+def timers_of(
+    settings: Mapping[str, Setting], topics: Mapping[str, Topic]
+) -> dict[str, tuple[Setting, bool]]:
+    """Settings that decide who takes over after a fault, and whether each was declared."""
+    timers = {
+        name: (settings.get(name, default), name in settings) for name, default in TIMERS.items()
+    }
+    key = "min.insync.replicas"
+    default, _ = timers[key]
+    for name, topic in topics.items():
+        timers[f"{key} of {name}"] = (topic.config.get(key, default), key in topic.config)
+    return timers
 
 
 def topic_specs(

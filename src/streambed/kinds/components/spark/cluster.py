@@ -16,16 +16,18 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import ComponentBase, ExistingCluster, Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.components.spark.secret_settings import secret_files, without_secrets
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record import now_ns
 from streambed.units import Size
-from streambed.world import Missing, World
+from streambed.world import Missing, Process, World
 
 if TYPE_CHECKING:
     from streambed.kinds.components.spark.job import SparkJob
 
 MASTER_PORT, MASTER_PAGE, WORKER_PORT, WORKER_PAGE = 7077, 8080, 7078, 8081
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 OWN_HEAP = Size(192 << 20)
 """The heap of a master or worker itself; executors have their own."""
 ANSWER_LIMIT_S = 1.0
@@ -71,7 +73,7 @@ class SparkCluster(ComponentBase):
     limits: Limits | None = None
     """What each of its processes may use of the machine; a worker's executors count as part of it.
     """
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("spark_master",)
     box_reason: ClassVar[str] = (
         "a spark_cluster needs emulated hosts, and there is no box here: name one with "
@@ -109,7 +111,7 @@ class SparkCluster(ComponentBase):
         if self.master in self.workers:
             says = (
                 f"'{self.master}' is a worker too, and faults could not tell the two apart: "
-                "give the master a host of its own"
+                "give the master a separate host"
             )
             problems.append(Problem(key="master", says=says))
         jobs = _jobs_on(self.name, others)
@@ -166,34 +168,34 @@ class SparkCluster(ComponentBase):
     ) -> ProcessSpec:
         home = context.data(self.name) / node
         pyspark = artifacts.find_pyspark()
-        settings: dict[str, Setting] = {"spark.local.dir": f"{home}/local", **self.settings}
-        flags = [
-            *flags_for("quick", OWN_HEAP),
-            *(f"-D{key}={setting_text(setting)}" for key, setting in settings.items()),
-        ]
+        asked: dict[str, Setting] = {"spark.local.dir": f"{home}/local", **self.settings}
+        settings = {key: setting_text(setting) for key, setting in asked.items()}
+        secrets = secret_files(settings, f"{home}/secret.properties")
+        shown = [f"-D{key}={value}" for key, value in without_secrets(settings).items()]
+        flags = [*flags_for("quick", OWN_HEAP), *shown]
+        for file in secrets:
+            main = [*main, "--properties-file", file.path]
+        command = artifacts.spark_command(
+            context.java, pyspark_home=pyspark, flags=flags, main=main
+        )
         executor = artifacts.spark_command(
             context.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=()
+        )
+        executor_program = PlannedFile(
+            path=f"{home}/java/bin/java", text=artifacts.executor_java(executor), program=True
         )
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
             node=node,
-            argv=tuple(
-                artifacts.spark_command(context.java, pyspark_home=pyspark, flags=flags, main=main)
-            ),
+            argv=tuple(command),
             env={
                 **context.variables(self.name, node, context.bootstrap_for()),
                 **artifacts.spark_variables(pyspark),
                 "JAVA_HOME": f"{home}/java",
             },
             cwd=str(home),
-            files=(
-                PlannedFile(
-                    path=f"{home}/java/bin/java",
-                    text=artifacts.executor_java(executor),
-                    program=True,
-                ),
-            ),
+            files=(executor_program, *secrets),
             on_exit=self.on_exit,
             heap_bytes=OWN_HEAP.bytes + lends,
         )
@@ -218,6 +220,20 @@ class SparkCluster(ComponentBase):
             return f"its master does not answer yet ({error})"
         lacking = [node for node in self.workers if node not in alive]
         return f"its master has not heard of {', '.join(lacking)}" if lacking else ""
+
+
+def executors_of(cluster: str, events: Path, world: World) -> list[Process]:
+    """The executors of a job, which has its event logs in the folder `events`: one log for each
+    application, named by its id.
+    """
+    applications = [log.name.partition(".")[0] for log in events.glob("app-*")]
+    workers = [world.find(f"{cluster}/{node}") for node in world.components[cluster].workers]
+    return [
+        executor
+        for worker in workers
+        for application in applications
+        for executor in worker.children((EXECUTOR, application))
+    ]
 
 
 def workers_alive(master: str) -> set[str]:

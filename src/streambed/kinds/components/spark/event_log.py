@@ -5,6 +5,7 @@ written.
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 import time
@@ -20,6 +21,8 @@ from streambed.record.gauges import Positions
 STREAMING = '{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query'
 JOB_START = '{"Event":"SparkListenerJobStart"'
 QUERY = re.compile(r'"sql\.streaming\.queryId":"([^"]+)"')
+TrueTime = Callable[[int], int]
+"""The true wall clock, given the one that a process saw."""
 Offsets = dict[str, dict[int, tuple[int | None, int]]]
 
 
@@ -28,17 +31,30 @@ class SparkLog:
     one.
     """
 
-    def __init__(self, job: str, folder: Path, renew: Callable[[], None] | None = None) -> None:
-        """`renew` brings the logs into the folder, if they are written elsewhere."""
+    def __init__(
+        self,
+        job: str,
+        folder: Path,
+        renew: Callable[[], None] | None = None,
+        true_ns: TrueTime = lambda shown_ns: shown_ns,
+    ) -> None:
+        """`renew` brings the logs into the folder, if they are written elsewhere.
+
+        `true_ns` corrects the times of a driver whose clock is skewed.
+        """
         self._job = job
         self._folder = folder
         self._wall_minus_monotonic_ns = time.time_ns() - now_ns()
         self._renew = renew
+        self._true_ns = true_ns
         self._read_to: dict[str, int] = {}
         self._reported: dict[str, bool] = {}
         self._batches: list[Batch] = []
         self._positions: dict[str, dict[tuple[str, int], int]] = {}
         """By query: several of a job may read one topic."""
+        self._first_log: dict[str, str] = {}
+        self._last_log: dict[str, str] = {}
+        """By query: the event logs, one of each life of the driver, that name it first and last."""
         self._lock = threading.Lock()
 
     def missing(self) -> str:
@@ -88,14 +104,14 @@ class SparkLog:
             self._read_to[name] = self._read_to.get(name, 0) + len(whole) + len(newline)
             for line in whole.decode().split("\n"):
                 if line.startswith(STREAMING):
-                    self._take(json.loads(line))
+                    self._take(json.loads(line), name)
                 elif line.startswith(JOB_START) and (query := QUERY.search(line)):
                     self._reported[query[1]] = (
                         # Its first batch runs, so it has looked: it knows its starting offsets.
                         True
                     )
 
-    def _take(self, event: dict[str, Any]) -> None:
+    def _take(self, event: dict[str, Any], log: str) -> None:
         kind = event["Event"].rpartition("$")[2]
         if kind == "QueryStartedEvent":
             self._reported.setdefault(event["id"], False)
@@ -105,8 +121,9 @@ class SparkLog:
             self._reported.pop(event["id"], None)
         elif kind == "QueryProgressEvent":
             progress = event["progress"]
+            self._forget_lost_queries(progress["id"], log)
             self._reported[progress["id"]] = True
-            batch = batch_of(progress, self._job, self._wall_minus_monotonic_ns)
+            batch = batch_of(progress, self._job, self._wall_minus_monotonic_ns, self._true_ns)
             self._batches.append(batch)
             ends = {
                 (topic, part): end
@@ -115,12 +132,30 @@ class SparkLog:
             }
             self._positions.setdefault(progress["id"], {}).update(ends)
 
+    def _forget_lost_queries(self, query: str, log: str) -> None:
+        """A driver whose checkpoint was lost begins again with other queries."""
+        first = self._first_log.setdefault(query, log)
+        self._last_log[query] = log
+        if first != log:
+            return
+        for other in [other for other, last in self._last_log.items() if last != log]:
+            self._positions.pop(other, None)
+            self._reported.pop(other, None)
+            del self._last_log[other]
 
-def batch_of(progress: dict[str, Any], job: str, wall_minus_monotonic_ns: int) -> Batch:
-    """One micro-batch out of Spark's progress report, whose times are by the wall clock."""
-    wall_ns = round(datetime.fromisoformat(progress["timestamp"]).timestamp() * 1e3) * 1_000_000
-    start = wall_ns - wall_minus_monotonic_ns
+
+def batch_of(
+    progress: dict[str, Any],
+    job: str,
+    wall_minus_monotonic_ns: int,
+    true_ns: TrueTime = lambda shown_ns: shown_ns,
+) -> Batch:
+    """One micro-batch out of Spark's progress report, whose times are by the driver's wall
+    clock.
+    """
     durations = progress.get("durationMs", {})
+    start_wall_ns = _wall_ns(progress["timestamp"]) or 0
+    end_wall_ns = start_wall_ns + durations.get("triggerExecution", 0) * 1_000_000
     offsets: Offsets = {}
     for source in progress["sources"]:
         merge(
@@ -132,13 +167,38 @@ def batch_of(progress: dict[str, Any], job: str, wall_minus_monotonic_ns: int) -
         component=job,
         query=progress.get("name") or progress["id"],
         batch=progress["batchId"],
-        start=start,
-        end=start + durations.get("triggerExecution", 0) * 1_000_000,
+        start=true_ns(start_wall_ns) - wall_minus_monotonic_ns,
+        end=true_ns(end_wall_ns) - wall_minus_monotonic_ns,
         rows=sum(source.get("numInputRows", 0) for source in progress["sources"]),
         output_rows=progress.get("sink", {}).get("numOutputRows", -1),
         durations_ms=durations,
         offsets=offsets,
+        input_per_s=_sum_of_sources(progress, "inputRowsPerSecond"),
+        processed_per_s=_sum_of_sources(progress, "processedRowsPerSecond"),
+        watermark_ns=_wall_ns(progress.get("eventTime", {}).get("watermark")),
+        event_time_max_ns=_wall_ns(progress.get("eventTime", {}).get("max")),
+        state_rows=_sum_of_operators(progress, "numRowsTotal"),
+        late_rows=_sum_of_operators(progress, "numRowsDroppedByWatermark"),
     )
+
+
+def _sum_of_sources(progress: dict[str, Any], name: str) -> float | None:
+    """A rate of all sources together; None if one does not report it, as in a first batch."""
+    rates = [source.get(name) for source in progress["sources"]]
+    known = [float(rate) for rate in rates if rate is not None and math.isfinite(float(rate))]
+    return sum(known) if rates and len(known) == len(rates) else None
+
+
+def _sum_of_operators(progress: dict[str, Any], name: str) -> int | None:
+    """A number of all stateful operators together; None if there is none."""
+    operators = progress.get("stateOperators", [])
+    return sum(one.get(name, 0) for one in operators) if operators else None
+
+
+def _wall_ns(timestamp: str | None) -> int | None:
+    if timestamp is None:
+        return None
+    return round(datetime.fromisoformat(timestamp).timestamp() * 1e3) * 1_000_000
 
 
 def merge(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
-from streambed.errors import Problem
+from streambed.errors import Problem, UsageError
 from streambed.kinds.components.broker import unknown_topics
 from streambed.kinds.components.component import (
     ExistingCluster,
@@ -19,23 +19,29 @@ from streambed.kinds.components.component import (
     OnOneNode,
     missing_file,
     missing_folder,
-    reference_texts,
 )
 from streambed.kinds.components.engine import CoveredByBatches
 from streambed.kinds.components.hdfs.files import Copies
 from streambed.kinds.components.hdfs.hdfs import unknown_hdfs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.components.plan_context import PlanContext, reference_texts
 from streambed.kinds.components.progress import DeclaredReader, Position, Progress
-from streambed.kinds.components.spark.cluster import Quickness, cluster_problems, flags_for
+from streambed.kinds.components.spark.cluster import (
+    Quickness,
+    cluster_problems,
+    executors_of,
+    flags_for,
+)
 from streambed.kinds.components.spark.event_log import SparkLog
+from streambed.kinds.components.spark.failure import failure_of, failure_text
+from streambed.kinds.components.spark.secret_settings import secret_files, without_secrets
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Batch
 from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
-from streambed.world import Missing, World
+from streambed.world import Missing, Process, World
 
 DRIVER = Path(__file__).parents[3] / "agents" / "spark_driver.py"
 """Run as a file, because the job's own interpreter may not have streambed."""
@@ -62,9 +68,9 @@ class SparkJob(OnOneNode, CoveredByBatches):
     """May refer to the world: {kafka.bootstrap}, {self.checkpoint}, {edge.address}."""
     env: dict[str, str] = Field(default_factory=dict)
     cwd: str = ""
-    """The folder that it runs in; default: one of its own in the run's folder."""
+    """The working directory; default: a separate one in the run's folder."""
     python: str = ""
-    """An interpreter of its own, with pyspark in it."""
+    """Another Python interpreter that has pyspark."""
     python_path: tuple[str, ...] = ()
     """Folders with Python modules that it needs; the script's own folder is always looked in. Every
     host sees them.
@@ -95,7 +101,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
     """Any of Spark's settings."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
     takes_existing: ClassVar[tuple[ExistingCluster, ...]] = ("spark_master",)
     may_write_more: ClassVar[bool] = True
     box_reason: ClassVar[str] = ""
@@ -109,6 +115,12 @@ class SparkJob(OnOneNode, CoveredByBatches):
     def on_existing_master(self) -> bool:
         """Whether its tasks run on a cluster that is not declared here."""
         return "://" in self.cluster
+
+    no_syncs: ClassVar[str] = "Spark does not sync its checkpoint: use fill_disk"
+    power_failure_refusal: ClassVar[str] = (
+        "Spark does not sync its checkpoint, so a power failure may leave any part of it: "
+        "use `lose` or `corrupt`"
+    )
 
     @property
     def readers(self) -> tuple[DeclaredReader, ...]:
@@ -126,6 +138,28 @@ class SparkJob(OnOneNode, CoveredByBatches):
     def state_places(self) -> dict[str, str]:
         """Its checkpoint and its event log."""
         return {"checkpoint": self.checkpoint, "event log": self.event_log}
+
+    def batch_log(self, data: Path) -> Path | None:
+        """Its checkpoint, unless that is in HDFS."""
+        return None if self.checkpoint else data / "checkpoint"
+
+    def executor_of(self, components: Mapping[str, Any]) -> str:
+        """The declared cluster whose workers start its executors."""
+        return self.cluster if self.cluster in components else ""
+
+    def executors(self, world: World) -> Sequence[Process]:
+        """The children of its cluster's workers that work for one of its applications."""
+        return executors_of(self.cluster, world.directory / "data" / self.name / "events", world)
+
+    @property
+    def disks(self) -> dict[str, str]:
+        """Its checkpoint, unless that is in HDFS."""
+        return {} if self.checkpoint else {self.node: "checkpoint"}
+
+    @property
+    def own_python(self) -> str:
+        """The interpreter in `python`."""
+        return self.python
 
     @property
     def texts(self) -> dict[str, str]:
@@ -167,14 +201,17 @@ class SparkJob(OnOneNode, CoveredByBatches):
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""
         bootstrap = context.bootstrap_for((*self.reads, *self.writes))
-        interpreter = str(context.base / self.python) if self.python else context.machine.python
+        interpreter = self._interpreter(context)
         flags = flags_for(self.start, self.memory)
         java = artifacts.spark_command(
             context.java, pyspark_home=artifacts.find_pyspark(), flags=flags
         )
+        settings = self._settings(context)
+        secrets = secret_files(settings, f"{context.data(self.name)}/secret.properties")
         order = SparkDriverOrder(
             java=tuple(java),
-            settings=self._settings(context),
+            settings=without_secrets(settings),
+            secrets=secrets[0].path if secrets else "",
             job=str(context.base / self.job),
             args=tuple(context.resolve(word, self.name) for word in self.args),
             folders=self._folders(context),
@@ -189,14 +226,30 @@ class SparkJob(OnOneNode, CoveredByBatches):
                 env={
                     **context.variables(self.name, self.node, bootstrap),
                     "PYTHONPATH": self._python_path(context),
+                    **_page_address(context),
                     **{key: context.resolve(text, self.name) for key, text in self.env.items()},
                 },
                 cwd=str(context.base / self.cwd if self.cwd else context.data(self.name)),
-                files=(file,),
+                files=(file, *secrets),
                 on_exit=self.on_exit,
                 heap_bytes=self.memory.bytes,
             )
         ]
+
+    def _interpreter(self, context: PlanContext) -> str:
+        """The job's interpreter; UsageError if its pyspark does not fit the Kafka connector."""
+        if not self.python:
+            return context.machine.python
+        path = str(context.base / self.python)
+        version = context.machine.pysparks.get(path)
+        ours = artifacts.connector_version()
+        if version is None or not context.brokers or _same_release(version, ours):
+            return path
+        found = f"has pyspark {version}" if version else "has no pyspark"
+        raise UsageError(
+            f"components.{self.name}.python: {path} {found}; the Kafka connector here is for "
+            f"{ours}: install pyspark=={ours} there, or name another interpreter"
+        )
 
     def _folders(self, context: PlanContext) -> tuple[str, ...]:
         """What Spark wants to be there in HDFS."""
@@ -292,10 +345,11 @@ class SparkJob(OnOneNode, CoveredByBatches):
         folder = world.directory / "data" / self.name / "events"
 
         def open_log() -> SparkLog:
+            true_ns = world.find(self.name).clock.true_ns
             if not self.event_log:
-                return SparkLog(self.name, folder)
+                return SparkLog(self.name, folder, true_ns=true_ns)
             copies = Copies(world, hdfs=self.event_log, folder=self._events, into=folder)
-            return SparkLog(self.name, folder, copies.renew)
+            return SparkLog(self.name, folder, copies.renew, true_ns)
 
         return world.keep(f"spark log {self.name}", open_log)
 
@@ -320,6 +374,21 @@ class SparkJob(OnOneNode, CoveredByBatches):
         topics = tuple(dict.fromkeys((*self.reads, *positions)))
         return Progress(positions=(Position(reader=self.name, topics=topics, next=positions),))
 
+    def exit_reason(self, directory: Path, components: Mapping[str, Any]) -> str:
+        """The last cause of the exception that ended it."""
+        failure = failure_of(directory, self.name)
+        return failure_text(failure, self.reads, components) if failure else ""
+
     def batches(self, world: World) -> list[Batch]:
         """The batches that ended since the last call."""
         return self.log(world).take_batches()
+
+
+def _same_release(one: str, other: str) -> bool:
+    """Whether two versions differ at most in their last part: 4.1.0 and 4.1.1."""
+    return one.split(".")[:2] == other.split(".")[:2]
+
+
+def _page_address(context: PlanContext) -> dict[str, str]:
+    """Outside a box, a page that the job asks for is not on all addresses of the machine."""
+    return {"SPARK_LOCAL_IP": context.outside} if context.outside else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,14 +15,14 @@ from streambed.errors import Problem
 from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
-from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.components.plan_context import Loopback, PlanContext
 from streambed.kinds.components.stores.server_store import (
-    Port,
     server_answers,
     when_probe_passes,
     when_set_up,
 )
-from streambed.kinds.declaring import Name, Setting, declared
+from streambed.kinds.declaring import Name, Port, Setting, declared
+from streambed.kinds.disks import IN_PLACE
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.stores.store import Address
 from streambed.stores.store import Store as Client
@@ -29,7 +30,6 @@ from streambed.units import Size
 from streambed.world import Missing, World
 
 KEYSPACE = "streambed"
-GOSSIP_PORT = 7000
 SMALL: dict[str, Any] = {
     "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
     "endpoint_snitch": "SimpleSnitch",
@@ -82,6 +82,8 @@ class Cassandra(ComponentBase):
     place: Placed = None
     """How the hosts are chosen if `nodes` does not name them."""
     port: Port = 9042
+    gossip_port: Port = 7000
+    """The port for the other nodes."""
     replicas: Annotated[int, Field(ge=1, le=3)] = 1
     """How many nodes keep each row of the keyspace."""
     heap: Size = Size(192 << 20)
@@ -92,8 +94,10 @@ class Cassandra(ComponentBase):
     """Any of the settings of cassandra.yaml."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
+    power_failure_refusal: ClassVar[str] = IN_PLACE
     host_keys: ClassVar[tuple[str, ...]] = ("nodes",)
+    runs_on_loopback: ClassVar[bool] = True
 
     @property
     def as_store(self) -> Cassandra:
@@ -113,29 +117,44 @@ class Cassandra(ComponentBase):
     @property
     def ports(self) -> tuple[int, ...]:
         """The ports for clients and for the other nodes."""
-        return (self.port, GOSSIP_PORT)
+        return (self.port, self.gossip_port)
 
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """Each node may be named once, and there must be a node for each replica."""
-        found = []
+        wrong = []
         if len(set(self.nodes)) < len(self.nodes):
-            found.append(
-                Problem(
-                    key="nodes", says="a node is named twice: each runs one server of this ring"
-                )
-            )
+            says = "a node is named twice: each runs one server of this ring"
+            wrong.append(Problem(key="nodes", says=says))
         if self.nodes and self.replicas > len(self.nodes):
             says = (
                 f"{self.replicas} replicas need as many nodes, but there are {len(self.nodes)}: "
                 "add nodes or ask for fewer"
             )
-            found.append(Problem(key="replicas", says=says))
-        return found
+            wrong.append(Problem(key="replicas", says=says))
+        return wrong
+
+    def on_loopback(self, loopback: Loopback) -> Cassandra:
+        """A ring of one; the planner gives its address, which is where it listens."""
+        port, gossip_port = loopback.ports
+        return replace(
+            self,
+            nodes=(Loopback.host,),
+            port=port,
+            gossip_port=gossip_port,
+            replicas=1,
+            setup=() if loopback.has_data else self.setup,
+            limits=None,
+        )
+
+    @property
+    def disks(self) -> dict[str, str]:
+        """The folder of each node."""
+        return {node: node for node in self.nodes}
 
     def answers(self, data: Path) -> dict[str, str]:
         """The usual references to the first node, {NAME.hosts} for all, and {NAME.keyspace}."""
         return {
-            **server_answers(self.nodes[0], self.port),
+            **server_answers(self.nodes[0] if self.nodes else "", self.port),
             "hosts": ",".join(self.nodes),
             "keyspace": KEYSPACE,
         }
@@ -177,7 +196,7 @@ class Cassandra(ComponentBase):
 
     def _settings(self, context: PlanContext, number: int, node: str, home: Path) -> dict[str, Any]:
         """The content of cassandra.yaml, written as JSON: JSON is YAML."""
-        seeds = ",".join(f"{context.addresses[other]}:{GOSSIP_PORT}" for other in self.nodes)
+        seeds = ",".join(f"{context.addresses[other]}:{self.gossip_port}" for other in self.nodes)
         # Each node gets an equal share of the ring.
         token = number * (1 << 64) // len(self.nodes) - (1 << 63)
         return {
@@ -189,7 +208,7 @@ class Cassandra(ComponentBase):
             "listen_address": context.addresses[node],
             "rpc_address": context.addresses[node],
             "native_transport_port": self.port,
-            "storage_port": GOSSIP_PORT,
+            "storage_port": self.gossip_port,
             "seed_provider": [
                 {
                     "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",

@@ -14,11 +14,10 @@ from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import (
     OnePort,
-    Port,
     server_answers,
     setup_command,
 )
-from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.kinds.declaring import Name, Port, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 
 USER = "streambed"
@@ -46,6 +45,7 @@ class MariaDB(OnePort):
 
     needs: ClassVar[Needs] = ("mariadb",)
     database: ClassVar[str] = USER
+    listens_on: ClassVar[str] = "bind_address"
 
     kind: Literal["mariadb"] = "mariadb"
     name: Name
@@ -60,7 +60,7 @@ class MariaDB(OnePort):
     """Any of MariaDB's server settings."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
 
     def answers(self, data: Path) -> dict[str, str]:
         """The usual references, {NAME.url} and {NAME.jdbc}."""
@@ -93,7 +93,8 @@ class MariaDB(OnePort):
             *folders,
             *options,
             f"--init-file={access_file}",
-            f"--socket=/tmp/{self.name}.socket",
+            # A name without a folder is a file among its tables, where any path is short enough.
+            f"--socket={self.name}.socket",
         ]
         argv, order = setup_command(context, self.name, home=home, once=[install], argv=serve)
         files = (PlannedFile(path=access_file, text=ACCESS), order)

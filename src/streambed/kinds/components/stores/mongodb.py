@@ -12,8 +12,8 @@ from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
-from streambed.kinds.components.stores.server_store import OnePort, Port, server_answers
-from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.kinds.components.stores.server_store import OnePort, server_answers
+from streambed.kinds.declaring import Name, Port, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 
 
@@ -23,6 +23,7 @@ class MongoDB(OnePort):
 
     needs: ClassVar[Needs] = ("mongodb",)
     database: ClassVar[str] = "streambed"
+    listens_on: ClassVar[str] = "bind_ip"
     kind: Literal["mongodb"] = "mongodb"
     name: Name
     node: str = ""
@@ -36,7 +37,7 @@ class MongoDB(OnePort):
     """Any of mongod's options, without the hyphens in front."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
 
     def answers(self, data: Path) -> dict[str, str]:
         """The usual references and {NAME.url}."""
@@ -49,7 +50,7 @@ class MongoDB(OnePort):
         """One server."""
         settings: dict[str, Setting] = {
             **self.settings,
-            "bind_ip_all": True,
+            **({} if self.listens_on in self.settings else {"bind_ip_all": True}),
             "port": self.port,
             "dbpath": str(context.data(self.name)),
         }

@@ -14,11 +14,10 @@ from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import (
     OnePort,
-    Port,
     server_answers,
     setup_command,
 )
-from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.kinds.declaring import Name, Port, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 
 USER = "postgres"
@@ -48,6 +47,7 @@ class PostgreSQL(OnePort):
 
     needs: ClassVar[Needs] = ("postgresql",)
     database: ClassVar[str] = "postgres"
+    listens_on: ClassVar[str] = "listen_addresses"
 
     kind: Literal["postgresql"] = "postgresql"
     name: Name
@@ -62,7 +62,8 @@ class PostgreSQL(OnePort):
     """Any of PostgreSQL's settings."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
+    syncs_by: ClassVar[tuple[str, Setting]] = ("fsync", True)
 
     def answers(self, data: Path) -> dict[str, str]:
         """The usual references, {NAME.url} and {NAME.jdbc}."""

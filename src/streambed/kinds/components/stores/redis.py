@@ -12,8 +12,8 @@ from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
-from streambed.kinds.components.stores.server_store import OnePort, Port, server_answers
-from streambed.kinds.declaring import Name, Setting, declared, setting_text
+from streambed.kinds.components.stores.server_store import OnePort, server_answers
+from streambed.kinds.declaring import Name, Port, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 
 DURABLE: dict[str, Setting] = {
@@ -32,6 +32,7 @@ class Redis(OnePort):
     """Redis 6.2 on `node`, without a password. Its data survive a kill."""
 
     needs: ClassVar[Needs] = ("redis",)
+    listens_on: ClassVar[str] = "bind"
 
     kind: Literal["redis"] = "redis"
     name: Name
@@ -46,7 +47,8 @@ class Redis(OnePort):
     """Any of Redis's settings."""
     limits: Limits | None = None
     """What each of its processes may use of the machine."""
-    on_exit: OnExit = "fail"
+    on_exit: OnExit = "auto"
+    syncs_by: ClassVar[tuple[str, Setting]] = ("appendfsync", "always")
 
     def answers(self, data: Path) -> dict[str, str]:
         """The usual references and {NAME.url}."""

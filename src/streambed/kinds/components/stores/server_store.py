@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
-
-from pydantic import Field
+from typing import Any, ClassVar, Self
 
 from streambed.errors import Problem, ProcessError, QueryError, StoreError
 from streambed.kinds.components.component import OnOneNode
-from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.components.plan_context import Loopback, PlanContext
+from streambed.kinds.declaring import Setting, setting_text
+from streambed.kinds.disks import IN_PLACE
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record.orders import ServerSetupOrder
 from streambed.stores.store import Address, connect
@@ -19,7 +20,6 @@ from streambed.stores.store import Store as Client
 from streambed.world import Missing, World
 
 CONNECT_LIMIT_S = 0.3
-Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class OnePort(OnOneNode):
@@ -30,9 +30,31 @@ class OnePort(OnOneNode):
     node: str
     port: int
     setup: tuple[str, ...]
+    settings: dict[str, Setting]
     on_exit: OnExit
+    runs_on_loopback: ClassVar[bool] = True
+    listens_on: ClassVar[str]
+    """The setting that names the address to listen on."""
     database: ClassVar[str] = ""
     """The database that the server has from the start."""
+
+    power_failure_refusal: ClassVar[str] = IN_PLACE
+
+    syncs_by: ClassVar[tuple[str, Setting]] = ("", "")
+    """The setting that is off here by default so that it does not sync, and what turns it on."""
+
+    @property
+    def no_syncs(self) -> str:
+        """It does not sync unless its settings say so."""
+        key, on = self.syncs_by
+        if not key or setting_text(self.settings.get(key, "")) not in ("", "false", "off", "no"):
+            return ""
+        return f"it does not sync its files: give it `settings: {{{key}: {setting_text(on)}}}`"
+
+    @property
+    def disks(self) -> dict[str, str]:
+        """All of its folder."""
+        return {self.node: ""}
 
     @property
     def server(self) -> bool:
@@ -52,6 +74,17 @@ class OnePort(OnOneNode):
     def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
         """It depends on no other component."""
         return []
+
+    def on_loopback(self, loopback: Loopback) -> Self:
+        """The same server and `setup`, listening on the loopback address."""
+        changes: dict[str, Any] = {
+            "node": Loopback.host,
+            "port": loopback.ports[0],
+            "setup": () if loopback.has_data else self.setup,
+            "settings": {**self.settings, self.listens_on: Loopback.address},
+            "limits": None,
+        }
+        return replace(self, **changes)  # type: ignore[type-var]  # Every kind is a dataclass.
 
     def store_address(self, data: Path) -> Address:
         """The host, the port and the database, as clients need them."""

@@ -1,0 +1,191 @@
+"""Log: what was sent, what the log holds and what groups read of it fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+
+from streambed.errors import Problem, suggestion
+from streambed.judge import engine, reading
+from streambed.judge.anomalies import ANOMALIES, BY_NUMBER, number_of
+from streambed.judge.promises import promise
+from streambed.kinds.declaring import declared
+from streambed.kinds.evidence import log_facts, log_rows
+from streambed.kinds.evidence.course import load_ended
+from streambed.kinds.evidence.readers import without_ledger
+from streambed.record.history import Answer, History, Verdict
+from streambed.units import count_of
+
+if TYPE_CHECKING:
+    from streambed.judge.findings import Finding
+    from streambed.kinds.evidence.log_rows import LogRow
+
+WORDS = tuple(word for anomaly in ANOMALIES for word in (anomaly.number, anomaly.name))
+
+
+def _numbers(words: tuple[str, ...]) -> tuple[str, ...]:
+    numbers = []
+    for word in words:
+        number = number_of(word)
+        if number is None:
+            raise ValueError(f"no anomaly is called '{word}'. {suggestion(word, WORDS)}")
+        numbers.append(number)
+    return tuple(dict.fromkeys(numbers))
+
+
+Anomalies = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda words: (words,) if isinstance(words, str) else words),
+    AfterValidator(_numbers),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "enum": list(WORDS)},
+                {"type": "array", "items": {"type": "string", "enum": list(WORDS)}},
+            ]
+        }
+    ),
+]
+"""Anomalies by number or name."""
+
+
+@declared
+class Expect:
+    """What an experiment must show that is about a danger."""
+
+    found: Anomalies
+    """Anomalies that must be found."""
+    may: Anomalies = ()
+    """Anomalies that may be found beside them."""
+
+
+@declared
+class Log:
+    """Nothing is wrong with the log of `topic`, nor with what its groups read of it: none of the
+    anomalies A1 to A23 of docs/judge.md is found.
+
+    A10, A14 and A16 are only counted: Kafka allows them always.
+    """
+
+    kind: Literal["log"] = "log"
+    topic: str
+    allow: Anomalies = ()
+    """Anomalies that do not make it fail, by number or name."""
+    expect: Expect | None = None
+    """It holds if exactly these anomalies are found."""
+
+    @property
+    def about(self) -> str:
+        """The topic: verdicts are named log:TOPIC."""
+        return self.topic
+
+    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+        """The topic must be declared, on a broker with offsets."""
+        brokers = [component.as_broker for component in components.values() if component.as_broker]
+        partitions = {
+            topic: count for broker in brokers for topic, count in broker.partitions.items()
+        }
+        if self.topic not in partitions:
+            says = f"no topic '{self.topic}'. {suggestion(self.topic, partitions)}"
+            return [Problem(key="topic", says=says)]
+        if not partitions[self.topic]:
+            says = f"the broker of '{self.topic}' has no offsets to judge: use no_loss"
+            return [Problem(key="topic", says=says)]
+        return []
+
+    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+        """The topic: without a read-back much is unknown."""
+        return (self.topic,)
+
+    def judge(self, history: History) -> Verdict:
+        """Judge every anomaly; a row of the evidence for each."""
+        unknown = self._why_unknown(history)
+        if unknown:
+            return self._verdict("unknown", unknown, {})
+        topic = reading.topic_of(history.ledger, self.topic)
+        settings = log_facts.settings_of(history, self.topic)
+        rows = []
+        for finding in engine.judge_topic(topic, log_facts.facts_of(history, topic)):
+            rule = promise(finding.anomaly, settings)
+            rows.append(
+                log_rows.row_of(history, topic, finding, rule, allowed=self._allows(finding))
+            )
+        evidence = {
+            "records": len(topic.sends),
+            "groups": sorted(topic.reads),
+            "rows": [row.evidence() for row in rows],
+        }
+        if self.expect:
+            return self._expected(rows, self.expect, evidence)
+        return self._judged(rows, len(topic.sends), evidence)
+
+    def _why_unknown(self, history: History) -> str:
+        if not load_ended(history):
+            return "the run broke before the load ended"
+        silent = without_ledger(history, self.topic)
+        if silent:
+            return f"{', '.join(silent)} kept no ledger of {self.topic}"
+        topic = reading.topic_of(history.ledger, self.topic)
+        if not len(topic.sends) and not topic.committed:
+            return f"nothing is known to be in {self.topic}"
+        return ""
+
+    def _allows(self, finding: Finding) -> bool:
+        return BY_NUMBER[finding.anomaly].counted_only or finding.anomaly in self.allow
+
+    def _judged(self, rows: Sequence[LogRow], records: int, evidence: dict[str, Any]) -> Verdict:
+        wrong = [row for row in rows if row.answer == "fails"]
+        if wrong:
+            says = "; ".join(row.says for row in wrong)
+            brief = ", ".join(f"{row.count:,} {row.plain_name}" for row in wrong)
+            return self._verdict("fails", says, evidence, brief)
+        unsure = [row for row in rows if row.answer == "unknown"]
+        if unsure:
+            return self._verdict("unknown", "; ".join(row.says for row in unsure), evidence)
+        counted = [row.short for row in rows if row.count]
+        says = f"{count_of(records, 'record')}, nothing wrong"
+        if counted:
+            says += f"; allowed: {', '.join(counted)}"
+        return self._verdict("holds", says, evidence)
+
+    def _expected(
+        self, rows: Sequence[LogRow], expect: Expect, evidence: dict[str, Any]
+    ) -> Verdict:
+        """Holds if exactly what is expected was found; what is unknown was not found."""
+        accepted = {*expect.found, *expect.may, *self.allow}
+        by_number = {row.anomaly.number: row for row in rows}
+        absent = [by_number[number] for number in expect.found if not by_number[number].count]
+        others = [
+            row for row in rows if row.answer == "fails" and row.anomaly.number not in accepted
+        ]
+        unsure = [row for row in rows if row.unsure and row.anomaly.number not in accepted]
+        if others:
+            says = "; ".join(row.says for row in others)
+            brief = ", ".join(f"{row.count:,} {row.plain_name}" for row in others)
+            return self._verdict(
+                "fails", f"found beside what was expected: {says}", evidence, brief
+            )
+        if any(not row.unsure for row in absent):
+            names = ", ".join(row.title for row in absent)
+            return self._verdict("fails", f"expected and not found: {names}", evidence)
+        if absent or unsure:
+            says = "; ".join(row.says for row in (*absent, *unsure))
+            return self._verdict("unknown", says, evidence)
+        shown = [row.says for row in rows if row.count and row.anomaly.number in accepted]
+        return self._verdict("holds", f"found as expected: {'; '.join(shown)}", evidence)
+
+    def _verdict(
+        self, answer: Answer, says: str, evidence: dict[str, Any], brief: str = ""
+    ) -> Verdict:
+        briefs = {
+            "holds": f"log of {self.topic} as expected"
+            if self.expect
+            else f"log of {self.topic} in order",
+            "fails": f"log of {self.topic}: {brief or says}",
+            "unknown": f"log of {self.topic} unknown",
+        }
+        return Verdict(
+            check=self.kind, answer=answer, says=says, evidence=evidence, brief=briefs[answer]
+        )

@@ -1,0 +1,226 @@
+"""How a pipeline recovers from faults: effect, outage, restored, caught up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from streambed.kinds.evidence.by_batches import batches_of
+from streambed.kinds.evidence.course import FOREVER_NS, ActiveFault, faults_of
+from streambed.record.history import History
+from streambed.units import Duration, shown
+
+BASELINE_NS = 10_000_000_000
+"""How much load there must be before the first fault."""
+SLACK = 1.5
+"""A latency is as before up to this many times the p99 of the baseline."""
+SECOND_NS = 1_000_000_000
+NEVER_NS = 2**62
+"""The latency of a lost record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """Latency before the first fault."""
+
+    p99_ns: int
+    interval_ns: int
+    """The median time between the starts of two batches of a job; 0 for others."""
+
+    @property
+    def bound_ns(self) -> int:
+        """A p99 up to this is as before."""
+        return round(self.p99_ns * SLACK) + self.interval_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultSet:
+    """Faults that overlap in time."""
+
+    names: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovery:
+    """The recovery from one set of faults. A span is None if it is not known, or nothing came."""
+
+    faults: str
+    start: int
+    end: int
+    effect_ns: int | None
+    """From the injection until a record was later than before; None if none was."""
+    outage_ns: int | None
+    """The longest span without an output, from the injection on."""
+    restored_ns: int | None
+    """From the healing until the first output after it."""
+    caught_up_ns: int | None
+    """From the healing until records were as fast as before, and stayed so."""
+    at_least_ns: int | None
+    """What is sure of `caught_up_ns`: it is this, or more."""
+    why_unknown: str = ""
+
+    def evidence(self, history: History) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "faults": self.faults,
+            "start_s": history.seconds(self.start),
+            "end_s": history.seconds(self.end),
+            "effect_ns": self.effect_ns,
+            "outage_ns": self.outage_ns,
+            "restored_ns": self.restored_ns,
+            "caught_up_ns": self.caught_up_ns,
+            "at_least_ns": self.at_least_ns,
+        }
+
+
+def fault_sets(faults: list[ActiveFault]) -> list[FaultSet]:
+    """Faults that overlap, joined."""
+    sets: list[FaultSet] = []
+    for fault in sorted(faults, key=lambda fault: fault.start):
+        if sets and fault.start <= sets[-1].end:
+            last = sets.pop()
+            names = f"{last.names}, {fault.name}"
+            end = max(last.end, fault.end)
+            sets.append(FaultSet(names=names, start=last.start, end=end))
+        else:
+            sets.append(FaultSet(names=fault.name, start=fault.start, end=fault.end))
+    return sets
+
+
+def baseline_of(
+    history: History, name: str, records: pl.DataFrame, warm_up: Duration
+) -> Baseline | str:
+    """The latency before the first fault; or why there is none."""
+    faults = faults_of(history)
+    if not faults:
+        return "no fault was injected"
+    begin = (history.load_ns or 0) + warm_up.ns
+    first = min(fault.start for fault in faults)
+    if first - begin < BASELINE_NS:
+        return (
+            f"only {shown(max(0, first - begin))} of load before the first fault: "
+            f"{shown(BASELINE_NS)} are needed to know what is usual"
+        )
+    # A record in flight when the fault came is not part of what is usual.
+    calm = pl.col("due").is_between(begin, first) & (pl.col("seen") <= first)
+    latencies = records.filter(calm).select(pl.col("seen") - pl.col("due")).to_series()
+    p99 = latencies.quantile(0.99, interpolation="higher")
+    if p99 is None:
+        return f"{name} saw nothing before the first fault"
+    return Baseline(p99_ns=round(p99), interval_ns=_batch_interval(history, name, first))
+
+
+def _batch_interval(history: History, name: str, before: int) -> int:
+    starts = [batch.start for batch in batches_of(history, name) if batch.end <= before]
+    median = pl.Series(starts, dtype=pl.Int64).sort().diff().median()
+    return round(median) if isinstance(median, float) else 0
+
+
+def recoveries(
+    history: History, records: pl.DataFrame, baseline: Baseline, hold: Duration
+) -> list[Recovery]:
+    """The recovery from each set of faults."""
+    sets = fault_sets(faults_of(history))
+    measured = _with_latency(records)
+    ends = [*(following.start for following in sets[1:]), FOREVER_NS]
+    return [
+        _recovery(measured, faults, baseline, hold, until)
+        for faults, until in zip(sets, ends, strict=True)
+    ]
+
+
+def _with_latency(records: pl.DataFrame) -> pl.DataFrame:
+    """Add `latency`; null if it is unknown whether or when a record was seen."""
+    lost = pl.when("lost").then(NEVER_NS)
+    measured = pl.coalesce("seen", "latest") - pl.col("due")
+    return records.with_columns(latency=pl.coalesce(measured, lost)).sort("due")
+
+
+def _recovery(
+    records: pl.DataFrame, faults: FaultSet, baseline: Baseline, hold: Duration, until: int
+) -> Recovery:
+    bound = baseline.bound_ns
+    late = records.filter(
+        (pl.col("due") + pl.col("latency").fill_null(0) >= faults.start)
+        & (pl.col("latency") > bound)
+        & (pl.col("due") < until)
+    )
+    effect = None
+    if late.height:
+        effect = max(0, late.select((pl.col("due") + bound).min()).item() - faults.start)
+    if faults.end == FOREVER_NS:
+        return _unhealed(records, faults, effect, until)
+    outputs = records["seen"].drop_nulls().sort()
+    after = outputs.filter(outputs >= faults.end)
+    caught_up, at_least, why = _caught_up(records, faults.end, bound, hold, until)
+    return Recovery(
+        faults=faults.names,
+        start=faults.start,
+        end=faults.end,
+        effect_ns=effect,
+        outage_ns=_outage(outputs, faults.start, until),
+        restored_ns=after[0] - faults.end if len(after) else None,
+        caught_up_ns=caught_up,
+        at_least_ns=at_least,
+        why_unknown=why,
+    )
+
+
+def _unhealed(records: pl.DataFrame, faults: FaultSet, effect: int | None, until: int) -> Recovery:
+    outputs = records["seen"].drop_nulls().sort()
+    return Recovery(
+        faults=faults.names,
+        start=faults.start,
+        end=faults.start,
+        effect_ns=effect,
+        outage_ns=_outage(outputs, faults.start, until),
+        restored_ns=None,
+        caught_up_ns=None,
+        at_least_ns=None,
+        why_unknown="it was not healed",
+    )
+
+
+def _outage(outputs: pl.Series, start: int, until: int) -> int | None:
+    """The longest span without an output that ends after the injection."""
+    gaps = pl.DataFrame({"seen": outputs, "gap": outputs.diff()})
+    longest = gaps.filter(pl.col("seen").is_between(start, until))["gap"].max()
+    return longest if isinstance(longest, int) else None
+
+
+def _caught_up(
+    records: pl.DataFrame, heal: int, bound: int, hold: Duration, until: int
+) -> tuple[int | None, int | None, str]:
+    """When records were as fast as before for the hold: exactly, at least, or why it is unknown.
+
+    By seconds of due time after the healing. The first second of those that hold counts.
+    """
+    due = records.filter(pl.col("due").is_between(heal, until, closed="left"))
+    seconds = (
+        due.with_columns(second=(pl.col("due") - heal) // SECOND_NS)
+        .group_by("second")
+        .agg(
+            p99=pl.col("latency").quantile(0.99, interpolation="higher"),
+            open=pl.col("latency").is_null().any(),
+        )
+    )
+    states = {second: (p99, is_open) for second, p99, is_open in seconds.iter_rows()}
+    needed = -(-hold.ns // SECOND_NS)
+    last = max(states, default=-1)
+    start = 0
+    for second in range(last + 1):
+        p99, is_open = states.get(second, (0, False))
+        if p99 is not None and p99 > bound:
+            start = second + 1
+        elif is_open:
+            return None, None, "it is unknown whether all records were seen"
+        elif second + 1 - start >= needed:
+            return start * SECOND_NS, start * SECOND_NS, ""
+    why = f"only {last + 1 - start} s of load after it had caught up: too short for the hold"
+    if start > last:
+        why = "it had not caught up when the load ended, or the next fault came"
+    return None, start * SECOND_NS, why

@@ -1,0 +1,53 @@
+"""Fill disk: a process finds no space left on its disk until it heals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from streambed.errors import Problem
+from streambed.kinds.declaring import declared
+from streambed.kinds.disks import Preparation
+from streambed.kinds.faults.disk.on_a_disk import OnADisk, node_of, with_tolerated_end
+from streambed.kinds.faults.of_links import Links
+from streambed.kinds.faults.targets import component_of, resolve_process
+from streambed.units import Size
+from streambed.world import Injected, World
+
+SMALLEST = Size(1 << 20)
+
+
+@declared
+class FillDisk(OnADisk):
+    """Leave no space on the disk of `target` from `at` on; `size` again after `lasts`. If the
+    process ends of it, it is started again then.
+    """
+
+    kind: Literal["fill_disk"] = "fill_disk"
+    target: str
+    """A component with one process, one process of a component such as kafka/broker2, or a role
+    such as leader of lines/0.
+    """
+    size: Size = Size(256 << 20)
+    """The size of the disk, which is in memory, while it is not full."""
+
+    def problems(
+        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
+    ) -> list[Problem]:
+        """Its disk must exist and have some room."""
+        problems = super().problems(hosts, links, components)
+        if self.size < SMALLEST:
+            says = f"{self.size} is too little for any server: give {SMALLEST} or more"
+            problems.append(Problem(key="size", says=says))
+        return problems
+
+    def prepares(self, components: dict[str, Any]) -> Sequence[Preparation]:
+        """Each process that it may hit has its disk in memory."""
+        component = component_of(self.target, components)
+        node = node_of(self.target)
+        return (Preparation(component=component, node=node, disk_bytes=self.size.bytes),)
+
+    def inject(self, world: World) -> Injected:
+        """Fill the disk of the process that the target names now."""
+        name, label = resolve_process(self.target, world)
+        return with_tolerated_end(world, name, label, world.fill_disk(name))

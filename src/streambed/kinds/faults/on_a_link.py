@@ -1,0 +1,49 @@
+"""Faults that hold one link, in one direction or both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from streambed.errors import Problem
+from streambed.kinds.declaring import declared
+from streambed.kinds.faults.fault import Held, Lasting
+from streambed.kinds.faults.of_links import (
+    Links,
+    LinkTarget,
+    directions_of,
+    link_label,
+    link_problems,
+    meant,
+)
+
+
+@declared
+class OnALink(Lasting):
+    """Defaults for faults with one `link`, and perhaps one `source`."""
+
+    state: ClassVar[str]
+    """What each direction is while the fault lasts: no other fault may hold it then."""
+
+    link: LinkTarget
+    source: str = ""
+
+    @property
+    def aim(self) -> str:
+        """The link, or the direction of it that is hit."""
+        return link_label(self.link, self.source)
+
+    def problems(
+        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
+    ) -> list[Problem]:
+        """The link must exist, and `source` must be one of its ends."""
+        return link_problems(self.link, self.source, links, "link")
+
+    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+        """The named link, or every link between the two ends."""
+        return meant(self.link, links)
+
+    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+        """Each direction of the link."""
+        directions = directions_of(meant(self.link, links), self.source, links)
+        return [Held(direction, self.state) for direction in directions]
