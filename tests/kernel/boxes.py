@@ -44,5 +44,5 @@ def run_box(
         group=user,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured

@@ -71,7 +71,7 @@ def slack_ms(means: str) -> float:
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Measure again what failed while the machine was held up: that says nothing of the network."""
+    """What fails while the machine is held up says nothing of the network."""
     if "measure" not in pyfuncitem.fixturenames:
         return None
     names = inspect.signature(pyfuncitem.obj).parameters

@@ -57,8 +57,8 @@ def take(number: int, *, plan: dict[str, Any], measure: str, user: int) -> dict[
     if child == 0:
         _be_box(folder, measure, user)
     failed = os.waitpid(child, 0)[1]
-    said = (folder / "said").read_text()
-    return {"error": said or "it took too long"} if failed else json.loads(said)
+    output = (folder / "said").read_text()
+    return {"error": output or "it took too long"} if failed else json.loads(output)
 
 
 def _be_box(folder: Path, measure: str, user: int) -> NoReturn:
@@ -66,9 +66,9 @@ def _be_box(folder: Path, measure: str, user: int) -> NoReturn:
     status = 1
     try:
         signal.alarm(LIMIT_S)
-        said = os.open(folder / "said", os.O_CREAT | os.O_WRONLY)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
+        output = os.open(folder / "said", os.O_CREAT | os.O_WRONLY)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
         os.setgid(user)
         os.setuid(user)
         _libc.prctl(

@@ -97,9 +97,9 @@ class NetemMachine:
                 }
             )
         )
-        found = self._answer(ANSWER_LIMIT_S)
-        assert "error" not in found, found["error"]
-        return found
+        measured = self._answer(ANSWER_LIMIT_S)
+        assert "error" not in measured, measured["error"]
+        return measured
 
     def _write(self, line: str) -> None:
         assert self._process.stdin
@@ -186,10 +186,9 @@ def _contents() -> Iterator[tuple[str, int, bytes]]:
     }
     source = Path(streambed.__file__).parents[1]
     files |= {f"{_HOME}/{path.relative_to(source)}": path for path in _files(source / "streambed")}
-    files |= {
-        f"{_HOME}/{name}": _HERE / name
-        for name in ("netem_init.py", "box.py", "measures.py", "packet_measures.py", "streams.py")
-    }
+    programs = [_HERE / name for name in ("netem_init.py", "box.py", "streams.py")]
+    programs += _HERE.glob("*measures.py")
+    files |= {f"{_HOME}/{path.name}": path for path in programs}
     files |= {
         str(library): library
         for library in _libraries([path for path in files.values() if ".so" in path.name])
@@ -213,8 +212,12 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _libraries(binaries: list[Path]) -> set[Path]:
     """The shared libraries that these need."""
-    said = subprocess.run(["ldd", _interpreter(), *binaries], capture_output=True, text=True).stdout
-    return {Path(found) for found in re.findall(r"(?:=> |^\s+)(/\S+) \(", said, re.MULTILINE)}
+    output = subprocess.run(
+        ["ldd", _interpreter(), *binaries], capture_output=True, text=True
+    ).stdout
+    return {
+        Path(measured) for measured in re.findall(r"(?:=> |^\s+)(/\S+) \(", output, re.MULTILINE)
+    }
 
 
 def _module(name: str) -> bytes:

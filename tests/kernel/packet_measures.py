@@ -111,7 +111,7 @@ def in_real_time(net: Network) -> dict[str, Any]:
         "-c",
         "import os; print(os.sched_getscheduler(0) == os.SCHED_FIFO)",
     ]
-    said = (
+    output = (
         net.hosts["a"]
         .call(lambda: subprocess.run(argv, capture_output=True, text=True, check=True))
         .stdout
@@ -124,7 +124,7 @@ def in_real_time(net: Network) -> dict[str, Any]:
     return {
         "delay line": line,
         "says": net.delay_line_runs,
-        "program": said.strip() == "True",
+        "program": output.strip() == "True",
         "threads": sum(threads),
     }
 

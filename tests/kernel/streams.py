@@ -149,8 +149,8 @@ def changes(net: Network) -> dict[str, Any]:
     after it was healed.
     """
     (wire,) = [wire for wire in net.wires.values() if "a" in wire.ends]
-    found = {name: _changed(net, wire, change) for name, change in CHANGES.items()}
-    return found | {
+    measured = {name: _changed(net, wire, change) for name, change in CHANGES.items()}
+    return measured | {
         "after": stream(net, "a", "b", 200, 0.001),
         "back": stream(net, "b", "a", 100, 0.001),
     }
@@ -158,13 +158,13 @@ def changes(net: Network) -> dict[str, Any]:
 
 def _changed(net: Network, wire: Wire, change: dict[str, Any]) -> dict[str, Any]:
     heal = wire.degrade(("a",), change)
-    found = (
+    measured = (
         stream(net, "a", "b", 40, 0)
         if "queue_bytes" in change
         else stream(net, "a", "b", 200, 0.001)
     )
     heal()
-    return found
+    return measured
 
 
 STREAMS: dict[str, Callable[[Network], dict[str, Any]]] = {

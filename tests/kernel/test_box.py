@@ -25,12 +25,12 @@ NOBODY = 65534
 
 
 def test_a_host_has_its_own_name_names_tmp_and_interfaces(measure: Measure, tmp_path: Path) -> None:
-    found = measure(star(DELAY), "surroundings")
+    measured = measure(star(DELAY), "surroundings")
 
-    assert found["hostname"] == "a"
-    assert found["names"] == ["localhost", "a", "switch1", "b"]
-    assert found["interfaces"] == ["eth0", "lo"]
-    assert set(found["tmp"]) <= {
+    assert measured["hostname"] == "a"
+    assert measured["names"] == ["localhost", "a", "switch1", "b"]
+    assert measured["interfaces"] == ["eth0", "lo"]
+    assert set(measured["tmp"]) <= {
         "mine",
         *tmp_path.parts,
     }  # The run's folder stays visible if it is in /tmp.
@@ -56,11 +56,11 @@ def test_the_ports_of_a_switch_are_read_however_many_there_are(measure: Measure)
 def test_both_ends_of_a_link_count_the_same_and_only_hosts_in_use_have_threads(
     measure: Measure,
 ) -> None:
-    found = measure(pairs_of_switch_and_host(60), "counted")
+    measured = measure(pairs_of_switch_and_host(60), "counted")
 
-    assert found["said"] == found["own"]
-    assert found["said"]["h0/eth0"][2:] == [1, 1] == found["said"]["h1/eth0"][2:]
-    assert found["threads"] == ["host h0", "host h1"]
+    assert measured["said"] == measured["own"]
+    assert measured["said"]["h0/eth0"][2:] == [1, 1] == measured["said"]["h1/eth0"][2:]
+    assert measured["threads"] == ["host h0", "host h1"]
 
 
 def test_an_ordinary_user_gets_the_same_network() -> None:
@@ -70,13 +70,13 @@ def test_an_ordinary_user_gets_the_same_network() -> None:
     folder = Path(tempfile.mkdtemp())  # Not tmp_path: other users may not look into it.
     os.chown(folder, user, -1)
     try:
-        found = run_box(
+        measured = run_box(
             star(DELAY), "round_trips", folder, interpreter=interpreter, path=path, user=user
         )
     finally:
         shutil.rmtree(folder)
 
-    assert 19 < found["median_ms"] < 25
+    assert 19 < measured["median_ms"] < 25
 
 
 def _interpreter_for(user: int) -> str:
@@ -94,7 +94,7 @@ def _interpreter_for(user: int) -> str:
 
 
 def test_this_machine_is_examined_without_harm() -> None:
-    found = machine.examine()
+    examined = machine.examine()
 
-    assert found.namespaces and found.cores and found.kernel
-    assert found.means in ("netem", "delay_line")
+    assert examined.namespaces and examined.cores and examined.kernel
+    assert examined.means in ("netem", "delay_line")

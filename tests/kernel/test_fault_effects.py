@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from boxes import Measure
@@ -14,7 +15,9 @@ from streambed.errors import WorldError
 from streambed.plan import ProcessSpec, Shape
 from streambed.record import wait_until
 from streambed.runner.process import LiveProcess
+from streambed.runner.process_faults.cpu_share import BY_SIGNALS
 from tests.net.small_plans import MS, pairs_of_switch_and_host, star
+from tests.support.bare_world import FakeHost
 
 pytestmark = pytest.mark.kernel
 
@@ -29,12 +32,26 @@ while True:
 
 
 def test_separated_hosts_do_not_hear_each_other_but_a_third_hears_both(measure: Measure) -> None:
-    found = measure(pairs_of_switch_and_host(3), "walls")
+    measured = measure(pairs_of_switch_and_host(3), "walls")
 
     everybody = ["h0-h1", "h0-h2", "h1-h0", "h1-h2", "h2-h0", "h2-h1"]
-    assert found["before"] == everybody
-    assert found["during"] == found["healed once"] == ["h0-h2", "h1-h2", "h2-h0", "h2-h1"]
-    assert found["after"] == everybody
+    assert measured["before"] == everybody
+    assert measured["during"] == measured["healed once"] == ["h0-h2", "h1-h2", "h2-h0", "h2-h1"]
+    assert measured["after"] == everybody
+
+
+def test_a_deaf_host_is_heard_by_those_it_does_not_hear(measure: Measure) -> None:
+    found = measure(pairs_of_switch_and_host(2), "deaf")
+
+    assert found["heard"] == {"h0": 0, "h1": 1}
+    assert found["after"]
+
+
+def test_packets_sent_during_a_jam_arrive_when_it_heals(measure: Measure) -> None:
+    found = measure(star(Shape(delay_ns=MS)), "jammed")
+
+    assert (found["during"], found["after"]) == (0, 5)
+    assert found["released_ms"] < 500 and found["round_trip_ms"] < 100
 
 
 def test_a_link_that_loses_for_a_while_loses_single_packets(measure: Measure) -> None:
@@ -44,22 +61,15 @@ def test_a_link_that_loses_for_a_while_loses_single_packets(measure: Measure) ->
 
 
 def test_a_link_without_a_rate_gets_one_and_loses_it_again(measure: Measure) -> None:
-    found = measure(star(Shape(delay_ns=MS)), "narrowed")
+    measured = measure(star(Shape(delay_ns=MS)), "narrowed")
 
-    assert 9 < found["during"] < 11
-    assert min(found["before"], found["after"]) > 50
-
-
-class Here:
-    """The host that this test runs on."""
-
-    def call(self, function: Any) -> Any:
-        return function()
+    assert 9 < measured["during"] < 11
+    assert min(measured["before"], measured["after"]) > 50
 
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[LiveProcess]:
-    """A process with a child in a group of its own."""
+    """A process with a child in a separate group."""
     (tmp_path / "logs").mkdir()
     spec = ProcessSpec(
         name="family",
@@ -68,11 +78,11 @@ def process(tmp_path: Path) -> Iterator[LiveProcess]:
         argv=(sys.executable, "-c", FAMILY),
         cwd=str(tmp_path),
     )
-    live = LiveProcess(spec, Here(), tmp_path, lambda event, **fields: None)  # type: ignore[arg-type]
+    live = LiveProcess(spec, FakeHost(), tmp_path, lambda event, **fields: None)  # type: ignore[arg-type]
     live.start()
     assert wait_until(lambda: len(ticks(tmp_path)) == 2, limit_s=5)
     yield live
-    live.kill()
+    live.kill_and_reap()
 
 
 def ticks(folder: Path) -> dict[str, int]:
@@ -103,7 +113,7 @@ def test_a_process_paused_twice_goes_on_with_its_children_when_it_was_healed_twi
 def test_a_process_killed_while_paused_dies_and_its_next_life_is_not_paused(
     process: LiveProcess, tmp_path: Path
 ) -> None:
-    end_pause, revive = process.pause(), process.strike()
+    end_pause, revive = process.pause(), process.kill()
 
     assert not process.alive
     revive()
@@ -113,7 +123,7 @@ def test_a_process_killed_while_paused_dies_and_its_next_life_is_not_paused(
 
 
 def test_a_process_killed_twice_stays_dead_until_both_are_healed(process: LiveProcess) -> None:
-    heals = [process.strike(), process.strike()]
+    heals = [process.kill(), process.kill()]
 
     heals[1]()
     assert not process.alive
@@ -122,7 +132,60 @@ def test_a_process_killed_twice_stays_dead_until_both_are_healed(process: LivePr
 
 
 def test_a_process_that_does_not_run_cannot_be_paused(process: LiveProcess) -> None:
-    process.kill()
+    process.kill_and_reap()
 
     with pytest.raises(WorldError, match="family is not running"):
         process.pause()
+
+
+def test_a_process_that_is_asked_to_end_is_started_again_when_healed(
+    process: LiveProcess, tmp_path: Path
+) -> None:
+    heal = process.terminate()
+
+    assert wait_until(lambda: not process.alive, limit_s=5)
+    heal()
+    assert process.alive
+    assert wait_until(lambda: len(ticks(tmp_path)) == 4, limit_s=5)
+
+
+def test_a_child_can_be_killed_alone(process: LiveProcess, tmp_path: Path) -> None:
+    (child,) = process.children((sys.executable, "-c"))
+
+    child.kill()
+
+    assert wait_until(lambda: not child.alive, limit_s=5)
+    assert process.alive
+
+
+BUSY = "while True: pass"
+
+
+def cpu_share(pid: int) -> float:
+    """CPU time per second of a process, over a second."""
+
+    def used_s() -> float:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    before_s, start = used_s(), time.monotonic()
+    wait_until(lambda: False, limit_s=1.0)
+    return (used_s() - before_s) / (time.monotonic() - start)
+
+
+def test_a_process_without_a_group_is_slowed_down_by_signals(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    argv = (sys.executable, "-c", BUSY)
+    spec = ProcessSpec(name="busy", component="busy", node="here", argv=argv, cwd=str(tmp_path))
+    live = LiveProcess(spec, FakeHost(), tmp_path, lambda event, **fields: None)  # type: ignore[arg-type]
+    live.start()
+    try:
+        heal, how = live.slow(0.2)
+        slow = cpu_share(live.pid)
+        heal()
+        free = cpu_share(live.pid)
+    finally:
+        live.kill_and_reap()
+
+    assert how == BY_SIGNALS
+    assert slow < 0.35 and slow < 0.6 * free

@@ -30,9 +30,9 @@ def test_an_ordinary_user_gets_netem_too(netem: NetemMachine) -> None:
 
 
 def test_hosts_have_names_where_netem_shapes_their_links(netem: NetemMachine) -> None:
-    found = netem.measure(star(DELAY), "surroundings")
+    measured = netem.measure(star(DELAY), "surroundings")
 
-    assert (found["hostname"], found["names"], found["interfaces"]) == (
+    assert (measured["hostname"], measured["names"], measured["interfaces"]) == (
         "a",
         ["localhost", "a", "switch1", "b"],
         ["eth0", "lo"],
@@ -49,7 +49,7 @@ def test_a_machine_without_ifb_delays_in_the_sender(netem: NetemMachine) -> None
 def test_cgroup_v2_caps_at_the_top_and_in_a_delegated_group_that_nobody_else_lives_in(
     netem: NetemMachine,
 ) -> None:
-    found = netem.measure(star(DELAY), "capped_by_v2")
+    measured = netem.measure(star(DELAY), "capped_by_v2")
 
     capped = {
         "status": -9,
@@ -58,9 +58,12 @@ def test_cgroup_v2_caps_at_the_top_and_in_a_delegated_group_that_nobody_else_liv
         "cpu.weight.nice": "5",
         "memory.max": str(32 << 20),
     }
-    assert found["top"] == {"folders": dict.fromkeys(("cpu", "memory"), "/sys/fs/cgroup"), **capped}
-    assert found["scope"] == {
+    assert measured["top"] == {
+        "folders": dict.fromkeys(("cpu", "memory"), "/sys/fs/cgroup"),
+        **capped,
+    }
+    assert measured["scope"] == {
         "folders": dict.fromkeys(("cpu", "memory"), "/sys/fs/cgroup/scope"),
         **capped,
     }
-    assert found["left"] == {"folders": [], "own": "0::/scope"}
+    assert measured["left"] == {"folders": [], "own": "0::/scope"}

@@ -36,14 +36,14 @@ def quantile(values: list[float], chance: float) -> float:
     return sorted(values)[int(len(values) * chance)]
 
 
-def spreads_like(found: Found, shape: Shape, slack_ms: float) -> bool:
+def spreads_like(measured: Found, shape: Shape, slack_ms: float) -> bool:
     """Whether the nine deciles of the delays are those of the table."""
     drawn = delays(shape)
     wanted_ms = [(shape.delay_ns + drawn.width_ns * entry / PARTS) / 1e6 for entry in drawn.table]
     # Packets are never early; on a busy machine some are late.
     early_ms, late_ms = 0.25 * shape.jitter_ns / 1e6, 0.6 * shape.jitter_ns / 1e6
     off_ms = [
-        quantile(found["delays_ms"], tenth / 10) - quantile(wanted_ms, tenth / 10)
+        quantile(measured["delays_ms"], tenth / 10) - quantile(wanted_ms, tenth / 10)
         for tenth in range(1, 10)
     ]
     return all(-early_ms <= off <= late_ms + slack_ms for off in off_ms)
@@ -57,12 +57,12 @@ def test_delays_spread_as_declared_and_let_packets_overtake(
         for kind in ("normal", "pareto")
     )  # type: ignore[arg-type]
 
-    found = measure_both(ways(normal, pareto), "both_ways")
+    measured = measure_both(ways(normal, pareto), "both_ways")
 
-    assert spreads_like(found["there"], normal, slack_ms)
-    assert spreads_like(found["back"], pareto, slack_ms)
-    assert found["there"]["overtaken"] > 100 and found["back"]["overtaken"] > 50
-    assert found["back"]["least_ms"] >= 53 and found["back"]["most_ms"] > 80
+    assert spreads_like(measured["there"], normal, slack_ms)
+    assert spreads_like(measured["back"], pareto, slack_ms)
+    assert measured["there"]["overtaken"] > 100 and measured["back"]["overtaken"] > 50
+    assert measured["back"]["least_ms"] >= 53 and measured["back"]["most_ms"] > 80
 
 
 def test_delays_are_drawn_from_samples_and_packets_stay_in_order_where_they_should(
@@ -74,9 +74,9 @@ def test_delays_are_drawn_from_samples_and_packets_stay_in_order_where_they_shou
         delay_ns=30 * MS, jitter_ns=21_602_469, distribution="samples", samples_ns=samples
     )
 
-    found = measure_both(ways(in_order, drawn), "both_ways")
+    measured = measure_both(ways(in_order, drawn), "both_ways")
 
-    there, back = found["there"], found["back"]
+    there, back = measured["there"], measured["back"]
     assert there["overtaken"] == 0 and there["arrived"] == there["sent"]
     # A packet that waits for earlier ones is later than its own draw.
     assert there["deviation_ms"] > 3 and there["mean_ms"] > 63
@@ -123,19 +123,21 @@ def test_a_queue_holds_what_is_declared_and_drops_the_rest(measure_both: Measure
 def test_all_that_a_link_does_is_changed_while_it_runs_and_healed(
     measure_both: Measure, slack_ms: float
 ) -> None:
-    found = measure_both(ways(Shape(delay_ns=40 * MS), Shape(delay_ns=5 * MS)), "changes")
+    measured = measure_both(ways(Shape(delay_ns=40 * MS), Shape(delay_ns=5 * MS)), "changes")
 
-    normal, in_order = found["normal"], found["uniform in order"]
+    normal, in_order = measured["normal"], measured["uniform in order"]
     assert 58 < normal["median_ms"] < 62 + 2 * slack_ms
     assert normal["deviation_ms"] > 7 and normal["overtaken"] > 30
     assert in_order["overtaken"] == 0
     assert in_order["deviation_ms"] > 2 and in_order["least_ms"] >= 39
-    assert 0.3 < found["bursts"]["arrived"] / 200 < 0.95 and fmean(found["bursts"]["gaps"]) > 1.5
-    assert likely(sum(delay < 30 for delay in found["reorder"]["delays_ms"]), 200, 0.3)
-    assert likely(found["duplicate"]["twice"], 200, 0.5)
-    assert likely(200 - found["corrupt"]["arrived"], 200, 0.5) and found["corrupt"]["damaged"]
-    assert 15 <= found["queue"]["arrived"] <= 20
-    after, back = found["after"], found["back"]
+    assert (
+        0.3 < measured["bursts"]["arrived"] / 200 < 0.95 and fmean(measured["bursts"]["gaps"]) > 1.5
+    )
+    assert likely(sum(delay < 30 for delay in measured["reorder"]["delays_ms"]), 200, 0.3)
+    assert likely(measured["duplicate"]["twice"], 200, 0.5)
+    assert likely(200 - measured["corrupt"]["arrived"], 200, 0.5) and measured["corrupt"]["damaged"]
+    assert 15 <= measured["queue"]["arrived"] <= 20
+    after, back = measured["after"], measured["back"]
     assert after["arrived"] == 200
     assert not after["twice"] and not after["overtaken"]
     assert 39 < after["median_ms"] < 42 + slack_ms

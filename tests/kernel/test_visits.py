@@ -71,15 +71,15 @@ class Packet:
 
     time_ns: int
     length: int
-    kept: bytes
+    captured: bytes
 
     @property
     def is_hum(self) -> bool:
         """UDP over IP over Ethernet, to the second component's port."""
         return (
-            self.kept[12:14] == b"\x08\x00"
-            and self.kept[23] == 17
-            and struct.unpack_from("!H", self.kept, 36)[0] == 20_001
+            self.captured[12:14] == b"\x08\x00"
+            and self.captured[23] == 17
+            and struct.unpack_from("!H", self.captured, 36)[0] == 20_001
         )
 
 
@@ -89,13 +89,13 @@ def read_pcap(path: Path) -> Iterator[Packet]:
     assert (magic, major, minor, snap, kind) == (0xA1B23C4D, 2, 4, 128, 1)
     at = 24
     while at < len(content):
-        seconds, nanoseconds, kept, length = struct.unpack_from("=IIII", content, at)
+        seconds, nanoseconds, captured, length = struct.unpack_from("=IIII", content, at)
         yield Packet(
             time_ns=seconds * 10**9 + nanoseconds,
             length=length,
-            kept=content[at + 16 : at + 16 + kept],
+            captured=content[at + 16 : at + 16 + captured],
         )
-        at += 16 + kept
+        at += 16 + captured
     assert at == len(content)
 
 
@@ -144,12 +144,12 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, ob
             saw |= dict(
                 zip(visits, visitors.map(lambda words: shell(*words), visits.values()), strict=True)
             )
-        said, _ = launcher.communicate(timeout=30)
+        output, _ = launcher.communicate(timeout=30)
     finally:
         end_now(launcher)
-    assert launcher.returncode == 0, said
+    assert launcher.returncode == 0, output
     saw["after"] = shell("visits", "a", "true")
-    return Run(directory), saw, said
+    return Run(directory), saw, output
 
 
 def counted(run: Run, process: str, metric: str) -> float:
@@ -186,38 +186,38 @@ def test_tcp_traffic_takes_what_the_link_carries_for_as_long_as_it_lasts(visited
 
 def test_a_host_is_entered_with_its_names_and_its_tmp(visited):
     _, saw, _ = visited
-    status, said = saw["host"]
+    status, output = saw["host"]
 
-    assert (status, said.split()) == (7, ["/tmp/mine", "a", "10.0.0.2", "b", "b.streambed"])
+    assert (status, output.split()) == (7, ["/tmp/mine", "a", "10.0.0.2", "b", "b.streambed"])
     assert not Path("/tmp/mine").exists()
 
 
 def test_a_switch_is_entered_too(visited):
-    status, said = visited[1]["switch"]
+    status, output = visited[1]["switch"]
 
     assert status == 0
-    assert {"eth0:", "eth1:", "eth2:"} < set(said.split())
+    assert {"eth0:", "eth1:", "eth2:"} < set(output.split())
 
 
 def test_a_host_that_is_not_there_is_said_with_what_may_be_meant(visited):
-    status, said = visited[1]["wrong"]
+    status, output = visited[1]["wrong"]
 
     assert status == 64
-    assert "has no host 'bb'. Did you mean 'b'?" in said
+    assert "has no host 'bb'. Did you mean 'b'?" in output
 
 
 def test_a_run_that_has_ended_cannot_be_entered(visited):
-    status, said = visited[1]["after"]
+    status, output = visited[1]["after"]
 
     assert status == 64
-    assert "does not run, it is finished: hosts are there only while a run lasts" in said
+    assert "does not run, it is finished: hosts are there only while a run lasts" in output
 
 
 def test_a_port_that_listens_on_its_hosts_loopback_only_is_reached_on_ours(visited):
-    _, saw, said = visited
+    _, saw, output = visited
 
     assert saw["page"] == PAGE
-    assert "b:8000 is on http://localhost:" in said
+    assert "b:8000 is on http://localhost:" in output
 
 
 def test_every_link_has_its_packets_kept_with_their_times(visited):
@@ -247,10 +247,10 @@ def test_ctrl_c_leaves_no_port_and_no_process_and_a_file_that_can_be_read(tmp_pa
     everybody = list(family(launcher.pid))
     with socket.create_connection(("127.0.0.1", port), 5):  # A visitor who stays.
         os.killpg(launcher.pid, signal.SIGINT)
-        said, _ = launcher.communicate(timeout=20)
+        output, _ = launcher.communicate(timeout=20)
 
-    assert launcher.returncode == 3, said
-    assert "Traceback" not in said + (directory / "logs" / "box.log").read_text()
+    assert launcher.returncode == 3, output
+    assert "Traceback" not in output + (directory / "logs" / "box.log").read_text()
     assert not any(lives(pid) for pid in everybody)
     assert list(read_pcap(directory / "captures" / "core+b.pcap"))
     with pytest.raises(ConnectionRefusedError):
@@ -324,7 +324,7 @@ def test_an_ordinary_user_enters_hosts_reaches_ports_and_keeps_packets_too(home)
         visitors = [
             as_ordinary_user("shell", host, *look, home=home) for host in ("a", "idle")
         ]  # Nothing has run on the second yet.
-        said = [visitor.communicate(timeout=20)[0].split() for visitor in visitors]
+        output = [visitor.communicate(timeout=20)[0].split() for visitor in visitors]
         port = next(iter(Run(directory).plan.exposures)).port
         page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read().decode()
         os.killpg(launcher.pid, signal.SIGINT)
@@ -333,6 +333,9 @@ def test_an_ordinary_user_enters_hosts_reaches_ports_and_keeps_packets_too(home)
         end_now(launcher)
 
     assert [visitor.returncode for visitor in visitors] == [7, 7]
-    assert said == [["a", "10.0.0.2", "b", "b.streambed"], ["idle", "10.0.0.2", "b", "b.streambed"]]
+    assert output == [
+        ["a", "10.0.0.2", "b", "b.streambed"],
+        ["idle", "10.0.0.2", "b", "b.streambed"],
+    ]
     assert page == PAGE and not Path("/tmp/mine").exists()
     assert list(read_pcap(directory / "captures" / "core+b.pcap"))

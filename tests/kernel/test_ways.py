@@ -41,14 +41,14 @@ def test_in_a_ring_packets_go_round_the_other_way_after_a_cut_and_back_when_it_i
 ) -> None:
     ring = planned("a-s1 s1-s2 s2-b s2-s3 s3-s1", tmp_path, cut=CUT, reroute="500ms")
 
-    found = measure(ring, "rerouted")
+    measured = measure(ring, "rerouted")
 
-    assert found["whole"] == ["s1", "s2"]
-    assert found["cut"] == []
-    assert found["rerouted"] == ["s1", "s2", "s3"]
-    assert found["back"] == ["s1", "s2"]
-    assert [event["without"] for event in found["events"]] == [[CUT], []]
-    assert found["events"][0]["nodes"] == ["s1", "s2"]
+    assert measured["whole"] == ["s1", "s2"]
+    assert measured["cut"] == []
+    assert measured["rerouted"] == ["s1", "s2", "s3"]
+    assert measured["back"] == ["s1", "s2"]
+    assert [event["without"] for event in measured["events"]] == [[CUT], []]
+    assert measured["events"][0]["nodes"] == ["s1", "s2"]
 
 
 def test_one_of_two_links_between_switches_of_a_mesh_is_enough(
@@ -58,40 +58,44 @@ def test_one_of_two_links_between_switches_of_a_mesh_is_enough(
         "a-s1 b-s2 c-s3 s1-s2 s1-s2 s2-s3 s3-s1", tmp_path, reroute="500ms", cut="s1 – s2"
     )
 
-    found = measure(mesh, "rerouted")
+    measured = measure(mesh, "rerouted")
 
-    assert (found["whole"], found["rerouted"]) == (["s1", "s2"], ["s1", "s2"])
-    assert found["events"][0]["without"] == ["s1 – s2"]
+    assert (measured["whole"], measured["rerouted"]) == (["s1", "s2"], ["s1", "s2"])
+    assert measured["events"][0]["without"] == ["s1 – s2"]
 
 
 def test_a_host_with_two_links_is_reached_by_the_one_that_is_left(
     measure: Measure, tmp_path: Path
 ) -> None:
-    found = measure(
+    measured = measure(
         planned("a-s1 a-s2 s1-s3 s2-s3 s3-b", tmp_path, reroute="500ms", cut="a – s1"), "rerouted"
     )
 
-    assert (found["whole"], found["cut"], found["rerouted"]) == (["s1", "s3"], [], ["s2", "s3"])
+    assert (measured["whole"], measured["cut"], measured["rerouted"]) == (
+        ["s1", "s3"],
+        [],
+        ["s2", "s3"],
+    )
 
 
 def test_multipath_spreads_connections_over_all_ways_that_are_equal(
     measure: Measure, tmp_path: Path
 ) -> None:
-    found = measure(
+    measured = measure(
         planned("a-s1 s1-s2 s1-s3 s2-s4 s3-s4 s4-b", tmp_path, routing="multipath"), "spread"
     )
 
-    assert found["answered"] == found["asked"]
-    assert min(found["packets"]["s2"], found["packets"]["s3"]) > found["asked"] / 10
+    assert measured["answered"] == measured["asked"]
+    assert min(measured["packets"]["s2"], measured["packets"]["s3"]) > measured["asked"] / 10
 
 
 def test_a_way_by_hand_is_the_one_that_packets_take(measure: Measure, tmp_path: Path) -> None:
     there = ["a", "s1", "s3", "s4", "b"]
     pairs = "a-s1 s1-s2 s1-s3 s2-s4 s3-s4 s4-b"
 
-    found = measure(
+    measured = measure(
         planned(pairs, tmp_path, routing="by_hand", routes=[there, there[::-1]]), "spread"
     )
 
-    assert found["answered"] == found["asked"]
-    assert (found["packets"]["s2"], found["packets"]["s3"] >= found["asked"]) == (0, True)
+    assert measured["answered"] == measured["asked"]
+    assert (measured["packets"]["s2"], measured["packets"]["s3"] >= measured["asked"]) == (0, True)

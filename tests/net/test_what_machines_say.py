@@ -18,11 +18,11 @@ def test_root_keeps_every_id_that_it_has() -> None:
 
 
 def test_a_setting_that_forbids_namespaces_is_named_with_the_command_that_allows_them() -> None:
-    said = box_entry.remedy(
+    message = box_entry.remedy(
         {"user/max_user_namespaces": "0", "kernel/apparmor_restrict_unprivileged_userns": "1"}
     )
 
-    assert said.startswith(
+    assert message.startswith(
         "to allow it: sudo sysctl user.max_user_namespaces=10000 && sudo sysctl kernel.apparmor"
     )
 
@@ -51,17 +51,17 @@ def test_a_machine_that_can_do_everything_has_nothing_to_say() -> None:
 
 
 def test_a_machine_without_packet_rules_says_that_partitions_are_refused() -> None:
-    (said,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, arrivals=True))
+    (message,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, arrivals=True))
 
-    assert "partitions are refused" in said
+    assert "partitions are refused" in message
 
 
 def test_a_machine_that_cannot_redirect_what_arrives_says_what_differs_and_how_to_mend_it() -> None:
-    (said,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, filter=True))
+    (message,) = machine.notes_of(Findings(namespaces=True, tbf=True, netem=True, filter=True))
 
     assert (
         "fills that link's queue too; try: sudo modprobe -a ifb sch_ingress cls_matchall act_mirred"
-        in said
+        in message
     )
 
 
@@ -75,4 +75,6 @@ def test_every_node_is_known_by_name() -> None:
 def test_a_folder_in_tmp_that_a_run_uses_stays_visible(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(Path, "exists", lambda path: True)
 
-    assert Path("/tmp/my-runs") in network.kept_in_tmp(star(Shape()), Path("/tmp/my-runs/first/1"))
+    assert Path("/tmp/my-runs") in network.visible_in_tmp(
+        star(Shape()), Path("/tmp/my-runs/first/1")
+    )

@@ -25,9 +25,14 @@ def way_of(shape, took_ms=()):
 
 
 def test_a_delay_is_the_median_of_what_packets_took_without_what_all_of_them_cost():
-    found = calibration_of(way_of(Shape(delay_ns=10 * MS), [10.1, 10.2, 90]), 50_000)
+    calibration = calibration_of(way_of(Shape(delay_ns=10 * MS), [10.1, 10.2, 90]), 50_000)
 
-    assert (found.declared_ns, found.measured_ns, found.arrived, found.wrong) == (
+    assert (
+        calibration.declared_ns,
+        calibration.measured_ns,
+        calibration.arrived,
+        calibration.wrong,
+    ) == (
         10 * MS,
         10_150_000,
         3,
@@ -36,9 +41,11 @@ def test_a_delay_is_the_median_of_what_packets_took_without_what_all_of_them_cos
 
 
 def test_with_jitter_it_is_the_mean_and_chance_may_be_off_by_three_standard_errors():
-    found = calibration_of(way_of(Shape(delay_ns=10 * MS, jitter_ns=3 * MS), [8, 9, 11, 16]), 0)
+    calibration = calibration_of(
+        way_of(Shape(delay_ns=10 * MS, jitter_ns=3 * MS), [8, 9, 11, 16]), 0
+    )
 
-    assert (found.measured_ns, found.chance_ns) == (
+    assert (calibration.measured_ns, calibration.chance_ns) == (
         11 * MS,
         pytest.approx(3 * 3 * MS / 3**0.5 / 2, rel=0.01),
     )
@@ -49,9 +56,13 @@ def test_packets_that_are_not_delayed_make_the_mean_shorter():
 
 
 def test_a_link_that_loses_everything_is_asked_nothing_and_is_not_wrong():
-    found = calibration_of(way_of(Shape(loss=1.0)), 0)
+    calibration = calibration_of(way_of(Shape(loss=1.0)), 0)
 
-    assert (found.measured_ns, found.loses_all, found.wrong) == (None, True, False)
+    assert (calibration.measured_ns, calibration.loses_all, calibration.wrong) == (
+        None,
+        True,
+        False,
+    )
     assert not schedule_of([way_of(Shape(loss=1.0))])
 
 
@@ -68,10 +79,10 @@ def test_what_arrives_allows_for_bursts_and_for_packets_that_are_damaged():
 
 def test_many_ways_get_fewer_packets_each_and_are_done_in_a_second():
     ways = [way_of(Shape()) for _ in range(2500)]
-    found = schedule_of(ways)
+    schedule = schedule_of(ways)
 
-    assert len(found) / len(ways) == pytest.approx(4)
-    assert found[-1][0] <= SPREAD_MOST_NS
+    assert len(schedule) / len(ways) == pytest.approx(4)
+    assert schedule[-1][0] <= SPREAD_MOST_NS
     assert PROBES_LEAST <= 4 <= PROBES
 
 
@@ -86,9 +97,9 @@ def test_rates_are_measured_together_as_long_as_this_machine_can_fill_them():
 
 def test_a_measured_rate_stands_beside_the_declared_one():
     plan = pair(Shape(rate_bps=10_000_000))
-    found = {way.key: calibration_of(way, 0) for way in ways_of(plan)}
+    calibrations = {way.key: calibration_of(way, 0) for way in ways_of(plan)}
 
-    (way,) = with_rates(plan, found, {("a-b", "a"): 9_900_000}).values()
+    (way,) = with_rates(plan, calibrations, {("a-b", "a"): 9_900_000}).values()
 
     assert (way.declared_bps, way.measured_bps, round(way.rate_error, 3)) == (
         10_000_000,

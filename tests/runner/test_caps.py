@@ -1,4 +1,4 @@
-"""Caps: how much time comes to which share, where groups can be made, and that they go."""
+"""Caps: which share of time a cap is, where groups can be made, and that they go."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_groups_are_made_beside_our_own_or_else_at_the_top_in_hierarchies_that_c
     )
     own = "5:pids:/x\n4:cpu,cpuacct:/mine\n1:name=systemd:/y\n0::/user.slice/run.scope\n"
 
-    found = hierarchies.candidates(mounts, own, "cpu")
+    folders = hierarchies.candidates(mounts, own, "cpu")
 
-    assert list(map(str, found)) == [
+    assert list(map(str, folders)) == [
         "/c/cpu,cpuacct/mine",
         "/c/cpu,cpuacct",
         "/c/unified/user.slice/run.scope",

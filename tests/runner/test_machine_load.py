@@ -11,9 +11,9 @@ from streambed.runner.machine_load import (
 
 
 def test_stat_is_told_as_seconds_busy_idle_and_stolen():
-    found = parse_stat("cpu  100 20 30 4000 500 6 7 80 0 0\ncpu0 1 2 3\n")
+    metrics = parse_stat("cpu  100 20 30 4000 500 6 7 80 0 0\ncpu0 1 2 3\n")
 
-    assert dict(found) == {
+    assert dict(metrics) == {
         "machine_busy_s": 163 / TICKS_PER_S,
         "machine_idle_s": 4500 / TICKS_PER_S,
         "machine_stolen_s": 80 / TICKS_PER_S,

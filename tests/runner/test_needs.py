@@ -65,12 +65,12 @@ def test_a_run_demands_what_several_kinds_need_once(monkeypatch: pytest.MonkeyPa
 
 
 def test_doctor_says_what_is_missing_and_the_command_apart() -> None:
-    found = {finding.what: finding for finding in doctor._artifacts()}
+    findings = {finding.what: finding for finding in doctor._artifacts()}
 
-    assert list(found) == ["kafka", "spark_job", "hdfs", "postgresql", "mariadb", "cassandra"]
-    assert found["kafka"].says.endswith(f"missing or damaged in {artifacts.cache()}/jars")
-    assert (found["kafka"].mend, found["kafka"].optional) == ("streambed fetch kafka", False)
-    assert (found["hdfs"].mend, found["hdfs"].optional) == ("streambed fetch hdfs", True)
+    assert list(findings) == ["kafka", "spark_job", "hdfs", "postgresql", "mariadb", "cassandra"]
+    assert findings["kafka"].says.endswith(f"missing or damaged in {artifacts.cache()}/jars")
+    assert (findings["kafka"].mend, findings["kafka"].optional) == ("streambed fetch kafka", False)
+    assert (findings["hdfs"].mend, findings["hdfs"].optional) == ("streambed fetch hdfs", True)
 
 
 def test_doctor_asks_for_the_artifact_of_a_kind_from_outside(
@@ -78,9 +78,9 @@ def test_doctor_asks_for_the_artifact_of_a_kind_from_outside(
 ) -> None:
     monkeypatch.setitem(cast("dict[str, Any]", COMPONENTS), "nats", Nats)
 
-    found = {finding.what: finding for finding in doctor._artifacts()}
+    findings = {finding.what: finding for finding in doctor._artifacts()}
 
-    assert (found["nats"].says, found["nats"].mend) == (
+    assert (findings["nats"].says, findings["nats"].mend) == (
         "nats needs its server",
         "streambed fetch nats",
     )

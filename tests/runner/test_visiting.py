@@ -83,7 +83,9 @@ def test_what_is_not_there_is_said_with_what_may_be_meant(
 
 
 def test_without_any_run_nothing_can_be_entered(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="none is running: hosts are there only while a run lasts"):
+    with pytest.raises(
+        UsageError, match=r"nothing is running now\. `streambed shell` works only during"
+    ):
         shell.choose(["edge"], tmp_path)
 
 

@@ -4,7 +4,7 @@ A bundle that meets a link is treated as one packet: lost, doubled or delayed wh
 larger than a short queue. The delay line has the kernel take bundles apart where it treats packets
 one by one; netem cannot, nor can a bucket with a short queue. So hosts must not make bundles in the
 first place: those whose packets may cross such a link, by the routes of the plan, now or when a
-fault changes it, because connections that exist by then go on bundling.
+fault changes it, because existing connections keep bundling.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def ports_without_bundles(plan: Plan) -> list[Port]:
     ]
     if needy and plan.declaration.get("topology", {}).get("reroute"):
         return ports  # Who knows which ways packets will take.
-    found = {port for port in needy if port.node in hosts}
+    single = {port for port in needy if port.node in hosts}
     ways = _Ways(plan)
     for port in needy:
-        if len(found) == len(ports):
+        if len(single) == len(ports):
             break
         if port.node not in hosts:  # Hosts do not pass on what others send.
-            found |= {sender for sender in ways.senders(port) if sender.node in hosts}
-    return [port for port in ports if port in found]
+            single |= {sender for sender in ways.senders(port) if sender.node in hosts}
+    return [port for port in ports if port in single]
 
 
 def _directions(plan: Plan) -> Iterator[tuple[Port, tuple[Shape, ...]]]:
@@ -68,22 +68,20 @@ class _Ways:
 
     def senders(self, port: Port) -> set[Port]:
         """Every port through which packets go that later leave by `port`."""
-        found: set[Port] = set()
+        senders: set[Port] = set()
         for destination in self._hosts.values():
             waiting = [port] if self._leaves(port, destination) else []
             seen = set(waiting)
             while waiting:
                 node = waiting.pop().node
-                before = (
-                    []
-                    if node in self._hosts
-                    else [near for near in self._into[node] if near not in seen]
-                )
-                before = [near for near in before if self._leaves(near, destination)]
+                if node in self._hosts:
+                    continue
+                unseen = [near for near in self._into[node] if near not in seen]
+                before = [near for near in unseen if self._leaves(near, destination)]
                 seen.update(before)
                 waiting += before
-            found |= seen
-        return found
+            senders |= seen
+        return senders
 
     def _leaves(self, port: Port, destination: int) -> bool:
         """Whether packets for an address leave by a port; a host sends itself none."""
@@ -101,16 +99,16 @@ class _Ways:
 
 def _table(node: PlannedNode) -> list[tuple[int, dict[int, tuple[str, ...]]]]:
     """Routes by mask, the longest first."""
-    found: dict[int, dict[int, tuple[str, ...]]] = {}
+    table: dict[int, dict[int, tuple[str, ...]]] = {}
     for route in node.routes:
         address, _, length = route.destination.partition("/")
-        mask = (
-            _ALL if address == "default" else (_EVERY_BIT << (32 - int(length or 32))) & _EVERY_BIT
-        )
-        found.setdefault(mask, {})[0 if address == "default" else _number(address) & mask] = tuple(
-            hop.interface for hop in route.hops
-        )
-    return sorted(found.items(), reverse=True)
+        mask, network = _ALL, 0
+        if address != "default":
+            mask = (_EVERY_BIT << (32 - int(length or 32))) & _EVERY_BIT
+            network = _number(address) & mask
+        interfaces = tuple(hop.interface for hop in route.hops)
+        table.setdefault(mask, {})[network] = interfaces
+    return sorted(table.items(), reverse=True)
 
 
 def _number(address: str) -> int:

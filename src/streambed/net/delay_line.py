@@ -38,11 +38,9 @@ class DelayLine:
         assert self.process.stdout
         answer, _, self.scheduled = self.process.stdout.readline().decode().strip().partition(" ")
         if answer != "ready":
-            said = self._log.read_text().strip().splitlines()[-3:]
-            raise MachineError(
-                f"the delay line did not start: {' / '.join(said) or 'it said nothing'} (see "
-                f"{self._log})"
-            )
+            last_lines = self._log.read_text().strip().splitlines()[-3:]
+            reason = " / ".join(last_lines) or "it said nothing"
+            raise MachineError(f"the delay line did not start: {reason} (see {self._log})")
 
     def tell(self, queue: dict[str, Any]) -> None:
         """Change what a queue does to packets; returns when the change holds."""
@@ -64,8 +62,8 @@ class DelayLine:
         """Its last gauges, the newest last: written_ns; packets and dropped so far; lateness since
         the one before.
         """
-        found: list[dict[str, Any]] = record.read_json(self._gauge).get("gauges", [])
-        return found
+        gauges: list[dict[str, Any]] = record.read_json(self._gauge).get("gauges", [])
+        return gauges
 
     def end(self) -> None:
         """End it by closing its input; kill it if that does not help."""

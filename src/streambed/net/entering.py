@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streambed.net import syscalls
-from streambed.net.hosts import Furniture, move_in
+from streambed.net.hosts import HostFiles, move_in
 from streambed.net.syscalls import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
@@ -45,18 +45,18 @@ KILLED = 128
 
 
 class Vacant(NamedTuple):
-    """A node without tasks: its name, the conductor's descriptor, and a host's furniture."""
+    """A node without tasks: its name, the conductor's descriptor, and what its host sees."""
 
     name: str
     descriptor: int
-    furniture: Furniture | None
+    host_files: HostFiles | None
 
-    def written(self) -> str:
+    def as_argument(self) -> str:
         """As one word of a command."""
-        things = (
-            [str(self.furniture.names), *map(str, self.furniture.kept)] if self.furniture else []
-        )
-        return json.dumps([self.name, self.descriptor, things])
+        paths: list[str] = []
+        if self.host_files:
+            paths = [str(self.host_files.names), *map(str, self.host_files.visible)]
+        return json.dumps([self.name, self.descriptor, paths])
 
 
 def command(task: Path, argv: Sequence[str], vacant: Vacant | None = None) -> list[str]:
@@ -69,7 +69,7 @@ def command(task: Path, argv: Sequence[str], vacant: Vacant | None = None) -> li
         __name__,
         str(task),
         str(Path.cwd()),
-        vacant.written() if vacant else "",
+        vacant.as_argument() if vacant else "",
         *argv,
     ]
 
@@ -98,16 +98,15 @@ def holder(pids: Sequence[int], namespace: int, descriptor: int) -> Path | None:
 
 def family(pid: int) -> list[int]:
     """A process and all that descend from it; those that end meanwhile may be left out."""
-    found = [pid]
-    for parent in found:
+    pids = [pid]
+    for parent in pids:
         try:
-            below = [
-                (task / "children").read_text() for task in Path(f"/proc/{parent}/task").iterdir()
-            ]
+            tasks = list(Path(f"/proc/{parent}/task").iterdir())
+            children = " ".join((task / "children").read_text() for task in tasks)
         except (FileNotFoundError, ProcessLookupError):
             continue
-        found += [int(child) for text in below for child in text.split()]
-    return found
+        pids += map(int, children.split())
+    return pids
 
 
 def enter(task: Path) -> None:
@@ -119,19 +118,17 @@ def enter(task: Path) -> None:
 
 def main(task: str, folder: str, vacant: str, *argv: str) -> int:
     """Run a command where a task lives, or in a vacant node; its exit status."""
-    name, descriptor, things = json.loads(vacant) if vacant else ("", 0, [])
+    name, descriptor, paths = json.loads(vacant) if vacant else ("", 0, [])
     network = os.open(f"{task}/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC) if vacant else -1
     enter(Path(task))
     child = os.fork()
     if child == 0:
         if vacant:  # Only now: /proc in the box knows this process, but not its parent.
-            move_in(
-                network,
-                name,
-                Furniture(names=Path(things[0]), kept=tuple(map(Path, things[1:])))
-                if things
-                else None,
-            )
+            host_files = None
+            if paths:
+                names, *visible = map(Path, paths)
+                host_files = HostFiles(names=names, visible=tuple(visible))
+            move_in(network, name, host_files)
         os.chdir(folder if Path(folder).is_dir() else "/")
         try:
             os.execvp(argv[0], argv)

@@ -12,14 +12,14 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from streambed.errors import MachineError, WorldError
-from streambed.net import syscalls
+from streambed.net import confinement, syscalls
 from streambed.net.netlink.netlink import Channel, Request
 from streambed.net.syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWUTS
 
@@ -52,26 +52,32 @@ _OPTIONAL_SETTINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Furniture:
+class HostFiles:
     """The files that all hosts of a network see."""
 
     names: Path
     """Seen as /etc/hosts."""
     scratch: Path | None = None
     """A folder with one folder per host, seen as its /tmp; None for one in memory."""
-    kept: tuple[Path, ...] = ()
+    visible: tuple[Path, ...] = ()
     """Entries of the machine's /tmp that stay visible."""
+    writable: tuple[Path, ...] | None = None
+    """Folders that programs may write to beside their /tmp, if root runs them; None: all that the
+    user may.
+    """
+    group_files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    """By host, the files by which its processes join control groups."""
 
 
 class Host:
-    """A network of its own until `close`."""
+    """A separate network until `close`."""
 
     def __init__(
-        self, name: str, *, switch: bool = False, furniture: Furniture | None = None
+        self, name: str, *, switch: bool = False, host_files: HostFiles | None = None
     ) -> None:
         """Make it. The calling thread is in its network afterwards."""
         self.name = name
-        self._furniture = furniture
+        self._host_files = host_files
         self._closed = False
         self._moving_in = threading.Lock()
         self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
@@ -98,6 +104,12 @@ class Host:
         if threading.current_thread() is self._thread:
             return function()
         return self.begin(function).result()
+
+    def start(self, begin: Callable[[], Answer], *, enters_networks: bool = False) -> Answer:
+        """Start a program inside the host, without rights over the machine."""
+        if self._host_files is None or self._host_files.writable is None:
+            return self.call(begin)
+        return self.call(lambda: confinement.start_confined(begin, enters_networks=enters_networks))
 
     def begin(self, function: Callable[[], Answer]) -> Future[Answer]:
         """Call `function` inside the host without waiting for it."""
@@ -136,7 +148,7 @@ class Host:
 
     def _live(self) -> None:
         moved_in: Future[None] = Future()
-        _fulfil(moved_in, lambda: move_in(self.namespace, self.name, self._furniture))
+        _fulfil(moved_in, lambda: move_in(self.namespace, self.name, self._host_files))
         while work := self._work.get():
             future, function = work
             if trouble := moved_in.exception():
@@ -145,16 +157,18 @@ class Host:
                 _fulfil(future, function)
 
 
-def move_in(namespace: int, name: str, furniture: Furniture | None) -> None:
-    """Let the calling thread live where that network is, with a name and, if furnished, a file
-    system of its own.
+def move_in(namespace: int, name: str, host_files: HostFiles | None) -> None:
+    """Let the calling thread live where that network is, with its own name and, if furnished, its
+    own file system.
     """
     syscalls.setns(namespace, CLONE_NEWNET)
     syscalls.unshare(CLONE_NEWNS | CLONE_NEWUTS)
     socket.sethostname(name)
-    if furniture:
-        syscalls.bind(str(furniture.names), _NAMES)
-        _own_tmp(furniture, name)
+    if host_files:
+        syscalls.bind(str(host_files.names), _NAMES)
+        _own_tmp(host_files, name)
+        if host_files.writable is not None:
+            confinement.protect_machine(host_files.writable, host_files.group_files.get(name, ()))
 
 
 def make_room(*, nodes: int, links: int) -> None:
@@ -208,7 +222,7 @@ def visit(errands: Mapping[Host, Callable[[], Answer]]) -> list[Answer]:
 def _fulfil(future: Future[Answer], function: Callable[[], Answer]) -> None:
     try:
         future.set_result(function())
-    except BaseException as error:  # Whatever it is, it belongs to the caller, not to this thread.
+    except BaseException as error:  # Any error belongs to the caller, not to this thread.
         future.set_exception(error)
 
 
@@ -231,15 +245,16 @@ def _set(settings: Mapping[str, bytes]) -> None:
         os.close(descriptor)
 
 
-def _own_tmp(furniture: Furniture, name: str) -> None:
-    """A /tmp of its own over the machine's; what is kept is taken hold of first, because it
-    vanishes from sight.
+def _own_tmp(host_files: HostFiles, name: str) -> None:
+    """Mount a separate /tmp over the machine's. Entries that stay visible are opened first, because
+    the mount hides them.
     """
     held = [
-        (path, os.open(path, os.O_PATH | os.O_CLOEXEC), path.is_dir()) for path in furniture.kept
+        (path, os.open(path, os.O_PATH | os.O_CLOEXEC), path.is_dir())
+        for path in host_files.visible
     ]
-    if furniture.scratch:
-        folder = furniture.scratch / name
+    if host_files.scratch:
+        folder = host_files.scratch / name
         folder.mkdir(parents=True, exist_ok=True)
         syscalls.bind(str(folder), TMP)
     else:

@@ -20,6 +20,7 @@ from streambed.errors import MachineError
 from streambed.net import box_entry, shaping
 from streambed.net.netlink import netlink, nfnetlink, rtnetlink
 from streambed.net.netlink.rtnetlink import End
+from streambed.net.tampering import probe
 from streambed.plan import Machine, Means, Port, Shape
 
 PROBE_LIMIT_S = 20
@@ -40,6 +41,8 @@ class Findings:
     arrivals: bool = False
     queue: bool = False
     filter: bool = False
+    clock_refusal: str = "it was not tried"
+    sync_refusal: str = "it was not tried"
     refusals: list[str] = field(default_factory=list)
 
 
@@ -61,6 +64,8 @@ def examine(remembered: Path | None = None) -> Machine:
         shaping=findings.tbf,
         filtering=findings.filter,
         arrivals=findings.arrivals,
+        clock_refusal=findings.clock_refusal,
+        sync_refusal=findings.sync_refusal,
         python=sys.executable,
         notes=notes_of(findings),
     )
@@ -114,16 +119,13 @@ def _recall(file: Path) -> Findings:
     """
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     place = f"{boot_id} {os.getuid()} {sorted(vars(Findings()))}"
-    kept = record.read_json(file)
-    if kept.get("place") == place:
-        return Findings(**kept["findings"])
+    cached = record.read_json(file)
+    if cached.get("place") == place:
+        return Findings(**cached["findings"])
     findings = _ask_probe()
-    if (
-        findings.namespaces
-        and findings.tbf
-        and findings.filter
-        and (findings.arrivals if findings.netem else findings.queue)
-    ):
+    delays = findings.arrivals if findings.netem else findings.queue
+    tampers = not findings.clock_refusal and not findings.sync_refusal
+    if findings.namespaces and findings.tbf and findings.filter and delays and tampers:
         file.parent.mkdir(parents=True, exist_ok=True)
         record.write_whole(file, json.dumps({"place": place, "findings": vars(findings)}))
     return findings
@@ -177,6 +179,8 @@ def _probe() -> Findings:
     findings.filter = _tries(
         findings, lambda: netlink.send(nfnetlink.wall("probe", ["10.0.0.1"]), netlink.NETFILTER)
     )
+    findings.clock_refusal = probe.clock_refusal()
+    findings.sync_refusal = probe.sync_refusal()
     return findings
 
 

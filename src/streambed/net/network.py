@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from streambed.net import bundles, shaping
+from streambed.net.confinement import is_root_of_machine
 from streambed.net.delay_line import DelayLine, delay_line
-from streambed.net.hosts import TMP, Furniture, Host, look_afresh, make_room, visit
+from streambed.net.hosts import TMP, Host, HostFiles, look_afresh, make_room, visit
 from streambed.net.netlink import netlink, nfnetlink, rtnetlink
 from streambed.net.netlink.netlink import Request
 from streambed.net.netlink.nfnetlink import Means, QueueRule
@@ -67,19 +70,16 @@ class Network:
         """
         return self._line.gauges() if self._line else []
 
-    def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
-        """Let no packet pass between hosts of different sides: each host drops what comes from the
-        others. Links are left alone.
-        """
+    def deafen(self, deaf: Mapping[str, Sequence[str]]) -> Heal:
+        """Let each of these hosts drop what comes from the others. Links are left alone."""
         name = f"wall{next(self._walls)}"
-        foreign = {
-            node: [self._addresses[other] for side in sides if node not in side for other in side]
-            for node in chain(*sides)
-        }
         self._change_rules(
-            {node: nfnetlink.wall(name, sources) for node, sources in foreign.items()}
+            {
+                node: nfnetlink.wall(name, [self._addresses[other] for other in others])
+                for node, others in deaf.items()
+            }
         )
-        return lambda: self._change_rules({node: nfnetlink.no_wall(name) for node in foreign})
+        return lambda: self._change_rules({node: nfnetlink.no_wall(name) for node in deaf})
 
     def _change_rules(self, rules: dict[str, list[Request]]) -> None:
         visit(
@@ -119,9 +119,21 @@ def network(plan: Plan, directory: Path) -> Iterator[Network]:
         yield Network(plan, hosts, _wires(ways, _changer(hosts, line, plan.seed)), line)
 
 
-def furniture(plan: Plan, directory: Path) -> Furniture:
+def host_files(plan: Plan, directory: Path) -> HostFiles:
     """What the hosts of a run find in their file system."""
-    return Furniture(names=directory / "hosts", kept=kept_in_tmp(plan, directory))
+    return HostFiles(names=directory / "hosts", visible=visible_in_tmp(plan, directory))
+
+
+def confined_host_files(plan: Plan, directory: Path) -> HostFiles:
+    """What hosts find if the run's programs must not change the machine."""
+    joined: dict[str, list[Path]] = defaultdict(list)
+    for process in plan.processes:
+        joined[process.node] += [Path(group, "cgroup.procs") for group in process.groups]
+    return replace(
+        host_files(plan, directory),
+        writable=(directory, *map(Path, plan.writable)),
+        group_files={node: tuple(files) for node, files in joined.items()},
+    )
 
 
 def names_file(plan: Plan) -> str:
@@ -131,11 +143,12 @@ def names_file(plan: Plan) -> str:
     )
 
 
-def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
-    """The entries of the machine's /tmp that hosts still need: whatever the plan, the run's folder
-    or this Python names there.
+def visible_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
+    """The entries of the machine's /tmp that hosts still need: those that the plan, the run's
+    folder or this Python names.
     """
-    named = " ".join(map(str, (plan.processes, plan.declaration, directory, sys.prefix, *sys.path)))
+    seen = (plan.processes, plan.declaration, plan.writable, directory, sys.prefix, *sys.path)
+    named = " ".join(map(str, seen))
     return tuple(
         path
         for path in (TMP / entry for entry in sorted(set(_UNDER_TMP.findall(named))))
@@ -146,7 +159,8 @@ def kept_in_tmp(plan: Plan, directory: Path) -> tuple[Path, ...]:
 def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host]:
     """The threads that make hosts end with it: each is left in the network that it made last."""
     make_room(nodes=len(plan.nodes), links=len(plan.links))
-    furnished = furniture(plan, directory)
+    confined = is_root_of_machine()
+    furnished = (confined_host_files if confined else host_files)(plan, directory)
     furnished.names.write_text(names_file(plan))
     hosts: dict[str, Host] = {}
 
@@ -154,7 +168,7 @@ def _make_hosts(plan: Plan, directory: Path, stack: ExitStack) -> dict[str, Host
         look_afresh()
         for node in nodes:  # No program runs on a switch, so it needs no file system.
             hosts[node.name] = Host(
-                node.name, switch=node.switch, furniture=None if node.switch else furnished
+                node.name, switch=node.switch, host_files=None if node.switch else furnished
             )
             stack.callback(hosts[node.name].close)
 
@@ -213,11 +227,11 @@ def _ends(plan: Plan, hosts: dict[str, Host]) -> Iterator[Iterator[End]]:
 def _neighbours(plan: Plan) -> dict[str, dict[Port, str]]:
     """For every node, the address at the other end of each of its ports."""
     addresses = plan.addresses()
-    found: dict[str, dict[Port, str]] = {node.name: {} for node in plan.nodes}
+    neighbours: dict[str, dict[Port, str]] = {node.name: {} for node in plan.nodes}
     for link in plan.links:
         for port, other in (link.ports, link.ports[::-1]):
-            found[port.node][port] = addresses[other.node]
-    return found
+            neighbours[port.node][port] = addresses[other.node]
+    return neighbours
 
 
 def _settings(node: PlannedNode, neighbours: dict[Port, str]) -> list[Request]:
@@ -266,10 +280,13 @@ def _wires(ways: tuple[Direction, ...], apply: Apply) -> dict[str, Wire]:
 
 
 def _changer(hosts: dict[str, Host], line: DelayLine | None, seed: int) -> Apply:
+    one_at_a_time = threading.Lock()  # Faults come in threads; the delay line has one input.
+
     def apply(way: Direction, before: Shape, after: Shape) -> None:
-        for node, request in shaping.changes(way, before, after, seed):
-            hosts[node].ask([request])
-        if line and way.means == "delay_line":
-            line.tell(shaping.queue(way, after))
+        with one_at_a_time:
+            for node, request in shaping.changes(way, before, after, seed):
+                hosts[node].ask([request])
+            if line and way.means == "delay_line":
+                line.tell(shaping.queue(way, after))
 
     return apply

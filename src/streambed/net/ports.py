@@ -62,11 +62,11 @@ def _by_reader(
     links: Iterable[PlannedLink], switches: set[str]
 ) -> dict[str, list[tuple[Port, Port]]]:
     """The links that are read at each node, each as its own port and the port at the other end."""
-    found: dict[str, list[tuple[Port, Port]]] = defaultdict(list)
+    ports: dict[str, list[tuple[Port, Port]]] = defaultdict(list)
     for link in links:
         own, other = link.ports if link.ports[0].node in switches else link.ports[::-1]
-        found[own.node].append((own, other))
-    return found
+        ports[own.node].append((own, other))
+    return ports
 
 
 def _both_ends(fields: list[bytes], place: int) -> tuple[float, ...]:

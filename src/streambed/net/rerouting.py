@@ -37,12 +37,14 @@ class Rerouting:
     ) -> list[Request]:
         """New and other routes first, so that there is always a way."""
         known = set(before)
-        kept = {route.destination for route in after}
+        destinations = {route.destination for route in after}
         new = [
             rtnetlink.route(route, self._ports[node], self._addresses[node], change=True)
             for route in after
             if route not in known
         ]
         return new + [
-            rtnetlink.no_route(route, node) for route in before if route.destination not in kept
+            rtnetlink.no_route(route, node)
+            for route in before
+            if route.destination not in destinations
         ]

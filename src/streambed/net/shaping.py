@@ -96,24 +96,22 @@ def directions(plan: Plan) -> tuple[Direction, ...]:
     """Both directions of every link, numbered from 1; MachineError if the machine cannot do it."""
     switches = {node.name for node in plan.nodes if node.switch}
     arrivals = plan.machine.means != "netem" or plan.machine.arrivals
-    found: list[Direction] = []
+    numbered: list[Direction] = []
     for link in plan.links:
         _refuse_what_cannot_be(link, plan)
-        for (sender, receiver), shape in zip(
-            (link.ports, link.ports[::-1]), link.shapes, strict=True
-        ):
-            found.append(
-                Direction(
-                    number=len(found) + 1,
-                    link=link,
-                    sender=sender,
-                    receiver=receiver,
-                    shape=shape,
-                    means=plan.machine.means if link.emulated else "none",
-                    on_arrival=arrivals and sender.node not in switches,
-                )
+        both_ways = (link.ports, link.ports[::-1])
+        for (sender, receiver), shape in zip(both_ways, link.shapes, strict=True):
+            direction = Direction(
+                number=len(numbered) + 1,
+                link=link,
+                sender=sender,
+                receiver=receiver,
+                shape=shape,
+                means=plan.machine.means if link.emulated else "none",
+                on_arrival=arrivals and sender.node not in switches,
             )
-    return tuple(found)
+            numbered.append(direction)
+    return tuple(numbered)
 
 
 def _refuse_what_cannot_be(link: PlannedLink, plan: Plan) -> None:
@@ -218,7 +216,8 @@ def queue(direction: Direction, shape: Shape) -> dict[str, Any]:
     state that holds, after which "leave" or "enter" may change the state; "loss" is then of no
     account. A packet of the share "reorder" is not delayed, one of the share "corrupt" has one bit
     turned over, and one of the share "duplicate" is sent twice: its copy is delayed, lost or
-    corrupted by draws of its own, and goes on if the packet itself is lost.
+    corrupted by separate draws, and is sent even if the packet itself is lost. While "held" is
+    true, every packet is kept; then all of them are sent at once, in their order.
     """
     drawn = delays(shape)
     return {
@@ -235,6 +234,7 @@ def queue(direction: Direction, shape: Shape) -> dict[str, Any]:
         "reorder": shape.reorder,
         "duplicate": shape.duplicate,
         "corrupt": shape.corrupt,
+        "held": shape.held,
     }
 
 

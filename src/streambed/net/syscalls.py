@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from collections.abc import Collection
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
@@ -17,11 +18,18 @@ CLONE_NEWNET = 0x40000000
 MS_NOSUID = 0x2
 MS_NODEV = 0x4
 MS_NOEXEC = 0x8
+MS_REMOUNT = 0x20
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
 
 PR_SET_PDEATHSIG = 1
+PR_CAPBSET_DROP = 24
+
+_MOUNT_SETATTR = 442
+"""The same number on every architecture. Linux 5.12 was the first to have it."""
+_AT_FDCWD, _AT_RECURSIVE, _ATTR_READ_ONLY = -100, 0x8000, 0x1
+_LAST_CAPABILITY = Path("/proc/sys/kernel/cap_last_cap")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -56,6 +64,33 @@ def mount(source: str, target: Path, *, kind: str = "", flags: int = 0, options:
 def bind(source: str, target: Path) -> None:
     """Show the file or folder `source` at `target` as well."""
     mount(source, target, flags=MS_BIND | MS_REC)
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "userns")]
+
+
+def set_read_only(path: Path, read_only: bool, *, recursive: bool = True) -> None:
+    """Let nobody write to the mount at `path`, and to those below it, or let them again."""
+    flag = _ATTR_READ_ONLY
+    attributes = _MountAttributes(flag, 0) if read_only else _MountAttributes(0, flag)
+    result = _libc.syscall(
+        _MOUNT_SETATTR,
+        _AT_FDCWD,
+        os.fsencode(path),
+        _AT_RECURSIVE if recursive else 0,
+        ctypes.byref(attributes),
+        ctypes.sizeof(attributes),
+    )
+    _demand(result, f"make {path} {'read-only' if read_only else 'writable'}")
+
+
+def drop_capabilities(remaining: Collection[int]) -> None:
+    """Let programs that the calling thread starts have no capabilities but these."""
+    for number in range(int(_LAST_CAPABILITY.read_text()) + 1):
+        if number not in remaining:
+            result = _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
+            _demand(result, f"prctl(PR_CAPBSET_DROP, {number})")
 
 
 def die_with_parent() -> None:

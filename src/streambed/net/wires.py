@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -22,6 +23,7 @@ class Wire:
     def __init__(self, ways: tuple[Direction, Direction], apply: Apply) -> None:
         self._ways = {way.sender.node: way for way in ways}
         self._apply = apply
+        self._changing = threading.RLock()  # Faults come in threads.
         self._now = {way.sender.node: way.shape for way in ways}
         self._cuts: Counter[str] = Counter()
         self._changes: dict[str, list[dict[str, Any]]] = {way.sender.node: [] for way in ways}
@@ -44,37 +46,47 @@ class Wire:
 
     def cut(self, sources: tuple[str, ...]) -> None:
         """Drop every packet that leaves one of these two ends. Packets on their way arrive."""
-        for way in self._from(sources):
-            self._cuts[way.sender.node] += 1
-            self._update(way)
+        with self._changing:
+            for way in self._from(sources):
+                self._cuts[way.sender.node] += 1
+                self._update(way)
 
     def mend(self, sources: tuple[str, ...]) -> None:
         """Carry packets from these ends again; what was cut twice must be mended twice."""
-        for way in self._from(sources):
-            self._cuts[way.sender.node] = max(0, self._cuts[way.sender.node] - 1)
-            self._update(way)
+        with self._changing:
+            for way in self._from(sources):
+                self._cuts[way.sender.node] = max(0, self._cuts[way.sender.node] - 1)
+                self._update(way)
+
+    def jam(self, sources: tuple[str, ...]) -> Heal:
+        """Hold every packet that leaves one of these ends; healing delivers them in their order."""
+        if any(way.means != "delay_line" for way in self._from(sources)):
+            raise WorldError(f"link {self.link.name} cannot be jammed: only the delay line can")
+        return self.degrade(sources, {"held": True})
 
     def degrade(self, sources: tuple[str, ...], changes: dict[str, Any]) -> Heal:
         """Give packets from these ends another shape in some fields; of several such changes the
         newest counts.
         """
         ways = self._from(sources)
-        for way in ways:
-            self._changes[way.sender.node].append(changes)
-            self._update(way)
+        with self._changing:
+            for way in ways:
+                self._changes[way.sender.node].append(changes)
+                self._update(way)
 
         def heal() -> None:
-            for way in ways:
-                of_way = self._changes[way.sender.node]
-                of_way[:] = [
-                    other for other in of_way if other is not changes
-                ]  # An equal one may be another fault's.
-                self._update(way)
+            with self._changing:
+                for way in ways:
+                    of_way = self._changes[way.sender.node]
+                    of_way[:] = [
+                        other for other in of_way if other is not changes
+                    ]  # An equal one may be another fault's.
+                    self._update(way)
 
         return heal
 
     def _update(self, way: Direction) -> None:
-        """A cut is the loss of everything: whatever else holds comes back when it is mended."""
+        """A cut is 100 % loss; the other changes take effect again when it is healed."""
         node = way.sender.node
         shape = way.shape
         for changes in self._changes[node]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import sys
 import traceback
@@ -19,6 +20,7 @@ from types import FrameType
 
 from streambed.net import realtime
 from streambed.net.box_entry import enter_namespaces, settle_as_first
+from streambed.record import TEMPORARY
 from streambed.record.status import BY_USER, conclude, describe_failure
 from streambed.runner.cgroups import caps
 
@@ -51,6 +53,9 @@ def main(plan_path: Path, where: str, groups: list[str]) -> int:
     reason = _watch(first)
     status = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
     caps.remove(groups)
+    if reason and (directory / TEMPORARY).exists():
+        shutil.rmtree(directory)  # The launcher would have.
+        return status
     conclude(directory, "broken", reason or f"the conductor ended without a word (status {status})")
     return status
 
@@ -99,7 +104,11 @@ def _as_conductor(plan_path: Path) -> None:
         from streambed.runner import conductor, live_world
 
         try:
-            conductor.conduct(plan.read(plan_path))
+            decided = plan.read(plan_path)
+            if decided.serves:
+                conductor.serve(decided)
+            else:
+                conductor.conduct(decided)
             conclude(plan_path.parent, "finished", "")
             status = 0
         except live_world.Interrupted:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from streambed.kinds.components.broker import Broker, brokers_among
 from streambed.record import now_ns
-from streambed.record.tables import SAMPLES, Table
+from streambed.record.ledger.schemas import SAMPLES
+from streambed.record.tables import Table
 from streambed.runner.live_world import LiveWorld
 
 EVERY_S = 1.0

@@ -13,7 +13,7 @@ from pathlib import Path
 from streambed.errors import ProcessError
 from streambed.kinds.declared_parts import declared_parts_of
 from streambed.plan import Plan, Starts
-from streambed.record import EVENTS, now_ns
+from streambed.record import EVENTS, TEMPORARY, now_ns
 from streambed.record.event_log import EventLog
 from streambed.record.events import (
     Clock,
@@ -31,13 +31,14 @@ from streambed.runner.calibration.calibration import calibrate
 from streambed.runner.drain import Drain, final_states
 from streambed.runner.live_world import Interrupted, LiveWorld, live_world
 from streambed.runner.sampler import run_sampler
-from streambed.runner.timeline import Timeline, timeline
+from streambed.runner.timeline.timeline import Timeline, timeline
 from streambed.runner.visits.exposure import forward_exposed_ports
 from streambed.world import Missing
 
 LEAD_NS = 50_000_000
 """Time from opening the gate to the first record due, so that every producer sees the gate."""
 WITNESS_S_MAX = 120.0
+SERVE_NS = 3600 * 10**9
 
 
 def conduct(plan: Plan) -> None:
@@ -58,7 +59,7 @@ def conduct(plan: Plan) -> None:
                 forward_exposed_ports(world),
                 run_sampler(world),
                 _rerouting(world),
-                timeline(cast.faults, world) as faults,
+                timeline(cast.faults, plan.injections, world) as faults,
             ):
                 conduct_in(world, faults)
     finally:
@@ -67,11 +68,30 @@ def conduct(plan: Plan) -> None:
         events.close()
 
 
+def serve(plan: Plan) -> None:
+    """Run servers until the user interrupts or one of them dies; see runner/up."""
+    troubles: list[BaseException] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: troubles.append(Interrupted()))
+    events = EventLog(Path(plan.directory) / "history" / EVENTS)
+    cast = declared_parts_of(plan.declaration)
+    with live_world(plan, cast, events, troubles) as world:
+        start(world, "start")
+        ready(world)
+        try:
+            while True:
+                world.rest_until(now_ns() + SERVE_NS)
+        except Interrupted:
+            if not (world.directory / TEMPORARY).exists():
+                world.stop(list(world.processes.values()))  # Data that are kept should be whole.
+            raise
+
+
 def conduct_in(world: LiveWorld, faults: Timeline) -> None:
     """Run all phases from start to stop in a world that has been built."""
     try:
         start(world, "start")
         ready(world)
+        record_state(world)
         with watch_brokers(world):
             load(world, faults, world.plan.duration_ns)
             drain(world)
@@ -149,7 +169,10 @@ def load(world: LiveWorld, faults: Timeline, duration_ns: int) -> None:
     """Open the gate for producers, and inject and heal faults at their times."""
     start_ns = now_ns() + LEAD_NS
     world.record(Phase(phase="load"))
-    open_gate(world.directory, LoadBegins(start_ns=start_ns))
+    begins = LoadBegins(
+        start_ns=start_ns, report_ns=faults.report_ns, sync_points=faults.sync_points(start_ns)
+    )
+    open_gate(world.directory, begins)
     start_processes(world, "load")
     faults.follow(start_ns, start_ns + duration_ns)
     world.record(Phase(phase="heal"))
@@ -165,12 +188,29 @@ def drain(world: LiveWorld) -> None:
         world.record(Drained(seconds=round((now_ns() - began_ns) / 1e9, 3)))
     else:
         world.record(DrainIncomplete(waits=asked.waits))
+    record_state(world)
     final_states(world, world.components.values())
-    late = [process for process in world.processes.values() if process.spec.starts == "drain"]
+    _run_drain_processes(world)
+
+
+def _run_drain_processes(world: LiveWorld) -> None:
+    """Run the witness and the commands of the drain to their ends."""
+    processes = [process for process in world.processes.values() if process.spec.starts == "drain"]
     start_processes(world, "drain")
-    if not world.wait(lambda: not any(process.alive for process in late), limit_s=WITNESS_S_MAX):
-        running = tuple(process.name for process in late if process.alive)
+
+    def all_ended() -> bool:
+        return not any(process.alive for process in processes)
+
+    if not world.wait(all_ended, limit_s=WITNESS_S_MAX):
+        running = tuple(process.name for process in processes if process.alive)
         world.record(WitnessIncomplete(processes=running, limit_s=WITNESS_S_MAX))
+
+
+def record_state(world: LiveWorld) -> None:
+    """Record the state of every component that has one, such as a Kafka cluster."""
+    for component in world.components.values():
+        for event in component.snapshot(world):
+            world.record(event)
 
 
 def stop(world: LiveWorld) -> None:

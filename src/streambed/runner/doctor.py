@@ -1,4 +1,4 @@
-"""Examine a machine: what a run needs, what is missing, and how to mend it."""
+"""Check a machine: what a run needs, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -38,66 +38,75 @@ def examine() -> list[Finding]:
     """Check everything that a run needs."""
     this_machine = machine.examine()
     network = [*_network(this_machine), *_delay_line(this_machine), _size(this_machine)]
-    return [*network, _disk(), _java(), *_artifacts(), *_caps(), _browser()]
+    return [
+        *network,
+        *_tampering(this_machine),
+        _disk(),
+        _java(),
+        *_artifacts(),
+        *_caps(),
+        _browser(),
+    ]
 
 
-def _network(found: Machine) -> list[Finding]:
-    why = " ".join(found.notes)
-    if not found.namespaces:
-        return [
-            Finding(
-                what="namespaces", good=False, says="this user may not make namespaces", mend=why
-            )
-        ]
-    ways = {
+def _network(machine: Machine) -> list[Finding]:
+    why = " ".join(machine.notes)
+    if not machine.namespaces:
+        says = "this user may not make namespaces"
+        return [Finding(what="namespaces", good=False, says=says, mend=why)]
+    means = {
         "netem": "by the kernel's netem",
         "delay_line": "by the delay line (NFQUEUE): this kernel has no netem",
         "none": "not available",
     }
     return [
-        Finding(what="namespaces", good=True, says=f"kernel {found.kernel}, no root needed"),
+        Finding(what="namespaces", good=True, says=f"kernel {machine.kernel}, no root needed"),
         Finding(
             what="delay, loss",
-            good=found.means != "none",
-            says=ways[found.means],
-            mend=why if found.means == "none" else "",
+            good=machine.means != "none",
+            says=means[machine.means],
+            mend=why if machine.means == "none" else "",
         ),
         Finding(
             what="rate",
-            good=found.shaping,
-            says="by tbf" if found.shaping else "not available",
-            mend="" if found.shaping else why,
+            good=machine.shaping,
+            says="by tbf" if machine.shaping else "not available",
+            mend="" if machine.shaping else why,
         ),
     ]
 
 
-def _delay_line(found: Machine) -> list[Finding]:
+def _delay_line(machine: Machine) -> list[Finding]:
     """Whether the delay line can run in real time, where it is used."""
-    if found.means != "delay_line":
+    if machine.means != "delay_line":
         return []
-    good = realtime.is_allowed()
-    says = (
-        "runs in real time"
-        if good
-        else "runs with short slices: on a busy machine it may be some milliseconds late"
-    )
+    if realtime.is_allowed():
+        return [Finding(what="delay line", good=True, says="real-time priority: delays are exact")]
+    says = "no real-time priority: delays may be a few ms too long when the CPU is busy"
+    return [Finding(what="delay line", good=False, says=says, mend=realtime.ALLOW, optional=True)]
+
+
+def _tampering(machine: Machine) -> list[Finding]:
+    """Which faults inside processes are possible; they were tried on a child process."""
+    refusals = {"clock skew": machine.clock_refusal, "sync faults": machine.sync_refusal}
     return [
         Finding(
-            what="delay line",
-            good=good,
-            says=says,
-            mend="" if good else realtime.ALLOW,
+            what=what,
+            good=not refusal,
+            says="not available" if refusal else "tried on a process of this user",
+            mend=refusal,
             optional=True,
         )
+        for what, refusal in refusals.items()
     ]
 
 
-def _size(found: Machine) -> Finding:
-    good = found.memory_mib >= MEMORY_MIB_MIN
+def _size(machine: Machine) -> Finding:
+    good = machine.memory_mib >= MEMORY_MIB_MIN
     return Finding(
         what="machine",
         good=good,
-        says=f"{found.cores} cores, {found.memory_mib} MiB",
+        says=f"{machine.cores} cores, {machine.memory_mib} MiB",
         mend="" if good else "a broker and a Spark job need 2 GiB",
     )
 
@@ -124,61 +133,49 @@ def _java() -> Finding:
 
 
 def _artifacts() -> list[Finding]:
-    """Jars, and artifacts of kinds from other packages."""
-    findings = []
-    for need in needs_of(COMPONENTS):
-        if not isinstance(need, str):
-            findings.append(_artifact(need))
-        elif need in artifacts.LOCKS:
-            findings.append(_jars(need))
-    return findings
+    """What is fetched: jars, servers, and artifacts of kinds from other packages."""
+    needs = needs_of(COMPONENTS)
+    return [find_artifact(need) for need in needs if need not in artifacts.FOUND]
 
 
-def _jars(name: str) -> Finding:
+def find_artifact(need: artifacts.Need) -> Finding:
+    """Whether a run that needs an artifact would find it."""
+    name = artifacts.name_of(need)
     try:
-        count = len(artifacts.jars(name))
+        artifacts.demand(need)
     except MissingError as error:
-        return _missing(name, error)
-    return Finding(what=name, good=True, says=f"{count} jars in the cache, checksums right")
+        optional = name not in ALWAYS
+        return Finding(
+            what=name, good=False, says=error.what, mend=error.command, optional=optional
+        )
+    return Finding(what=name, good=True, says=_where_it_is(name))
 
 
-def _artifact(need: artifacts.Artifact) -> Finding:
-    try:
-        need.demand()
-    except MissingError as error:
-        return _missing(need.name, error)
-    return Finding(what=need.name, good=True, says="ready")
-
-
-def _missing(name: str, error: MissingError) -> Finding:
-    optional = name not in ALWAYS
-    return Finding(what=name, good=False, says=error.what, mend=error.command, optional=optional)
+def _where_it_is(name: str) -> str:
+    if name in artifacts.UNPACKED:
+        return f"in {artifacts.server_home(name)}"
+    if name in artifacts.LOCKS:
+        return f"{len(artifacts.jars(name))} jars in the cache, checksums right"
+    return "ready"
 
 
 def _caps() -> list[Finding]:
-    found = []
+    findings = []
     for controller, folder in hierarchies.find().items():
-        says = (
-            f"by control groups in {folder}"
-            if folder
-            else "this user may not make control groups with such a cap"
-        )
-        mend = "" if folder else f"to cap it, {DELEGATE}"
-        found.append(
-            Finding(
-                what=f"{controller} caps", good=bool(folder), says=says, mend=mend, optional=True
-            )
-        )
-    return found
+        what = f"{controller} caps"
+        if folder:
+            says = f"by control groups in {folder}"
+            findings.append(Finding(what=what, good=True, says=says, optional=True))
+        else:
+            says = "this user may not make control groups with such a cap"
+            mend = f"to cap it, {DELEGATE}"
+            findings.append(Finding(what=what, good=False, says=says, mend=mend, optional=True))
+    return findings
 
 
 def _browser() -> Finding:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), "")
-    mend = (
-        ""
-        if found
-        else "any browser shows the report; a chromium on PATH lets the tests look at it"
-    )
-    return Finding(
-        what="browser", good=bool(found), says=found or "none on PATH", mend=mend, optional=True
-    )
+    for path in map(shutil.which, BROWSERS):
+        if path:
+            return Finding(what="browser", good=True, says=path, optional=True)
+    mend = "any browser shows the report; a chromium on PATH lets the tests look at it"
+    return Finding(what="browser", good=False, says="none on PATH", mend=mend, optional=True)

@@ -72,9 +72,8 @@ class Drain:
         self._components = components
         self._brokers = [component.as_broker for component in components if component.as_broker]
         self._still_since_ns: int | None = None
-        self._settle_ns = (
-            SETTLE_NS if any(component.may_write_more for component in components) else 0
-        )
+        more_may_come = any(component.may_write_more for component in components)
+        self._settle_ns = SETTLE_NS if more_may_come else 0
         self._arrivals: dict[str, tuple[int, int]] = {}
         self.waits: tuple[Wait, ...] = ()
 
@@ -90,7 +89,9 @@ class Drain:
     def _ask(self) -> Iterator[Wait]:
         # Positions before ends: what is written in between then counts as not read.
         progress = [component.progress(self._world) for component in self._components]
-        positions = merge_positions(position for each in progress for position in each.positions)
+        positions: list[Position] = []
+        for each in progress:
+            positions += each.positions
         ends: dict[str, Ends] = {}
         for broker in self._brokers:
             known = broker.end_positions(self._world)
@@ -101,21 +102,20 @@ class Drain:
         for broker in self._brokers:
             if broker.name in ends:
                 yield from unreadable(broker, ends[broker.name])
-        for position in positions:
+        for position in merge_positions(positions):
             yield from self._of_reader(position, ends)
 
     def _of_reader(self, position: Position, ends: dict[str, Ends]) -> Iterator[Wait]:
         for known in ends.values():
             yield from behind(position, known)
-        without = [
-            topic
-            for broker in self._brokers
-            if broker.name not in ends
-            for topic in broker.partitions
-            if topic in position.topics
-        ]
-        if without and self._still_arrives(position):
-            yield Wait(reason="arriving", reader=position.reader, topics=tuple(without))
+        without_offsets: list[str] = []
+        for broker in self._brokers:
+            if broker.name not in ends:
+                without_offsets += [
+                    topic for topic in broker.partitions if topic in position.topics
+                ]
+        if without_offsets and self._still_arrives(position):
+            yield Wait(reason="arriving", reader=position.reader, topics=tuple(without_offsets))
 
     def _still_arrives(self, position: Position) -> bool:
         """Whether a reader has read anything within QUIET_NS."""

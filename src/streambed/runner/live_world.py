@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,12 +16,13 @@ from streambed.kinds.declared_parts import DeclaredParts
 from streambed.kinds.faults.of_links import meant
 from streambed.net.network import Network, network
 from streambed.net.open_network import open_network
+from streambed.net.tampering.disks import SmallDisk, small_disks
 from streambed.plan import Plan, ProcessSpec
 from streambed.record import file_name, now_ns, wait_for_an_end, wait_until
 from streambed.record.event_log import EventLog
 from streambed.record.events import DelayLine, Timer, Timers
-from streambed.record.gauges import Gauge, read_gauge
-from streambed.runner.process import RESTARTS_MAX, LiveProcess
+from streambed.record.gauges import Gauge, combine_gauges, read_gauge
+from streambed.runner.process import LiveProcess
 from streambed.runner.visits.namespaces import note_namespaces
 from streambed.units import Size
 from streambed.world import Heal, Wire
@@ -47,10 +51,12 @@ class LiveWorld:
         made: Network,
         events: EventLog,
         troubles: list[BaseException],
+        disks: Mapping[str, SmallDisk] | None = None,
     ) -> None:
         self.plan = plan
         self.directory = Path(plan.directory)
         self.network = made
+        self._disks = disks or {}
         self.record = events.record
         self.processes = {spec.name: self._process(spec) for spec in plan.processes}
         self.troubles = troubles
@@ -62,7 +68,9 @@ class LiveWorld:
         for name in self.components:
             (self.directory / "data" / name).mkdir(parents=True, exist_ok=True)
         self._cached: dict[str, Any] = {}
+        self._caching = threading.RLock()
         self._holders: dict[str, tuple[int, str]] = {}
+        self._asking: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def _process(self, spec: ProcessSpec) -> LiveProcess:
         networks = {host: self.network.hosts[host].namespace for host in spec.networks}
@@ -71,7 +79,14 @@ class LiveWorld:
         )
 
     def find(self, target: str) -> LiveProcess:
-        """The process named `target`, or the only process of COMPONENT or COMPONENT/NODE."""
+        """The process named `target`, or the only process of COMPONENT or COMPONENT/NODE.
+
+        Once a process that was replaced is dead, its successor.
+        """
+        if target in self.processes:
+            successor = self.processes.get(successor_of(target))
+            dead = not self.processes[target].alive
+            return successor if successor and dead else self.processes[target]
         component, _, node = target.partition("/")
 
         def matches(process: LiveProcess) -> bool:
@@ -85,16 +100,28 @@ class LiveWorld:
             raise WorldError(f"'{target}' names {len(matching)} processes, one was wanted")
         return matching[0]
 
+    def start_beside(self, process: str) -> LiveProcess:
+        """Start a second life of a process. Neither may end the run by its own end."""
+        first = self.find(process)
+        first.spec = replace(first.spec, on_exit="record")
+        spec = replace(first.spec, name=successor_of(first.name), files=())
+        second = self._process(spec)
+        second.incarnation = first.incarnation  # A producer continues the numbers of its records.
+        self.processes = {**self.processes, second.name: second}  # Others may be looping over it.
+        second.start()
+        return second
+
     def holder(self, role: str) -> str:
         """The process that holds a role at this moment."""
         wanted = roles.role(role)
         if wanted is None:
             raise WorldError(f"'{role}' is not a role")
-        asked_ns, holder = self._holders.get(role, (0, ""))
-        if now_ns() - asked_ns > ROLE_CACHE_NS:
-            holder = roles.broker_for(wanted, self.components).role_holder(wanted, self)
-            self._holders[role] = (now_ns(), holder)
-        return holder
+        with self._asking[role]:  # A second thread waits for the answer to the first.
+            asked_ns, holder = self._holders.get(role, (0, ""))
+            if now_ns() - asked_ns > ROLE_CACHE_NS:
+                holder = roles.holder_of(wanted, self)
+                self._holders[role] = (now_ns(), holder)
+            return holder
 
     def wires_named(self, link: tuple[str, ...]) -> Sequence[Wire]:
         """Every wire between two nodes, or the one of that name."""
@@ -104,24 +131,39 @@ class LiveWorld:
         """Every wire that ends at a node."""
         return [wire for wire in self.network.wires.values() if node in wire.ends]
 
-    def separate(self, sides: Sequence[Sequence[str]]) -> Heal:
-        """Drop all packets between hosts of different sides until healed."""
-        return self.network.separate(sides)
+    def deafen(self, deaf: Mapping[str, Sequence[str]]) -> Heal:
+        """Let each of these hosts drop what comes from the others until healed."""
+        return self.network.deafen(deaf)
+
+    def fill_disk(self, process: str) -> Heal:
+        """Leave no space on the disk of a process until healed."""
+        if process not in self._disks:
+            raise WorldError(f"the disk of {process} has no limited size, so it cannot be filled")
+        return self._disks[process].fill()
 
     def call(self, node: str, function: Callable[[], Answer]) -> Answer:
         """Call `function` inside the host of `node`."""
         return self.network.hosts[node].call(function)
 
     def gauge(self, process: str) -> Gauge | None:
-        """The newest gauge that an agent wrote; None before the first."""
-        return read_gauge(self.directory / "gauges" / f"{file_name(process)}.json")
+        """The newest gauge that an agent wrote, with that of its successor; None before the
+        first.
+        """
+        gauges = [
+            read_gauge(self.directory / "gauges" / f"{file_name(name)}.json")
+            for name in (process, successor_of(process))
+            if name == process or name in self.processes
+        ]
+        written = [gauge for gauge in gauges if gauge]
+        return combine_gauges(written) if len(written) > 1 else next(iter(written), None)
 
     def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
         """The object cached under `key`; `make` is called only the first time."""
-        if key not in self._cached:
-            self._cached[key] = make()
-        cached: Answer = self._cached[key]
-        return cached
+        with self._caching:
+            if key not in self._cached:
+                self._cached[key] = make()
+            cached: Answer = self._cached[key]
+            return cached
 
     def watch(self) -> None:
         """Restart processes that died, or raise ProcessError, as the declaration says."""
@@ -130,10 +172,15 @@ class LiveWorld:
             status = process.ended()
             if status is None:
                 continue
-            if process.spec.on_exit == "restart" and process.incarnation <= RESTARTS_MAX:
+            if process.restarts:
                 process.start()
             elif process.spec.on_exit != "record":
-                raise ProcessError(death(process, status, self.plan))
+                raise ProcessError(death(process, status, self.plan, self._exit_reason(process)))
+
+    def _exit_reason(self, process: LiveProcess) -> str:
+        """Why a process ended, as its component knows; empty for processes of streambed itself."""
+        component = self.components.get(process.spec.component)
+        return component.exit_reason(self.directory, self.components) if component else ""
 
     def watch_network(self) -> None:
         """Raise what ends a run in any phase: interrupts, errors of threads, a dead delay line.
@@ -180,22 +227,29 @@ class LiveWorld:
 
         wait_until(all_ended, limit_s=STOP_S)
         for process in processes:
-            process.kill()
+            process.kill_and_reap()
 
     def end(self) -> None:
         """Kill what still runs. All are signalled first: a large heap takes a while to be freed."""
         for process in self.processes.values():
-            process.kill_now()
+            process.kill_at_once()
         for process in self.processes.values():
-            process.kill()
+            process.kill_and_reap()
 
 
-def death(process: LiveProcess, status: int, plan: Plan) -> str:
-    """The message for a dead process: exit status, last output, path of the log."""
+def successor_of(process: str) -> str:
+    """The name of the second life of a process."""
+    return f"{process}~2"
+
+
+def death(process: LiveProcess, status: int, plan: Plan, reason: str = "") -> str:
+    """The message for a dead process: exit status, reason, last output, path of the log."""
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     if process.memory_kills:
         cap = _memory_cap(process.spec, plan)
         how = f"was killed for memory: {cap}. Raise that, or let it need less"
+    elif reason:
+        how = f"{how}: {reason.rstrip('.')}"
     last = "".join(f"\n  | {line}" for line in process.last_lines())
     return (
         f"{process.name} on {process.spec.node} {how}. Its last lines (all in {process.log}):{last}"
@@ -233,8 +287,11 @@ def live_world(
     plan: Plan, cast: DeclaredParts, events: EventLog, troubles: list[BaseException]
 ) -> Iterator[LiveWorld]:
     """Build the network of a plan; after the block processes are killed and the network removed."""
-    with open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made:
-        world = LiveWorld(plan, cast, made, events, troubles)
+    with (
+        small_disks(plan) as disks,
+        open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made,
+    ):
+        world = LiveWorld(plan, cast, made, events, troubles, disks)
         note_namespaces(world.directory, made.hosts)
         events.record(Timers(timers=timers(world)))
         if made.delay_line_runs:

@@ -6,22 +6,30 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from streambed.errors import WorldError
 from streambed.net.hosts import Host
+from streambed.net.tampering.clocks import SessionClock
+from streambed.net.tampering.syncs import Syncs
 from streambed.plan import PlannedFile, ProcessSpec
 from streambed.record import file_name, wait_until
-from streambed.record.events import Event, ProcessEnded, ProcessStarted
+from streambed.record.events import Event, Note, ProcessEnded, ProcessStarted
 from streambed.runner.cgroups import caps
+from streambed.runner.process_faults.child_process import ChildProcess, matches
+from streambed.runner.process_faults.cpu_share import BY_GROUP, BY_SIGNALS, DutyCycle, cap_group
 from streambed.world import Heal
 
 LAST_LINES = 12
 RESTARTS_MAX = 10
 PRIORITY_LIMIT_S = 5.0
+END_LIMIT_S = 30.0
+"""How long a process that was asked to end may take."""
 
 
 class LiveProcess:
@@ -38,6 +46,7 @@ class LiveProcess:
         """`networks` are descriptors of the networks that it may enter, by host."""
         self.spec = spec
         self.name = spec.name
+        self.node = spec.node
         self.incarnation = 0
         self._host = host
         self._directory = directory
@@ -48,9 +57,14 @@ class LiveProcess:
         """How many of its processes the kernel killed for memory before it ended last."""
         self._killed_before = 0
         self._popen: subprocess.Popen[bytes] | None = None
+        self._noting_end = threading.Lock()
         self._end_expected = False
-        self._strikes = 0
+        self._kills = 0
+        self._was_killed = False
         self._pauses = 0
+        self._tolerances = 0
+        self.clock = SessionClock(self._members, lambda: self.paused)
+        self._syncs = Syncs(Path(spec.disk), spec.append_only) if spec.reports_syncs else None
 
     @property
     def log(self) -> Path:
@@ -60,7 +74,8 @@ class LiveProcess:
     @property
     def alive(self) -> bool:
         """Whether it runs now."""
-        return self._popen is not None and self._popen.poll() is None
+        popen = self._popen  # Another thread may note its end just now.
+        return popen is not None and popen.poll() is None
 
     @property
     def paused(self) -> bool:
@@ -68,9 +83,24 @@ class LiveProcess:
         return self._pauses > 0
 
     @property
+    def syncs(self) -> Syncs:
+        """Its syncs; WorldError if it was not planned that they are reported."""
+        if self._syncs is None:
+            raise WorldError(f"the syncs of {self.name} are not reported")
+        return self._syncs
+
+    @property
+    def restarts(self) -> bool:
+        """Whether it is started again if it ends unexpectedly now."""
+        policy = self.spec.on_exit
+        wanted = policy == "restart" or (policy == "auto" and self._was_killed)
+        return wanted and self.incarnation <= RESTARTS_MAX
+
+    @property
     def pid(self) -> int:
         """Its process and session id inside the box; 0 if it does not run."""
-        return self._popen.pid if self._popen else 0
+        popen = self._popen
+        return popen.pid if popen else 0
 
     def start(self) -> None:
         """Start or restart it. Its planned files are written only the first time."""
@@ -79,14 +109,18 @@ class LiveProcess:
         if not self.incarnation:
             for file in self.spec.files:
                 _write_file(file)
+            if self._syncs:
+                self._syncs.files.begin()
         self.incarnation += 1
         self._pauses = 0
-        self._popen = self._host.call(
-            lambda: _start_on_cores(self.spec.allowance.cores, lambda: self._begin(home))
+        self._popen = self._host.start(
+            lambda: _start_on_cores(self.spec.allowance.cores, lambda: self._begin(home)),
+            enters_networks=bool(self._networks),
         )
         if self.spec.allowance.priority and not self.spec.groups:
             _lower_session_priority(self.pid, self.spec.allowance.priority)
         self._end_expected = False
+        self.clock.skew_newcomers()
         self._record(
             ProcessStarted(
                 process=self.name,
@@ -110,29 +144,83 @@ class LiveProcess:
             ),
             **self.spec.env,
         }
+        if self._syncs is None:
+            return self._open(self._argv, environment, home)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            argv = self._syncs.command(self._argv, theirs.fileno())
+            popen = self._open(argv, environment, home, theirs.fileno())
+        self._syncs.supervise(ours)
+        return popen
+
+    def _open(
+        self, argv: Sequence[str], environment: Mapping[str, str], home: Path, *passed: int
+    ) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                self._argv,
+                argv,
                 cwd=self.spec.cwd or home,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                pass_fds=tuple(self._networks.values()),
+                pass_fds=(*self._networks.values(), *passed),
             )
 
-    def strike(self) -> Heal:
+    def kill(self) -> Heal:
         """Kill it; healing restarts it. If two faults overlap, the last heal does."""
-        self._strikes += 1
-        self.kill()
+        self._kills += 1
+        self._was_killed = True
+        self.kill_and_reap()
 
         def heal() -> None:
-            self._strikes -= 1
-            if not self._strikes:
+            self._kills -= 1
+            if not self._kills:
                 self.start()
 
         return heal
+
+    def terminate(self) -> Heal:
+        """Send SIGTERM; healing starts it again when it has ended, or after END_LIMIT_S anyway."""
+        if not self.alive:
+            raise WorldError(f"{self.name} is not running, so it cannot be stopped")
+        self._kills += 1
+        self._was_killed = True
+        self.stop()
+
+        def heal() -> None:
+            if not wait_until(lambda: not self.alive, limit_s=END_LIMIT_S):
+                says = f"{self.name} did not end within {END_LIMIT_S:g} s of SIGTERM: it was killed"
+                self._record(Note(says=says))
+            self.kill_and_reap()
+            self._kills -= 1
+            if not self._kills:
+                self.start()
+
+        return heal
+
+    def tolerate_end(self) -> Heal:
+        """Let it end without ending the run; the last heal starts it again if it has ended."""
+        self._tolerances += 1
+        self._was_killed = True  # It may end a little after the heal, too.
+
+        def heal() -> None:
+            self._tolerances -= 1
+            if not (self.alive or self._kills or self._tolerances):
+                self.reap()
+                self.start()
+
+        return heal
+
+    def slow(self, share: float) -> tuple[Heal, str]:
+        """Let it have a share of the machine's CPU time: by its group if it has one."""
+        if not self.alive:
+            raise WorldError(f"{self.name} is not running, so it cannot be slowed down")
+        if heal := cap_group(self.spec.groups, share, os.cpu_count() or 1):
+            return heal, BY_GROUP
+        cycle = DutyCycle(share, lambda: session_members(self.pid), lambda: self.paused)
+        return cycle.end, BY_SIGNALS
 
     def pause(self) -> Heal:
         """Pause all of its session; healing continues it. If faults overlap, the last heal does.
@@ -153,12 +241,22 @@ class LiveProcess:
 
         return heal
 
-    def kill(self) -> None:
+    def children(self, words: Sequence[str]) -> list[ChildProcess]:
+        """The programs of its session whose command lines hold all of these words."""
+        if not self.alive:
+            return []
+        return [
+            ChildProcess(pid, name=f"{self.name} child {pid}", node=self.node, log=self.log)
+            for pid in session_members(self.pid)
+            if pid != self.pid and matches(pid, words)
+        ]
+
+    def kill_and_reap(self) -> None:
         """Kill it and its children, and wait for its end."""
-        self.kill_now()
+        self.kill_at_once()
         self.reap()
 
-    def kill_now(self) -> None:
+    def kill_at_once(self) -> None:
         """Kill it and its children without waiting for their end."""
         self._end_expected = True
         if self.alive:
@@ -181,10 +279,15 @@ class LiveProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(member, number)
 
+    def _members(self) -> list[int]:
+        """The pids of its session; none if it does not run."""
+        return session_members(self.pid) if self.pid else []
+
     def reap(self) -> None:
         """Wait for the end of a process that was killed, and record it."""
-        if self._popen:
-            self._popen.wait()
+        popen = self._popen
+        if popen:
+            popen.wait()
             self.ended()
 
     def ended(self) -> int | None:
@@ -192,15 +295,17 @@ class LiveProcess:
 
         Records the end.
         """
-        if self._popen is None or self._popen.poll() is None:
-            return None
-        status = self._popen.returncode
-        expected = self._end_expected or status == 0
-        self._popen = None
+        with self._noting_end:  # The timeline and the conductor may both see it.
+            if self._popen is None or self._popen.poll() is None:
+                return None
+            status = self._popen.returncode
+            tolerated = self._tolerances > 0
+            expected = self._end_expected or tolerated or status == 0
+            self._popen = None
         killed = caps.memory_kills(self.spec.groups)
         self.memory_kills, self._killed_before = killed - self._killed_before, killed
         # A command that runs after the drain may print a verdict.
-        keep_output = not expected or self.spec.starts == "drain"
+        keep_output = not expected or tolerated or self.spec.starts == "drain"
         lines = self.last_lines() if keep_output else []
         self._record(
             ProcessEnded(
@@ -265,10 +370,16 @@ def _write_file(file: PlannedFile) -> None:
     path = Path(file.path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if Path(file.source or "/dev/null").is_dir():
-        shutil.copytree(file.source, path, dirs_exist_ok=True, symlinks=True)
+        shutil.copytree(file.source, path, dirs_exist_ok=True, symlinks=True, ignore=_sockets_among)
     elif file.source:
         shutil.copyfile(file.source, path)
     else:
+        path.touch(0o600 if file.private else 0o666)
         path.write_text(file.text)
     if file.program:
         path.chmod(0o755)
+
+
+def _sockets_among(folder: str, names: list[str]) -> list[str]:
+    """The sockets of a folder: a killed server leaves its own, and it cannot be copied."""
+    return [name for name in names if Path(folder, name).is_socket()]

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from streambed.kinds.components.engine import engines_among
 from streambed.net.ports import METRICS
 from streambed.record import now_ns
-from streambed.record.tables import SAMPLES, Table, column
+from streambed.record.ledger.schemas import SAMPLES
+from streambed.record.tables import Table, column
 from streambed.runner.live_world import LiveWorld
 from streambed.runner.machine_load import machine_load, waiting_times
 
@@ -21,10 +22,11 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 Measured = tuple[str, str, float]
 
 
-def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
+def processes_by_session(apart: int | None) -> dict[int, tuple[float, int]]:
     """CPU seconds (with ended children) and resident bytes of every session in the box.
 
     The process `apart` counts as a session by itself.
+    Session 0 holds the processes whose session began outside this PID namespace.
     """
     usage: dict[int, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
     for entry in os.listdir("/proc"):
@@ -35,14 +37,14 @@ def processes_by_session(apart: int) -> dict[int, tuple[float, int]]:
                 fields = file.read().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # It ended between the listing and the reading.
-        session = apart if int(entry) == apart else int(fields[3])
+        pid = int(entry)
+        session = apart if pid == apart else int(fields[3])
         # Not the conductor's children: they are the run's processes.
-        ticks = fields[11:13] if int(entry) == os.getpid() else fields[11:15]
-        cpu_s, rss = usage[session]
-        usage[session] = (
-            cpu_s + sum(map(int, ticks)) / TICKS_PER_S,
-            rss + int(fields[21]) * PAGE_BYTES,
-        )
+        ticks = fields[11:13] if pid == os.getpid() else fields[11:15]
+        cpu_s = sum(map(int, ticks)) / TICKS_PER_S
+        resident_bytes = int(fields[21]) * PAGE_BYTES
+        session_cpu_s, session_bytes = usage[session]
+        usage[session] = (session_cpu_s + cpu_s, session_bytes + resident_bytes)
     return usage
 
 
@@ -95,10 +97,12 @@ class Sampler:
         }
         line = self._world.network.delay_line
         # The delay line shares the conductor's session, so that it dies with it.
-        apart = line.pid if line else 0
-        names |= {os.getsid(0): "conductor", apart: "delay line"}
+        apart = line.pid if line else None
+        names[os.getsid(0)] = "conductor"
+        if apart is not None:
+            names[apart] = "delay line"
         for session, (cpu_s, rss) in processes_by_session(apart).items():
-            if session and session in names:
+            if session in names:
                 yield "process_cpu_s", names[session], cpu_s
                 yield "process_rss_bytes", names[session], rss
 

@@ -26,16 +26,13 @@ ANSWER_LIMIT_S = 1.0
 
 def event_logs(directory: Path) -> list[Path]:
     """The event logs of a run's jobs; UsageError if it has none."""
-    found = sorted(
-        path
-        for path in directory.glob("data/*/events/*")
-        if path.is_file() and not path.name.startswith(".")
-    )
-    if not found:
+    files = [path for path in directory.glob("data/*/events/*") if path.is_file()]
+    logs = sorted(path for path in files if not path.name.startswith("."))
+    if not logs:
         raise UsageError(
             f"no Spark job of {directory} has left an event log, so there is no history to show"
         )
-    return found
+    return logs
 
 
 @contextmanager

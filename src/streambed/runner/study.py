@@ -15,7 +15,7 @@ from streambed.declare.study import Trial
 from streambed.declare.yaml.study_file import DeclaredStudy
 from streambed.errors import StreambedError, UsageError, WorldError
 from streambed.results.runs import RUNS, Run
-from streambed.results.studies import Kept, StudyResult, files_of
+from streambed.results.studies import StudyResult, TrialOutcome, files_of
 from streambed.runner import launcher
 
 OVERHEAD_S = 15.0
@@ -35,7 +35,7 @@ class Progress:
     """Estimated time of all trials after it."""
     elapsed_s: float = 0.0
     run: Run | None = None
-    ended: Kept | None = None
+    ended: TrialOutcome | None = None
 
     @property
     def left_s(self) -> float:
@@ -74,23 +74,27 @@ def carry_out(
             result.forget()
         result.refuse_changes()
         for trial in result.pending:
-            kept = _attempt(result, trial, on_progress)
-            on_progress(_progress(result, trial, kept))
-            if kept.state == "interrupted":
+            outcome = _attempt(result, trial, on_progress)
+            on_progress(_progress(result, trial, outcome))
+            if outcome.state == "interrupted":
                 result.interrupted = True
                 break
         result.write_tables()
     return result
 
 
-def _attempt(result: StudyResult, trial: Trial, on_progress: OnProgress) -> Kept:
+def _attempt(result: StudyResult, trial: Trial, on_progress: OnProgress) -> TrialOutcome:
     """Run one trial and judge it. A failure is recorded and does not stop the study."""
     began_s = time.monotonic()
     _remove_earlier_attempt(result, trial)
     before = _progress(result, trial)
     on_progress(before)
+
+    def show_progress(run: Run) -> None:
+        on_progress(before.later(time.monotonic() - began_s, run))
+
     declared = result.declared.experiment(trial)
-    kept = Kept(state="failed", files=files_of(declared))
+    outcome = TrialOutcome(state="failed", files=files_of(declared))
     try:
         plan = launcher.prepare(
             declared.experiment,
@@ -98,38 +102,35 @@ def _attempt(result: StudyResult, trial: Trial, on_progress: OnProgress) -> Kept
             into=result.folder / "trials",
             notes=declared.notes,
         )
-        kept = replace(kept, run=str(Path(plan.directory).relative_to(result.folder)))
-        result.note(trial, replace(kept, state="running"))
-        run = launcher.launch(
-            plan,
-            text=declared.text,
-            on_look=lambda run: on_progress(before.later(time.monotonic() - began_s, run)),
-        )
+        folder = Path(plan.directory).relative_to(result.folder)
+        outcome = replace(outcome, run=str(folder))
+        result.note(trial, replace(outcome, state="running"))
+        run = launcher.launch(plan, text=declared.text, on_look=show_progress)
         if run.state == "finished":
             run.check()
-        kept = replace(kept, state=run.state, reason=run.reason)
+        outcome = replace(outcome, state=run.state, reason=run.reason)
     except StreambedError as error:
-        kept = replace(kept, run="", reason=str(error))
-    kept = replace(kept, took_s=round(time.monotonic() - began_s, 3))
-    result.note(trial, kept)
-    return kept
+        outcome = replace(outcome, run="", reason=str(error))
+    outcome = replace(outcome, took_s=round(time.monotonic() - began_s, 3))
+    result.note(trial, outcome)
+    return outcome
 
 
 def _remove_earlier_attempt(result: StudyResult, trial: Trial) -> None:
     """Remove the run folder of an earlier attempt."""
-    left = result.kept_of(trial).run
+    left = result.outcome_of(trial).run
     if left:
         shutil.rmtree(result.folder / left, ignore_errors=True)
 
 
-def _progress(result: StudyResult, trial: Trial, ended: Kept | None = None) -> Progress:
+def _progress(result: StudyResult, trial: Trial, ended: TrialOutcome | None = None) -> Progress:
     """Estimate the rest by the load of each trial and the mean overhead of finished ones."""
 
     def load_s(of: Trial) -> float:
         return result.declared.points[of.point].experiment.duration.s
 
     trials, finished = result.declared.trials, result.finished
-    overheads = [result.kept_of(of).took_s - load_s(of) for of in finished]
+    overheads = [result.outcome_of(of).took_s - load_s(of) for of in finished]
     overhead_s = statistics.fmean(overheads) if overheads else OVERHEAD_S
     after = [of for of in trials[trials.index(trial) + 1 :] if of not in finished]
     return Progress(

@@ -120,7 +120,7 @@ def up(port: Port) -> Request:
 
 
 def address(port: Port, of: str) -> Request:
-    """Give an interface the one address of its node; links have no numbers of their own."""
+    """Give an interface the one address of its node; links have no addresses."""
     packed = socket.inet_aton(of)
     body = struct.pack("=BBBBI", socket.AF_INET, 32, 0, _SCOPE_UNIVERSE, port.index)
     body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)

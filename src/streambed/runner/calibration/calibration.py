@@ -23,7 +23,7 @@ PAUSES_NS = (0, 100_000_000, 300_000_000, 600_000_000, 1_200_000_000)
 """Pause before each round. Only directions that are wrong are measured more than once."""
 CHANCE = 3.0
 """Tolerated error of a mean, in standard errors."""
-Found = dict[tuple[str, str], LinkCalibration]
+Calibrations = dict[tuple[str, str], LinkCalibration]
 """By link and the node that sends."""
 
 
@@ -32,30 +32,35 @@ def calibrate(world: LiveWorld) -> None:
 
     Takes a tenth of a second plus the longest delay; rates take longer.
     """
-    began_ns, found, baseline_ns = now_ns(), Found(), 0
+    began_ns = now_ns()
+    calibrations = Calibrations()
+    baseline_ns = 0
     for pause_ns in PAUSES_NS:
-        wanted = [
-            way for way in ways_of(world.plan) if way.key not in found or found[way.key].wrong
-        ]
+        wanted = []
+        for way in ways_of(world.plan):
+            if way.key not in calibrations or calibrations[way.key].wrong:
+                wanted.append(way)
         if not wanted:
             break
         world.rest_until(now_ns() + pause_ns)
         baseline_ns = measure(world, wanted)
-        found |= {way.key: calibration_of(way, baseline_ns) for way in wanted}
+        calibrations |= {way.key: calibration_of(way, baseline_ns) for way in wanted}
         if world.plan.declaration.get("calibrate") == "rate":
-            found |= with_rates(world.plan, found, rates(world, wanted))
+            calibrations |= with_rates(world.plan, calibrations, rates(world, wanted))
     for link in world.plan.links:
-        ways = tuple(found[link.name, port.node] for port in link.ports)
+        ways = tuple(calibrations[link.name, port.node] for port in link.ports)
         world.record(Calibrated(link=link.name, ways=ways))
     seconds = round((now_ns() - began_ns) / 1e9, 3)
     world.record(Calibration(links=len(world.plan.links), baseline_ns=baseline_ns, seconds=seconds))
 
 
-def with_rates(plan: Plan, found: Found, measured_bps: dict[tuple[str, str], int]) -> Found:
+def with_rates(
+    plan: Plan, calibrations: Calibrations, measured_bps: dict[tuple[str, str], int]
+) -> Calibrations:
     """The calibrations of the directions with a rate, with their measured rates."""
     declared_bps = {way.key: way.shape.rate_bps for way in ways_of(plan)}
     return {
-        key: replace(found[key], declared_bps=declared_bps[key], measured_bps=bps)
+        key: replace(calibrations[key], declared_bps=declared_bps[key], measured_bps=bps)
         for key, bps in measured_bps.items()
     }
 

@@ -67,13 +67,15 @@ def measure(world: LiveWorld, ways: list[Way]) -> int:
     with sockets(
         world, {port for way in (*ways, loopback) for port in (way.sender, way.receiver)}
     ) as opened:
-        _exchange([*ways, loopback], opened, world.plan.addresses())
+        exchange([*ways, loopback], opened, world.plan.addresses())
     return round(median(loopback.took_ns.values())) if loopback.took_ns else 0
 
 
 @contextmanager
 def sockets(world: LiveWorld, ports: Iterable[Port]) -> Iterator[dict[Port, socket.socket]]:
-    """A socket bound to each port's interface, so that routes do not matter."""
+    """A socket bound to each port's interface, so that routes do not matter; to none if it has no
+    name.
+    """
     by_node: dict[str, list[Port]] = defaultdict(list)
     for port in ports:
         by_node[port.node].append(port)
@@ -129,20 +131,27 @@ def _count(shape: Shape, each: int) -> int:
     return min(PROBES_MOST, math.ceil(each / share))
 
 
-def _exchange(
-    ways: list[Way], opened: dict[Port, socket.socket], addresses: dict[str, str]
+def exchange(
+    ways: list[Way],
+    opened: dict[Port, socket.socket],
+    addresses: dict[str, str],
+    patience_ns: int = PATIENCE_NS,
 ) -> None:
     """Send and receive in turn, until every packet has arrived or is overdue."""
-    waiting, began_ns = schedule(ways), now_ns()
+    waiting = schedule(ways)
+    began_ns = now_ns()
     by_descriptor = {end.fileno(): end for end in opened.values()}
-    patience_ns = PATIENCE_NS + max(way.shape.delay_ns + 4 * way.shape.jitter_ns for way in ways)
-    end_ns, missing = began_ns + waiting[-1][0] + patience_ns, len(waiting)
+    slowest_ns = max(way.shape.delay_ns + 4 * way.shape.jitter_ns for way in ways)
+    last_due_ns = waiting[-1][0]
+    end_ns = began_ns + last_due_ns + slowest_ns + patience_ns
+    missing = len(waiting)
     with select.epoll() as poll:
         for descriptor in by_descriptor:
             poll.register(descriptor, select.EPOLLIN)
         while missing and now_ns() < end_ns:
             next_ns = began_ns + waiting[0][0] if waiting else end_ns
-            for descriptor, _ in poll.poll(max(0, next_ns - now_ns()) / 1e9):
+            pause_s = max(0, next_ns - now_ns()) / 1e9
+            for descriptor, _ in poll.poll(pause_s):
                 missing -= _receive(ways, by_descriptor[descriptor])
             if waiting and next_ns <= now_ns():
                 _, number, packet = waiting.popleft()

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from streambed.plan import Port
 from streambed.record import now_ns, wait_until
 from streambed.runner.calibration.probing import PORT, Way, arriving, sockets
 from streambed.runner.live_world import LiveWorld
@@ -81,47 +82,54 @@ class Flood:
 
 def rates(world: LiveWorld, ways: list[Way]) -> dict[tuple[str, str], int]:
     """Bits a second of each of these that has a rate, by link and the node that sends."""
-    return {
-        found: rate for group in groups(ways) for found, rate in _measure_together(world, group)
-    }
+    measured_bps: dict[tuple[str, str], int] = {}
+    for group in groups(ways):
+        measured_bps.update(_measure_together(world, group))
+    return measured_bps
 
 
 def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
     """The ways with a rate, as many at once as can be filled."""
     group: list[Way] = []
-    for way in (way for way in ways if way.shape.rate_bps and arriving(way.shape) > 0):
-        if (
-            group
-            and sum(other.shape.rate_bps for other in group) + way.shape.rate_bps > TOGETHER_BPS
-        ):
+    total_bps = 0
+    for way in ways:
+        rate_bps = way.shape.rate_bps
+        if not rate_bps or arriving(way.shape) <= 0:
+            continue
+        if group and total_bps + rate_bps > TOGETHER_BPS:
             yield group
             group = []
+            total_bps = 0
         group.append(way)
+        total_bps += rate_bps
     if group:
         yield group
 
 
 def _measure_together(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str], int]]:
     addresses = world.plan.addresses()
-    with sockets(world, {port for way in group for port in (way.sender, way.receiver)}) as opened:
-        floods = [
-            Flood(way=way, end=opened[way.sender], target=(addresses[way.receiver.node], PORT))
-            for way in group
-        ]
-        for flood in floods:
-            flood.end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-        settled_s = SETTLE_S + max(way.shape.delay_ns + way.shape.jitter_ns for way in group) / 1e9
+    ports: set[Port] = set()
+    for way in group:
+        ports.update((way.sender, way.receiver))
+    slowest_ns = max(way.shape.delay_ns + way.shape.jitter_ns for way in group)
+    settled_s = SETTLE_S + slowest_ns / 1e9
+    with sockets(world, ports) as opened:
+        floods = []
+        for way in group:
+            end = opened[way.sender]
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+            floods.append(Flood(way=way, end=end, target=(addresses[way.receiver.node], PORT)))
         began_ns = now_ns()
         _fill(world, floods, began_ns, until_s=settled_s)
         for flood in floods:
-            flood.began_ns, flood.carried_bytes = now_ns(), flood.arrived_bytes(world)
-        _fill(world, floods, began_ns, until_s=settled_s + max(flood.window_s for flood in floods))
+            flood.began_ns = now_ns()
+            flood.carried_bytes = flood.arrived_bytes(world)
+        window_s = max(flood.window_s for flood in floods)
+        _fill(world, floods, began_ns, until_s=settled_s + window_s)
         for flood in floods:
-            carried, passed_s = (
-                flood.arrived_bytes(world) - flood.carried_bytes,
-                (now_ns() - flood.began_ns) / 1e9,
-            )
-            yield flood.way.key, round(carried * 8 / passed_s)
+            carried_bytes = flood.arrived_bytes(world) - flood.carried_bytes
+            passed_s = (now_ns() - flood.began_ns) / 1e9
+            yield flood.way.key, round(carried_bytes * 8 / passed_s)
 
 
 def _fill(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:

@@ -82,7 +82,8 @@ def settings(
             "memory.memsw.limit_in_bytes?": most,
             "memory.swappiness?": "0",
         }
-        files |= {"memory.max": most, "memory.swap.max?": "0"} if unified else old
+        unified_files = {"memory.max": most, "memory.swap.max?": "0"}
+        files |= unified_files if unified else old
     return files
 
 
@@ -92,19 +93,23 @@ def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, li
     joins: dict[str, list[str]] = defaultdict(list)
     prefix = f"streambed-{owner}-{decided.name}-{Path(decided.directory).name}"
     for folder, controllers in _folders(decided.machine).items():
-        wanted = partial(
+        settings_of = partial(
             settings,
             controllers,
             cores=decided.machine.cores,
             unified=hierarchies.is_unified(folder),
         )
-        hosts = {node.name: found for node in decided.nodes if (found := wanted(node.allowance))}
-        groups |= {folder / f"{prefix}-{name}": found for name, found in hosts.items()}
+        host_groups: dict[str, Path] = {}
+        for node in decided.nodes:
+            if caps := settings_of(node.allowance):
+                host_groups[node.name] = folder / f"{prefix}-{node.name}"
+                groups[host_groups[node.name]] = caps
         for process in decided.processes:
-            above = folder / f"{prefix}-{process.node}" if process.node in hosts else folder
-            group = above / f"{prefix}-{process.name.replace('/', '.')}-process"
-            if (own := wanted(process.allowance)) or process.node in hosts:
-                groups[group] = own
+            caps = settings_of(process.allowance)
+            if caps or process.node in host_groups:
+                above = host_groups.get(process.node, folder)
+                group = above / f"{prefix}-{process.name.replace('/', '.')}-process"
+                groups[group] = caps
                 joins[process.name].append(str(group))
     return groups, joins
 
@@ -129,23 +134,21 @@ def apply_caps(decided: Plan) -> Iterator[Plan]:
     if not groups:
         yield decided
         return
-    folders = {
-        folder: _controllers(groups, folder) for folder in {_folder(group) for group in groups}
-    }
+    roots = {_folder(group) for group in groups}
+    folders = {folder: _controllers(groups, folder) for folder in roots}
     for folder in folders:
         sweep(folder)
     with contextlib.ExitStack() as stack:
         for folder, controllers in folders.items():
             stack.enter_context(hierarchies.enable_controllers(folder, controllers))
         stack.callback(remove, [str(group) for group in reversed(groups)])
-        for group, found in groups.items():
-            _make(group, found, below=any(other.parent == group for other in groups))
-        yield replace(
-            decided,
-            processes=tuple(
-                replace(spec, groups=tuple(joins.get(spec.name, ()))) for spec in decided.processes
-            ),
-        )
+        parents = {group.parent for group in groups}
+        for group, settings in groups.items():
+            _make(group, settings, below=group in parents)
+        processes = [
+            replace(spec, groups=tuple(joins.get(spec.name, ()))) for spec in decided.processes
+        ]
+        yield replace(decided, processes=tuple(processes))
 
 
 def _folder(group: Path) -> Path:
@@ -153,25 +156,26 @@ def _folder(group: Path) -> Path:
 
 
 def _controllers(groups: dict[Path, Settings], folder: Path) -> list[str]:
-    wanted = [
-        file for group, found in groups.items() if group.is_relative_to(folder) for file in found
-    ]
-    return sorted({file.partition(".")[0] for file in wanted})
+    files: set[str] = set()
+    for group, settings in groups.items():
+        if group.is_relative_to(folder):
+            files.update(settings)
+    return sorted({file.partition(".")[0] for file in files})
 
 
-def _make(group: Path, found: Settings, *, below: bool) -> None:
+def _make(group: Path, settings: Settings, *, below: bool) -> None:
     try:
         group.mkdir()
         hierarchies.settle(group, below=below)
-        for file, value in found.items():
+        for file, value in settings.items():
             path = group / file.rstrip("?")
             if path.exists() or not file.endswith("?"):
                 path.write_text(value)
     except OSError as error:
-        asked = ", ".join(f"{file.rstrip('?')} = {value}" for file, value in found.items())
+        asked = ", ".join(f"{file.rstrip('?')} = {value}" for file, value in settings.items())
         raise MachineError(
             f"the kernel refuses a control group in {group.parent} with "
-            f"{asked or 'no cap of its own'}: {error}"
+            f"{asked or 'no caps'}: {error}"
         ) from error
 
 

@@ -46,12 +46,12 @@ def candidates(mounts: str, own: str, controller: Controller) -> list[Path]:
     """
     lines = [line.split(":", 2) for line in own.splitlines()]
     paths = {name: path for _, names, path in lines for name in names.split(",")}
-    found = []
+    folders = []
     for _, folder, kind, options, *_ in map(str.split, mounts.splitlines()):
         if kind == "cgroup2" or (kind == "cgroup" and controller in options.split(",")):
             path = paths.get("" if kind == "cgroup2" else controller, "/")
-            found += [Path(folder, path.lstrip("/")), Path(folder)]
-    return list(dict.fromkeys(found))
+            folders += [Path(folder, path.lstrip("/")), Path(folder)]
+    return list(dict.fromkeys(folders))
 
 
 def grants(folder: Path, controller: Controller) -> bool:

@@ -25,19 +25,19 @@ ASKER = "asker"
 SWITCH = "between"
 
 
-def ask(directory: Path, store: str, address: Address, text: str, kept: Path) -> None:
-    """Copy the data, query the copy and write the result to `kept`; the caller removes both."""
+def ask(directory: Path, store: str, address: Address, text: str, answer: Path) -> None:
+    """Copy the data, query the copy and write the result to `answer`; the caller removes both."""
     data = directory / "data" / store
     _demand_room(data)
     if not address.hosts:
-        _ask_file(address, text, kept)
+        _ask_file(address, text, answer)
         return
-    small = _small_plan(directory, store, kept.parent / "run")
+    small = _small_plan(directory, store, answer.parent / "run")
     question = ProcessSpec(
         name=ASKER,
         component=ASKER,
         node=address.hosts[0],
-        argv=tuple(query_command(address, text, kept, read_only=False)),
+        argv=tuple(query_command(address, text, answer, read_only=False)),
         on_exit="record",
         # Processes of the drain start when servers are ready, and the run waits for their end.
         starts="drain",
@@ -57,19 +57,16 @@ def _demand_room(data: Path) -> None:
         )
 
 
-def _ask_file(address: Address, text: str, kept: Path) -> None:
+def _ask_file(address: Address, text: str, answer: Path) -> None:
     """Query a copy of a file, made with all that its engine put beside it."""
     source = Path(address.path)
     if not source.exists():
         raise StoreError(f"nobody wrote anything: there is no {source}")
-    copy = kept.parent / "copy"
+    copy = answer.parent / "copy"
     shutil.copytree(source.parent, copy)
-    done = subprocess.run(
-        query_command(replace(address, path=str(copy / source.name)), text, kept, read_only=False),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    address_of_copy = replace(address, path=str(copy / source.name))
+    command = query_command(address_of_copy, text, answer, read_only=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise WorldError(f"{source} could not be asked: {done.stderr.strip()}")
 

@@ -41,38 +41,37 @@ def answer(directory: Path, store: str, text: str) -> bytes:
         )
     address = Address(**plan["stores"][store])
     with tempfile.TemporaryDirectory(prefix="question-", dir=directory) as folder:
-        kept = Path(folder) / "answer.arrow"
+        answer_file = Path(folder) / "answer.arrow"
         if state_of(directory)[0] == "running":
-            _ask_live(directory, store, address, text, kept)
+            _ask_live(directory, store, address, text, answer_file)
         else:
             # Only a finished run needs the imports that start a server.
             from streambed.runner.query import finished
 
-            finished.ask(directory, store, address, text, kept)
-        return _read(kept, store)
+            finished.ask(directory, store, address, text, answer_file)
+        return _read(answer_file, store)
 
 
-def _read(kept: Path, store: str) -> bytes:
-    if refusal := read_json(kept.with_suffix(".json")):
+def _read(answer_file: Path, store: str) -> bytes:
+    if refusal := read_json(answer_file.with_suffix(".json")):
         says = f"{store}: {refusal['says']}"
         raise QueryError(says) if refusal["status"] == QueryError.exit_status else StoreError(says)
-    if not kept.exists():
+    if not answer_file.exists():
         raise StoreError(f"{store} was asked, but there is no answer")
-    return kept.read_bytes()
+    return answer_file.read_bytes()
 
 
-def query_command(address: Address, text: str, kept: Path, *, read_only: bool) -> list[str]:
+def query_command(address: Address, text: str, answer_file: Path, *, read_only: bool) -> list[str]:
     """Write the order for the query agent beside the answer; returns the command to run."""
-    order = kept.with_name("order.json")
-    write_message(
-        order, StoreQueryOrder(store=address, text=text, answer=str(kept), read_only=read_only)
-    )
+    order = answer_file.with_name("order.json")
+    query = StoreQueryOrder(store=address, text=text, answer=str(answer_file), read_only=read_only)
+    write_message(order, query)
     return [sys.executable, "-m", "streambed.agents.store_query", str(order)]
 
 
-def _ask_live(directory: Path, store: str, address: Address, text: str, kept: Path) -> None:
+def _ask_live(directory: Path, store: str, address: Address, text: str, answer_file: Path) -> None:
     """Query on the store's host, so that links and faults do not matter; a file is opened here."""
-    command = query_command(address, text, kept, read_only=True)
+    command = query_command(address, text, answer_file, read_only=True)
     if address.hosts:
         command = command_on(directory, _node_of(directory, store), command)
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -11,7 +11,7 @@ from streambed import plan
 from streambed.errors import WorldError
 from streambed.net import entering
 from streambed.net.hosts import Host
-from streambed.net.network import furniture
+from streambed.net.network import host_files
 from streambed.record import read_json, write_whole
 
 NAMESPACES = "namespaces.json"
@@ -59,5 +59,5 @@ def _vacant(directory: Path, node: str, descriptor: int) -> entering.Vacant:
     return entering.Vacant(
         name=node,
         descriptor=descriptor,
-        furniture=None if switch else furniture(decided, directory.absolute()),
+        host_files=None if switch else host_files(decided, directory.absolute()),
     )

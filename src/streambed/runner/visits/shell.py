@@ -12,33 +12,46 @@ from streambed.results.runs import Run
 
 def choose(words: Sequence[str], into: Path) -> tuple[Run, str, list[str]]:
     """The run, node and command of [RUN] HOST [COMMAND]; RUN defaults to the newest running one."""
+    first = words[0]
     active = [run for run in runs.every(into) if run.state == "running"]
     newest = active[-1] if active else None
-    nodes = [node.name for node in newest.plan.nodes] if newest else []
-    if newest and words[0] in nodes:
-        return newest, words[0], _command(words[1:])
-    run = newest if newest and words[0] == "latest" else _find_run(words[0], into, nodes)
+    newest_nodes = _node_names(newest) if newest else []
+    if newest and first in newest_nodes:
+        return newest, first, _command(words[1:])
+    run = newest if first == "latest" else None
+    if run is None:
+        run = _find_run(first, into, newest_nodes)
+    return run, _host(run, words), _command(words[2:])
+
+
+def _host(run: Run, words: Sequence[str]) -> str:
+    """The host of RUN HOST; UsageError if the run has ended or has no such host."""
+    name = f"{run.name}/{run.directory.name}"
     if run.state != "running":
         raise UsageError(
-            f"{run.name}/{run.directory.name} does not run, it is {run.state}: hosts are there "
-            "only while a run lasts"
+            f"{name} does not run, it is {run.state}: hosts are there only while a run lasts"
         )
-    known = [node.name for node in run.plan.nodes]
+    nodes = _node_names(run)
     if len(words) < 2:
         raise UsageError(
-            f"name a host of {run.name}/{run.directory.name} as well: streambed shell {words[0]} "
-            f"HOST. {suggestion('', known)}"
+            f"name a host of {name} as well: streambed shell {words[0]} HOST. "
+            f"{suggestion('', nodes)}"
         )
-    if words[1] not in known:
-        raise UsageError(
-            f"{run.name}/{run.directory.name} has no host '{words[1]}'. "
-            f"{suggestion(words[1], known)}"
-        )
-    return run, words[1], _command(words[2:])
+    host = words[1]
+    if host not in nodes:
+        raise UsageError(f"{name} has no host '{host}'. {suggestion(host, nodes)}")
+    return host
+
+
+def _node_names(run: Run) -> list[str]:
+    return [node.name for node in run.plan.nodes]
 
 
 def _command(words: Sequence[str]) -> list[str]:
-    return list(words[1:] if words[:1] in (["--"], ("--",)) else words)
+    command = list(words)
+    if command[:1] == ["--"]:
+        return command[1:]
+    return command
 
 
 def _find_run(word: str, into: Path, nodes: list[str]) -> Run:
@@ -47,8 +60,8 @@ def _find_run(word: str, into: Path, nodes: list[str]) -> Run:
     except UsageError:
         if not nodes:
             raise UsageError(
-                f"there is no run '{word}' in {into}/, and none is running: hosts are there only "
-                "while a run lasts"
+                f"No run called '{word}' in {into}/, and nothing is running now. `streambed shell` "
+                "works only during a run."
             ) from None
         raise UsageError(
             f"there is neither a run '{word}' in {into}/ nor a host of that name in the newest "

@@ -1,0 +1,1 @@
+"""What faults do to processes, besides killing and pausing them whole."""

@@ -1,0 +1,1 @@
+"""Servers on this machine's loopback, without an experiment: `streambed up`."""
