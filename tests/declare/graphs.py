@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from streambed import Producer
 from streambed.declare import reading
 from streambed.declare.reading import Declared
 from streambed.errors import DeclarationError
 
 Attributes = dict[str, str]
+ZOOKEEPER = "ZooKeeper is gone from Kafka 4: h2 is a KRaft controller instead (h2)"
+TIME = "the load lasts 10s, as without --time: change it with --set duration=60s"
 SPELLINGS = {
     "topicConfig": "topicCfg",
     "faultConfig": "faultCfg",
@@ -130,7 +133,7 @@ def write(
 
 
 def read(folder: Path, *overrides: str, **changes: object) -> Declared:
-    """What the changed experiment comes to."""
+    """The changed experiment."""
     return reading.read(write(folder, **changes), overrides)  # type: ignore[arg-type]
 
 
@@ -139,3 +142,14 @@ def wrong(folder: Path, *overrides: str, **changes: object) -> list[str]:
     with pytest.raises(DeclarationError) as refused:
         read(folder, *overrides, **changes)
     return str(refused.value).replace(f"{folder}/", "").splitlines()
+
+
+def producer(declared: Declared, name: str = "h1-producer-1") -> Producer:
+    component = declared.experiment.components[name]
+    assert isinstance(component, Producer)
+    return component
+
+
+def told(declared: Declared) -> list[str]:
+    """The notes but for the usual ones."""
+    return [note for note in declared.notes if note not in (ZOOKEEPER, TIME)]

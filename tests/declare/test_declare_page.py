@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,16 @@ from streambed.kinds.components.producer import Producer, Transaction
 from streambed.kinds.components.profile import KEYS, Profile
 from streambed.kinds.components.ready_sign import ReadySign
 from streambed.kinds.direction import Bursts
+from streambed.kinds.evidence.outputs.identity import Identity
+from streambed.kinds.faults import FAULTS
+from streambed.kinds.faults.when.timing import Timed
 
 PAGE = Path(__file__).parents[2] / "docs" / "declare.md"
+EXAMPLES = PAGE.parents[1] / "examples"
 KINDS = {kind: declared for table in TABLES.values() for kind, declared in table.items()}
+TIMES = tuple(keys_of(Timed))
 HEADINGS = {
+    "when": Timed,
     "Experiment": Experiment,
     "Topology": Topology,
     "Link": Link,
@@ -42,6 +49,7 @@ HEADINGS = {
     "limits": Limits,
     "profile": Profile,
     "transaction": Transaction,
+    "identity": Identity,
     **KINDS,
 }
 
@@ -67,13 +75,22 @@ def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> s
     return f"`{value}`"
 
 
+def page_keys(declared: type) -> list[str]:
+    """The keys of a class; those that say when a fault comes are in a section for all faults."""
+    keys = keys_of(declared)
+    if declared not in FAULTS.values():
+        return list(keys)
+    others = [key for key in keys if key not in ("kind", "at", "lasts") and key not in TIMES]
+    return ["kind", *(key for key in ("at", "lasts") if key in keys), *others]
+
+
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_the_page_lists_each_key_with_its_default_in_the_order_of_the_class(heading: str) -> None:
     declared = HEADINGS[heading]
     fields = declared.__pydantic_fields__
     expected = [
         (key, default_text(key, fields[key].default, fields[key].default_factory))
-        for key in keys_of(declared)
+        for key in page_keys(declared)
     ]
 
     assert re.findall(r"^\| `(\w+)` \| (.*?) \| .+ \|$", section(heading), re.MULTILINE) == expected
@@ -81,6 +98,7 @@ def test_the_page_lists_each_key_with_its_default_in_the_order_of_the_class(head
 
 def test_the_networks_of_the_page_are_right(tmp_path: Path) -> None:
     parts = [part.split("```")[0] for part in PAGE.read_text().split("```yaml\ntopology:")[1:]]
+    shutil.copyfile(EXAMPLES / "reroute" / "islands.graphml", tmp_path / "geant.graphml")
 
     for part in parts:
         topology = TypeAdapter(Topology).validate_python(
@@ -88,7 +106,7 @@ def test_the_networks_of_the_page_are_right(tmp_path: Path) -> None:
         )
         expansion = expand(topology, tmp_path)
         assert (expansion.problems, expansion.topology.problems()) == ((), [])
-    assert len(parts) == 2
+    assert len(parts) == 3
 
 
 def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
@@ -107,6 +125,22 @@ def test_the_links_of_the_page_are_right(tmp_path: Path) -> None:
     (tmp_path / "lte.txt").write_text("40ms\n")
 
     assert len(read(tmp_path / "example.yaml").topology.links) == 3
+
+
+def test_the_example_of_phases_is_valid(tmp_path):
+    example = section("latency").split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "example.yaml").write_text(
+        "version: 1\nname: phases\nduration: 60s\ntopology: {links: [{ends: [edge, broker]}]}\n"
+        "components:\n"
+        "  kafka: {kind: kafka, nodes: [broker], topics: {lines: {}}}\n"
+        "  reader: {kind: consumer, node: edge, reads: lines}\n" + example
+    )
+
+    assert [check.about for check in read(tmp_path / "example.yaml").checks] == [
+        "reader:before",
+        "reader:kill",
+        "reader:after",
+    ]
 
 
 def test_the_profiles_of_the_page_are_right() -> None:

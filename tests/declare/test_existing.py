@@ -1,4 +1,4 @@
-"""An experiment on clusters that exist already: what takes whose place, and what cannot be."""
+"""An experiment on clusters that exist already: what takes whose place, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from streambed.declare import reading
 from streambed.declare.experiment import Experiment
 from streambed.errors import UsageError
-from streambed.plan import Machine
+from streambed.plan import Machine, Plan
 from streambed.planner.existing import (
     existing_address,
     is_outside,
@@ -115,17 +115,33 @@ def test_a_cluster_without_use_is_refused(tmp_path: Path) -> None:
         on_existing(experiment, spark_master=MASTER)
 
 
+OUTSIDE = "192.0.2.7"
+
+
+def planned_outside(experiment: Experiment, base: Path) -> Plan:
+    return plan_for(
+        experiment,
+        Machine(java_version=21, python="python", cpu_groups="groups"),
+        base=base,
+        directory=Path("runs/1"),
+        own_address=OUTSIDE,
+    )
+
+
 def test_a_run_outside_has_all_its_hosts_at_the_address_of_this_machine(tmp_path: Path) -> None:
     experiment = on_existing(declared(tmp_path), bootstrap="there:9092", spark_master=MASTER)
 
-    plan = plan_for(
-        experiment,
-        Machine(java_version=21, python="python", cpu_groups="groups"),
-        base=tmp_path,
-        directory=Path("runs/1"),
-        own_address="192.0.2.7",
-    )
+    plan = planned_outside(experiment, tmp_path)
 
     assert existing_address(experiment) == MASTER
-    assert set(plan.addresses().values()) == {"192.0.2.7"}
+    assert set(plan.addresses().values()) == {OUTSIDE}
     assert plan.links == ()
+
+
+def test_outside_a_box_sparks_page_is_not_on_all_addresses(tmp_path: Path) -> None:
+    experiment = on_existing(declared(tmp_path), bootstrap="there:9092", spark_master=MASTER)
+
+    plan = planned_outside(experiment, tmp_path)
+
+    (job,) = [process for process in plan.processes if process.component == "job"]
+    assert job.env["SPARK_LOCAL_IP"] == OUTSIDE

@@ -1,4 +1,4 @@
-"""Networks by a few numbers: what they consist of, and which numbers cannot be."""
+"""Networks by a few numbers: what they consist of, and which numbers are refused."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def ends(topology: Topology) -> list[str]:
 
 
 def test_a_star_has_its_hosts_on_one_switch() -> None:
-    found = generated(Star(hosts=3, link=Way(delay="2ms")))
+    topology = generated(Star(hosts=3, link=Way(delay="2ms")))
 
-    assert (found.switches, found.hosts, ends(found)) == (
+    assert (topology.switches, topology.hosts, ends(topology)) == (
         ("s1",),
         ("h1", "h2", "h3"),
         ["h1-s1", "h2-s1", "h3-s1"],
     )
-    assert {link.delay for link in found.links} == {Duration(2e6)}
+    assert {link.delay for link in topology.links} == {Duration(2e6)}
 
 
 def test_a_line_has_hosts_on_its_switches_in_the_same_order() -> None:
@@ -61,10 +61,10 @@ def test_a_mesh_links_all() -> None:
 
 
 def test_a_tree_has_levels_of_switches_and_hosts_as_leaves() -> None:
-    found = generated(Tree(depth=2, fanout=2, link=Way(rate="1Gbit"), access=Way(delay="1ms")))
+    topology = generated(Tree(depth=2, fanout=2, link=Way(rate="1Gbit"), access=Way(delay="1ms")))
 
-    assert ends(found) == ["s1-s2", "s1-s3", "s2-h1", "s2-h2", "s3-h3", "s3-h4"]
-    assert [(link.rate, link.delay.ms) for link in found.links[1:3]] == [
+    assert ends(topology) == ["s1-s2", "s1-s3", "s2-h1", "s2-h2", "s3-h3", "s3-h4"]
+    assert [(link.rate, link.delay.ms) for link in topology.links[1:3]] == [
         (Bandwidth(1e9), 0),
         (None, 1),
     ]
@@ -72,12 +72,12 @@ def test_a_tree_has_levels_of_switches_and_hosts_as_leaves() -> None:
 
 @pytest.mark.parametrize(("depth", "fanout"), [(1, 1), (1, 5), (3, 1), (2, 3), (4, 2)])
 def test_each_switch_of_a_tree_has_as_many_below_it_trunk_first(depth: int, fanout: int) -> None:
-    found = generated(Tree(depth=depth, fanout=fanout))
-    names = [*found.switches, *found.hosts]
+    topology = generated(Tree(depth=depth, fanout=fanout))
+    names = [*topology.switches, *topology.hosts]
 
     # The children of node n, counted from 0 level by level, are n * fanout + 1 and on.
     wanted = [f"{names[(at - 1) // fanout]}-{names[at]}" for at in range(1, len(names))]
-    assert ends(found) == wanted
+    assert ends(topology) == wanted
 
 
 class CountedName(str):
@@ -109,19 +109,26 @@ def test_the_work_for_a_tree_grows_as_its_nodes_do(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_deep_tree_is_made() -> None:
-    found = Tree(depth=13, fanout=2).make(Path())
+    made = Tree(depth=13, fanout=2).make(Path())
 
-    assert (len(found.switches), len(found.hosts), len(found.links)) == (8191, 8192, 16382)
+    assert (len(made.switches), len(made.hosts), len(made.links)) == (8191, 8192, 16382)
 
 
 def test_a_fat_tree_has_as_many_ways_between_pods_as_core_switches() -> None:
-    found = generated(FatTree(k=4))
-    degrees = {name: sum(name in link.ends for link in found.links) for name in found.switches}
+    topology = generated(FatTree(k=4))
+    degrees = {
+        name: sum(name in link.ends for link in topology.links) for name in topology.switches
+    }
 
-    assert (len(found.switches), len(found.hosts), len(found.links)) == (20, 16, 48)
+    assert (len(topology.switches), len(topology.hosts), len(topology.links)) == (20, 16, 48)
     assert set(degrees.values()) == {4}
     routing = Routing(
-        Topology(switches=found.switches, hosts=found.hosts, links=found.links, routing="multipath")
+        Topology(
+            switches=topology.switches,
+            hosts=topology.hosts,
+            links=topology.links,
+            routing="multipath",
+        )
     )
     assert [hop.near for hop in routing.hops("pod1-edge1", "h16")] == [
         "pod1-aggregation1",
@@ -147,7 +154,7 @@ def test_a_random_network_has_the_degree_that_was_asked_for() -> None:
 
 
 def test_cities_are_as_far_apart_as_on_earth_and_light_takes_its_time() -> None:
-    found = generated(
+    topology = generated(
         Cities(
             cities=TOWNS,
             pairs=[("berlin", "paris"), ("paris", "rome"), ("rome", "madrid")],
@@ -156,9 +163,9 @@ def test_cities_are_as_far_apart_as_on_earth_and_light_takes_its_time() -> None:
     )
 
     assert round(distance_km(TOWNS["berlin"], TOWNS["paris"])) == 877
-    assert found.links[0].ends == ("berlin-switch", "paris-switch")
-    assert (round(found.links[0].delay.ms, 1), found.links[0].rate) == (4.4, Bandwidth(1e9))
-    assert found.links[3].ends == ("berlin", "berlin-switch")
+    assert topology.links[0].ends == ("berlin-switch", "paris-switch")
+    assert (round(topology.links[0].delay.ms, 1), topology.links[0].rate) == (4.4, Bandwidth(1e9))
+    assert topology.links[3].ends == ("berlin", "berlin-switch")
     assert distance_km((0.0, 0.0), (0.0, 180.0)) == pytest.approx(20015, abs=1)
 
 
@@ -258,13 +265,13 @@ def test_what_is_given_by_hand_is_added_to_what_is_generated(tmp_path: Path) -> 
 def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
     path = with_generator(tmp_path, "{kind: star, hosts: 2, link: {delay: 3ms}}")
 
-    found = reading.convert(path, base=tmp_path)
+    converted = reading.convert(path, base=tmp_path)
 
-    assert "    - {ends: [h2, s1], delay: 3ms}\n" in found.text
-    (tmp_path / "same.yaml").write_text(found.text)
+    assert "    - {ends: [h2, s1], delay: 3ms}\n" in converted.text
+    (tmp_path / "same.yaml").write_text(converted.text)
     assert (
         reading.read(tmp_path / "same.yaml").experiment
-        == found.experiment
+        == converted.experiment
         == reading.read(path).experiment
     )
 
@@ -309,10 +316,11 @@ def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
         ),
         (
             "{kind: random, switches: 9, degree: 1}",
-            "topology.generate.degree: 1 cannot be: 9 switches are all connected from 1.78 on, and "
+            "topology.generate.degree: 1 is not allowed: 9 switches are all connected from "
+            "1.78 on, and "
             "8",
         ),
-        ("{kind: random, switches: 9, degree: 9}", "topology.generate.degree: 9 cannot be"),
+        ("{kind: random, switches: 9, degree: 9}", "topology.generate.degree: 9 is not allowed"),
         (
             "{kind: random, switches: 9, probability: 200%}",
             "topology.generate.probability: 200% is more than 100 %",
@@ -327,7 +335,7 @@ def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
         ),
         (
             "{kind: cities, cities: {a: [1, 2], b: [5, 2]}, nearest: 2}",
-            "topology.generate.nearest: 2 cannot be: each of 2 cities",
+            "topology.generate.nearest: 2 is not allowed: each of 2 cities",
         ),
         (
             "{kind: cities, cities: {aa: [1, 2], b: [5, 2]}, pairs: [[ab, b]]}",

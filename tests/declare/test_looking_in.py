@@ -38,13 +38,13 @@ def planned(**keys: Any) -> Plan:
 
 
 def test_a_link_is_captured_at_its_first_end_by_one_agent_for_each_node() -> None:
-    found = planned(capture={})
+    plan = planned(capture={})
 
-    assert [(process.name, process.node, process.starts) for process in found.processes] == [
+    assert [(process.name, process.node, process.starts) for process in plan.processes] == [
         ("capture/a", "a", "start"),
         ("capture/core", "core", "start"),
     ]
-    assert order_of(found.processes[1], CaptureOrder) == CaptureOrder(
+    assert order_of(plan.processes[1], CaptureOrder) == CaptureOrder(
         links={
             "core – b": CapturePort(interface="eth1", file="runs/1/captures/core+b.pcap"),
             "core – c": CapturePort(interface="eth2", file="runs/1/captures/core+c.pcap"),
@@ -89,7 +89,7 @@ def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
         (
             {"links": [["a", "b"]]},
             "links.0",
-            "there is no link a – b. Known: a-core, core-b, core-c.",
+            "there is no link a – b. Known: [a, core], [core, b], [core, c].",
         ),
         ({"snap": "10B"}, "snap", "10B is too little to tell packets apart: give 64B or more"),
         ({"limit": "1kB"}, "limit", "1kB is too little: give 10kB or more"),
@@ -98,16 +98,16 @@ def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
 def test_a_capture_that_cannot_be_is_a_problem(
     capture: dict[str, Any], key: str, says: str
 ) -> None:
-    (found,) = problems(experiment(capture=capture), Path())
+    (problem,) = problems(experiment(capture=capture), Path())
 
-    assert (found.key, found.says) == (f"capture.{key}", says)
+    assert (problem.key, problem.says) == (f"capture.{key}", says)
 
 
 def test_a_port_is_exposed_and_shown() -> None:
-    found = planned(expose={8080: "b:4040"})
+    plan = planned(expose={8080: "b:4040"})
 
-    assert found.exposures == (Exposure(port=8080, node="b", target_port=4040),)
-    assert "\nexposed\n  b:4040  on http://localhost:8080" in describe(found)
+    assert plan.exposures == (Exposure(port=8080, node="b", target_port=4040),)
+    assert "\nexposed\n  b:4040  on http://localhost:8080" in describe(plan)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_a_port_is_exposed_and_shown() -> None:
     ],
 )
 def test_a_port_that_cannot_be_exposed_is_a_problem(expose: dict[int, str], says: str) -> None:
-    (found,) = problems(experiment(expose=expose), Path())
+    (problem,) = problems(experiment(expose=expose), Path())
 
-    assert (found.key, found.says) == (f"expose.{next(iter(expose))}", says)
+    assert (problem.key, problem.says) == (f"expose.{next(iter(expose))}", says)
 
 
 def test_a_name_in_place_of_a_port_is_said_with_its_line(tmp_path: Path) -> None:

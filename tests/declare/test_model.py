@@ -36,8 +36,8 @@ def experiment(*components: Any, **changes: Any) -> Experiment:
     )
 
 
-def says(found: Experiment) -> list[str]:
-    return [f"{problem.key}: {problem.says}" for problem in problems(found, Path())]
+def says(problems_found: Experiment) -> list[str]:
+    return [f"{problem.key}: {problem.says}" for problem in problems(problems_found, Path())]
 
 
 def test_components_in_python_are_a_list_with_names() -> None:
@@ -88,8 +88,7 @@ def test_a_network_in_parts_is_refused_and_told_once() -> None:
     )
 
     assert says(experiment(KAFKA, POET, topology=apart)) == [
-        "topology.links.1.ends: the network is in parts: 'b' is not linked with 'a', by whatever "
-        "way. Add a link"
+        "topology.links.1.ends: no path from 'b' to 'a': add a link between the two parts"
     ]
 
 

@@ -33,10 +33,10 @@ def experiment(*components: Any, **keys: Any) -> Experiment:
     )
 
 
-def where(found: Experiment) -> dict[str, list[str]]:
+def where(experiment: Experiment) -> dict[str, list[str]]:
     return {
         name: list(component.places.values())
-        for name, component in place_components(found).components.items()
+        for name, component in place_components(experiment).components.items()
     }
 
 
@@ -49,9 +49,9 @@ def test_round_robin_takes_the_hosts_with_the_least_to_do_in_their_order() -> No
         Producer(name=f"p{number}", writes="lines", place="round_robin") for number in range(6)
     ]
 
-    found = where(experiment(kafka(nodes=["w1"]), *poets))
+    hosts = where(experiment(kafka(nodes=["w1"]), *poets))
 
-    assert [found[f"p{number}"] for number in range(6)] == [
+    assert [hosts[f"p{number}"] for number in range(6)] == [
         ["w2"],
         ["w3"],
         ["e1"],
@@ -82,9 +82,9 @@ def test_nearest_is_near_to_the_given_components_or_to_those_whose_topics_it_rea
     near = Consumer(name="near", reads="lines", place={"by": "nearest", "to": ["poet"]})
     poet = Producer(name="poet", writes="lines", node="w3")
 
-    found = where(experiment(kafka(nodes=["e1"]), poet, job, near))
+    hosts = where(experiment(kafka(nodes=["e1"]), poet, job, near))
 
-    assert (found["job"], found["near"]) == (["e1"], ["w3"])
+    assert (hosts["job"], hosts["near"]) == (["e1"], ["w3"])
 
 
 def test_random_is_the_same_for_the_same_seed() -> None:
@@ -108,11 +108,11 @@ def test_auto_maps_a_whole_application_and_leaves_alone_what_names_its_host() ->
     )
     job = SparkJob(name="job", job="job.py", reads=["lines"])
 
-    found = where(
+    hosts = where(
         experiment(kafka(place={"by": "auto", "count": 2}), poet, job, reader, place="auto")
     )
 
-    assert found == {"kafka": ["w1", "e1"], "poet": ["w2"], "reader": ["e2"], "job": ["w1"]}
+    assert hosts == {"kafka": ["w1", "e1"], "poet": ["w2"], "reader": ["e2"], "job": ["w1"]}
 
 
 def test_placing_again_changes_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from declare.samples import GOOD, spoilt
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from streambed.declare.yaml.schema import schema
+from streambed.declare.yaml import schema as schemas
+
+schema = functools.cache(schemas.schema)
 
 
 def errors(text: str) -> list[str]:
@@ -42,13 +45,13 @@ def test_it_marks_a_mistake(old: str, new: str) -> None:
 
 
 def test_it_describes_keys_for_editors() -> None:
-    found = schema()
+    schema_of_files = schema()
 
     assert (
-        found["properties"]["duration"]["description"]
+        schema_of_files["properties"]["duration"]["description"]
         == "How long the load lasts; faults are counted from its start."
     )
-    assert found["$defs"]["Producer"]["properties"]["size"]["default"] == "100B"
+    assert schema_of_files["$defs"]["Producer"]["properties"]["size"]["default"] == "100B"
 
 
 def test_it_describes_the_keys_that_links_and_faults_share() -> None:

@@ -1,4 +1,4 @@
-"""Studies as files: what they come to, and what is told of their mistakes, before anything runs."""
+"""Studies as files: what they declare, and which mistakes are reported before anything runs."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def complaints(folder: Path, *changes: tuple[str, str]) -> list[str]:
 
 
 def test_a_grid_is_every_combination_each_as_often_as_asked(tmp_path: Path) -> None:
-    found = study(tmp_path)
+    declared = study(tmp_path)
 
-    assert len(found.points) == 4
-    assert len(found.trials) == 8
-    assert [str(point.experiment.topology.links[1].delay) for point in found.points] == [
+    assert len(declared.points) == 4
+    assert len(declared.trials) == 8
+    assert [str(point.experiment.topology.links[1].delay) for point in declared.points] == [
         "10ms",
         "10ms",
         "25ms",
         "25ms",
     ]
-    assert {str(point.experiment.duration) for point in found.points} == {"40s"}
+    assert {str(point.experiment.duration) for point in declared.points} == {"40s"}
 
 
 def test_a_list_of_points_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -75,19 +75,21 @@ def test_a_list_of_points_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_repetition_has_the_same_seed_at_every_point(tmp_path: Path) -> None:
-    found = study(tmp_path)
+    declared = study(tmp_path)
 
-    seeds = {(trial.repetition, trial.seed) for trial in found.trials}
+    seeds = {(trial.repetition, trial.seed) for trial in declared.trials}
     assert len(seeds) == 2
     assert len({seed for _, seed in seeds}) == 2
-    assert all(found.experiment(trial).experiment.seed == trial.seed for trial in found.trials)
+    assert all(
+        declared.experiment(trial).experiment.seed == trial.seed for trial in declared.trials
+    )
 
 
 def test_the_order_is_drawn_from_the_seed_or_as_given(tmp_path: Path) -> None:
-    given = study(tmp_path, GOOD + "order: given\n")
+    in_file_order = study(tmp_path, GOOD + "order: given\n")
     drawn, again, other = (study(tmp_path, GOOD + f"seed: {seed}\n") for seed in (7, 7, 8))
 
-    assert [(trial.repetition, trial.point) for trial in given.trials] == [
+    assert [(trial.repetition, trial.point) for trial in in_file_order.trials] == [
         (r, p) for r in (1, 2) for p in range(4)
     ]
     assert drawn.trials == again.trials
@@ -172,8 +174,8 @@ def test_more_repetitions_leave_the_first_as_they_were(tmp_path: Path) -> None:
         (
             "{duration: 40s}",
             "{seed: 3}",
-            "s.yaml:4:13: set.seed: cannot be changed by a study: each repetition has a seed of "
-            "its own, drawn from the study's",
+            "s.yaml:4:13: set.seed: cannot be changed by a study: each repetition has its own "
+            "seed, drawn from the study's",
         ),
         (
             "warm_up: 5s",
@@ -202,11 +204,16 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, sa
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
-    found = complaints(
+    messages = complaints(
         tmp_path, ("duration: 40s", "name: x"), ("y: slow", "y: fast"), ("[1, all]", "[1, 1]")
     )
 
-    assert [line.split(" ")[1] for line in found] == ["set.name:", "vary:", "vary:", "plots.0.y:"]
+    assert [line.split(" ")[1] for line in messages] == [
+        "set.name:",
+        "vary:",
+        "vary:",
+        "plots.0.y:",
+    ]
 
 
 def test_a_study_of_too_many_trials_is_refused(tmp_path: Path) -> None:

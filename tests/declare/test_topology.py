@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from streambed.declare import topology as topologies
 from streambed.declare.link import Link, Way
-from streambed.declare.topology import NODES_MAX, Topology
+from streambed.declare.topology import Topology
 from streambed.planner.layout import layout
 from streambed.planner.routing import Routing
 from streambed.units import Bandwidth, Duration
@@ -153,11 +154,11 @@ def ways(*routes: tuple[str, ...]) -> Topology:
             "cpu.b",
             "'b' is a switch: it runs nothing",
         ),
-        (Topology(hosts=["a"], cpu={"a": "0%"}), "cpu.a", "0% cannot be: give more than 0 %"),
+        (Topology(hosts=["a"], cpu={"a": "0%"}), "cpu.a", "0% is not allowed: give more than 0 %"),
         (
             Topology(hosts=["a"], cpu={"a": "101%"}),
             "cpu.a",
-            "101% cannot be: give more than 0 % and at most 100 %",
+            "101% is not allowed: give more than 0 % and at most 100 %",
         ),
         (
             Topology(links=[Link(ends=("a", "b"))], routing="by_hand"),
@@ -205,10 +206,14 @@ def test_a_single_host_needs_no_link() -> None:
     assert Topology(hosts=["only"]).problems() == []
 
 
-def test_more_nodes_than_addresses_are_refused() -> None:
-    assert [
-        problem.key for problem in star(*(f"h{number}" for number in range(NODES_MAX))).problems()
-    ] == ["links"]
+def test_more_nodes_than_addresses_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topologies, "NODES_MAX", 100)
+    just_enough, too_many = (
+        star(*(f"h{number}" for number in range(hosts))) for hosts in (99, 100)
+    )
+
+    assert just_enough.problems() == []
+    assert [problem.key for problem in too_many.problems()] == ["links"]
 
 
 def ring(slow: str = "0s") -> Topology:

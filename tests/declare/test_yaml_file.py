@@ -13,7 +13,8 @@ from pydantic import TypeAdapter
 from streambed.declare.experiment import Experiment
 from streambed.declare.yaml.messages import NAME_RULE, NODE_RULE, WORD_RULE
 from streambed.declare.yaml.reader import read
-from streambed.errors import UNKNOWN_KEY, UNKNOWN_TOPIC, DeclarationError
+from streambed.errors import UNKNOWN_KEY, UNKNOWN_TOPIC, DeclarationError, listing
+from streambed.kinds.faults import FAULTS
 from streambed.units import Duration
 
 UNITS = "write a number and one of ns, us, ms, s, min, h, such as '20ms'"
@@ -106,15 +107,13 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "kind: cut",
             "kind: flood",
             "16:12: faults.0.kind: ",
-            "there is no kind 'flood' of faults. Known: cut, degrade, isolate, kill, partition, "
-            "pause.",
+            f"there is no kind 'flood' of faults. {listing(FAULTS)}",
         ),
         (
             "kind: cut, ",
             "",
             "16:5: faults.0.kind: ",
-            "is missing: each of the faults needs a 'kind'. Known: cut, isolate, partition, "
-            "kill, pause, degrade.",
+            f"is missing: each of the faults needs a 'kind'. Known: {', '.join(FAULTS)}.",
         ),
         (
             "bootstrap}",
@@ -126,13 +125,15 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "at: 20s",
             "at: 90s",
             "16:21: faults.0.at: ",
-            "it begins at 90s, but the load lasts only 1min",
+            "it begins at 90s, but the load lasts only 1min: begin earlier, or lengthen `duration` "
+            "to 95s or more",
         ),
         (
             "lasts: 5s",
             "lasts: 50s",
             "16:33: faults.0.lasts: ",
-            "it ends at 70s, but the load lasts only 1min: begin earlier, or lengthen `duration`",
+            "it ends at 70s, but the load lasts only 1min: begin earlier, or lengthen `duration` "
+            "to 70s or more",
         ),
         (
             "topic: lines",
@@ -168,7 +169,7 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "rate: 500/s",
             "acks: 2",
             "12:59: components.poet.acks: ",
-            "2 is not among what is allowed: 'all', 0 or 1",
+            "2 is not allowed: write one of 'all', 0 or 1",
         ),
         ("rate: 500/s", "key: tab", "12:3: components.poet: ", "key: tab needs a file"),
         (
@@ -222,14 +223,23 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "a.yaml:1:1: the file is empty: it should declare an experiment"),
-        (b"# nothing\n", "a.yaml:1:1: the file is empty: it should declare an experiment"),
+        (
+            b"",
+            "a.yaml:1:1: the file is empty: it should declare an experiment, from 'version: 1' on",
+        ),
+        (
+            b"# nothing\n",
+            "a.yaml:1:1: the file is empty: it should declare an experiment, from 'version: 1' on",
+        ),
         (b"- a\n- b\n", "a.yaml:1:1: this is not a mapping: begin with 'version: 1'"),
         (
             b"version: 1\nname: [a\n",
             "a.yaml:3:1: this is not YAML: expected ',' or ']', but got '<stream end>'",
         ),
-        (b"name: \xff\n", "a.yaml: this is not UTF-8: byte 6 cannot be read"),
+        (
+            b"name: \xff\n",
+            "a.yaml: this is not a text file (byte 6 is 0xff): name a YAML file in UTF-8",
+        ),
         (b"a: 1\n---\nb: 2\n", "a.yaml:2:1: this is not YAML: but found another document"),
         (
             b"a: \x07\n",
@@ -333,9 +343,9 @@ def test_the_name_of_a_broken_component_hides_no_problem_of_another(
 ) -> None:
     reader = "reader: {kind: consumer, node: egde, reads: lines}"
 
-    found = problems_with(tmp_path, KAFKA, f"{name}: {{kind: producer, node: edge}}", reader)
+    problems = problems_with(tmp_path, KAFKA, f"{name}: {{kind: producer, node: edge}}", reader)
 
-    assert found == [
+    assert problems == [
         f"components.{name}.writes: is missing: a producer needs 'writes'",
         "components.reader.node: there is no node 'egde'. Did you mean 'edge'?",
     ]
@@ -366,17 +376,17 @@ def test_the_name_of_a_broken_component_hides_no_problem_of_another(
 def test_who_looks_for_a_broken_component_in_vain_is_no_problem(
     tmp_path: Path, broken: str, other: str
 ) -> None:
-    found = problems_with(tmp_path, KAFKA, broken, other)
+    problems = problems_with(tmp_path, KAFKA, broken, other)
 
-    assert found and all(problem.startswith("components.it.") for problem in found)
+    assert problems and all(problem.startswith("components.it.") for problem in problems)
 
 
 def test_topics_that_a_broken_kafka_may_declare_are_not_missed(tmp_path: Path) -> None:
     bus = "bus: {kind: kafka, nodes: [broker], topcis: {lines: {}}}"
 
-    found = problems_with(tmp_path, bus, "reader: {kind: consumer, node: egde, reads: lines}")
+    problems = problems_with(tmp_path, bus, "reader: {kind: consumer, node: egde, reads: lines}")
 
-    assert found == [
+    assert problems == [
         "components.bus.topcis: unknown key 'topcis'. Did you mean 'topics'?",
         "components.reader.node: there is no node 'egde'. Did you mean 'edge'?",
     ]
@@ -412,6 +422,6 @@ def test_a_problem_says_what_it_is_and_about_which_components(tmp_path: Path) ->
 def test_the_name_of_a_table_has_a_rule_of_its_own(tmp_path: Path) -> None:
     sink = "a: {kind: sink, node: edge, reads: lines, store: it, table: 'a-b'}"
 
-    found = problems_with(tmp_path, KAFKA, "it: {kind: redis, node: broker}", sink)
+    problems = problems_with(tmp_path, KAFKA, "it: {kind: redis, node: broker}", sink)
 
-    assert f"components.a.table: 'a-b' cannot be a name: {WORD_RULE}" in found
+    assert f"components.a.table: 'a-b' cannot be a name: {WORD_RULE}" in problems

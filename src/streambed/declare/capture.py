@@ -18,7 +18,7 @@ class Capture:
     links: tuple[LinkTarget, ...] = ()
     """The two ends of each link, or its name; default: all links."""
     snap: Size | None = None
-    """So much of the beginning of each packet is kept; default: all of it."""
+    """How much of the beginning of each packet is kept; default: all of it."""
     limit: Size = Size(100e6)
     """Each file is no larger: what comes later is not kept, and the run says so."""
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambed.declare.experiment import Experiment
-from streambed.declare.generators import GraphmlNetwork
-from streambed.declare.generators.generator import Generator
+from streambed.declare.generators.generator import Generator, Made, connected_parts
 from streambed.declare.topology import Topology
 from streambed.errors import DeclarationError, Problem
 
@@ -28,23 +27,29 @@ def expand(topology: Topology, base: Path) -> Expanded:
     are declared by hand. Files are relative to `base`.
     """
     if topology.generate and topology.graphml:
-        return Expanded(
-            topology=topology,
-            problems=(Problem(key="graphml", says="give either generate or graphml, not both"),),
-        )
+        both = Problem(key="graphml", says="give either generate or graphml, not both")
+        return Expanded(topology=topology, problems=(both,))
     generator: Generator | None = topology.generate
     key = "generate"
     if topology.graphml:
+        from streambed.declare.generators.graphml_network import GraphmlNetwork
+
         generator, key = GraphmlNetwork(file=topology.graphml), "graphml"
     if generator is None:
         return Expanded(topology=topology)
-    if wrong := generator.problems(base):
-        return Expanded(
-            topology=topology,
-            problems=tuple(replace(problem, key=_below(key, problem.key)) for problem in wrong),
-        )
+    wrong = [replace(problem, key=_below(key, problem.key)) for problem in generator.problems(base)]
+    if wrong:
+        return Expanded(topology=topology, problems=tuple(wrong))
     made = generator.make(base)
-    full = replace(
+    full = _join(topology, made)
+    if made.in_parts and len(connected_parts([link.ends for link in full.links])) > 1:
+        return Expanded(topology=topology, problems=(Problem(key=key, says=made.in_parts),))
+    return Expanded(topology=full, notes=made.notes)
+
+
+def _join(topology: Topology, made: Made) -> Topology:
+    """What is declared by hand, then what the generator made."""
+    return replace(
         topology,
         generate=None,
         graphml="",
@@ -53,7 +58,6 @@ def expand(topology: Topology, base: Path) -> Expanded:
         links=(*topology.links, *made.links),
         places=made.places | topology.places,
     )
-    return Expanded(topology=full, notes=made.notes)
 
 
 def _below(key: str, rest: str) -> str:

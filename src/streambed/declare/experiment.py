@@ -4,37 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
+from streambed.declare.bounds import RESERVED_COMPONENTS, name_problems, writable_problems
 from streambed.declare.capture import Capture
 from streambed.declare.topology import Topology
 from streambed.errors import DeclarationError, Problem, suggestion
 from streambed.kinds.check_table import CHECKS
+from streambed.kinds.checks.check import fault_problems
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.declaring import Name, declared
+from streambed.kinds.faults.when.contradictions import contradictions
+from streambed.kinds.faults.when.schedule import schedule, timing_problems, trigger_problems
+from streambed.kinds.one_of import OneOf
 from streambed.kinds.tables import COMPONENTS, FAULTS
 from streambed.planner import placement
 from streambed.planner.expose import expose_problems
 from streambed.planner.references import reference_problems
-from streambed.planner.routing import Routing
+from streambed.planner.routing import EFFORT_MAX, Routing
 from streambed.planner.shapes import change_problems, read_samples
 from streambed.units import Duration
-
-RESERVED_COMPONENTS = ("capture", "conductor", "run", "self", "witness")
 
 if TYPE_CHECKING:
     from streambed.kinds.checks.check import Check
     from streambed.kinds.components.component import Component
     from streambed.kinds.faults.fault import Fault
 else:
-    Component = Annotated[reduce(or_, COMPONENTS.values()), Field(discriminator="kind")]
-    Fault = Annotated[reduce(or_, FAULTS.values()), Field(discriminator="kind")]
-    Check = Annotated[reduce(or_, CHECKS.values()), Field(discriminator="kind")]
+    Component = Annotated[Any, OneOf(COMPONENTS)]
+    Fault = Annotated[Any, OneOf(FAULTS)]
+    Check = Annotated[Any, OneOf(CHECKS)]
 
 
 def _by_name(components: Any) -> Any:
@@ -63,12 +64,14 @@ class Experiment:
     """Runs are kept in a folder of this name."""
     duration: Duration
     """How long the load lasts; faults are counted from its start."""
+    warm_up: Duration = Duration(0)
+    """The first part of the load: records due in it do not count for latency and throughput."""
     seed: Annotated[int, Field(strict=True)] = 1
     """What is drawn at random is drawn from it, so that a run can be repeated."""
     topology: Topology
     """The network."""
     place: Placed = None
-    """How the hosts of components are chosen that name none and have no rule of their own."""
+    """How the hosts of components are chosen that name none and have no rule."""
     components: Annotated[dict[Name, Component], BeforeValidator(_by_name)]
     """What runs on its nodes, by name."""
     faults: tuple[Fault, ...] = ()
@@ -86,6 +89,10 @@ class Experiment:
     expose: dict[int, str] = Field(default_factory=dict)
     """Ports of the user's own loopback, and the host and port that each leads to while the run
     lasts.
+    """
+    writable: tuple[str, ...] = ()
+    """Paths that programs may write to beside the run's folder and that of the declaration, if root
+    runs them.
     """
 
     def declaration(self) -> dict[str, Any]:
@@ -112,8 +119,10 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     """
     wrong = _prefixed("topology", experiment.topology.problems())
     if not wrong:
-        wrong += placement.problems(experiment) + _route_problems(experiment)
-    wrong += _time_problems(experiment)
+        wrong += _effort_problems(experiment.topology) or (
+            placement.problems(experiment) + _route_problems(experiment)
+        )
+    wrong += name_problems(experiment.name) + _time_problems(experiment)
     wrong += _component_problems(experiment, base)
     wrong += _host_problems(experiment)
     wrong += _port_problems(experiment)
@@ -121,18 +130,28 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     links = experiment.topology.ends_by_name()
     for at, fault in enumerate(experiment.faults):
         wrong += _prefixed(f"faults.{at}", fault.problems(hosts, links, experiment.components))
-        wrong += _prefixed(f"faults.{at}", _timing_problems(fault, experiment.duration))
+        wrong += _prefixed(f"faults.{at}", timing_problems(fault, experiment.duration))
+        wrong += _prefixed(f"faults.{at}", trigger_problems(fault, experiment.components))
     samples, unreadable = read_samples(experiment, base)
     wrong += unreadable
+    wrong += [] if wrong else _contradictions(experiment)
     # Only now: otherwise the cause may be a wrong value or a link that does not exist.
     if not wrong:
         wrong += change_problems(experiment, samples)
-    for at, check in enumerate(experiment.checks):
-        wrong += _prefixed(f"checks.{at}", check.problems(experiment.components))
+    wrong += _check_problems(experiment)
     if experiment.capture:
         wrong += _prefixed("capture", experiment.capture.problems(links))
     wrong += expose_problems(experiment.expose, hosts)
+    wrong += writable_problems(experiment.writable, base)
     return wrong + reference_problems(experiment)
+
+
+def _contradictions(experiment: Experiment) -> list[Problem]:
+    injections = schedule(
+        experiment.faults, duration_ns=experiment.duration.ns, seed=experiment.seed
+    )
+    links = experiment.topology.ends_by_name()
+    return contradictions(experiment.faults, injections, links, experiment.components)
 
 
 def check(experiment: Experiment, base: Path) -> None:
@@ -141,28 +160,30 @@ def check(experiment: Experiment, base: Path) -> None:
         raise DeclarationError(wrong, experiment.name)
 
 
+def _check_problems(experiment: Experiment) -> list[Problem]:
+    wrong = []
+    fault_kinds = [fault.kind for fault in experiment.faults]
+    for at, check in enumerate(experiment.checks):
+        own = check.problems(experiment.components) + fault_problems(check, fault_kinds)
+        wrong += _prefixed(f"checks.{at}", own)
+    return wrong
+
+
 def _prefixed(prefix: str, problems: list[Problem]) -> list[Problem]:
     return [replace(problem, key=f"{prefix}.{problem.key}") for problem in problems]
 
 
 def _time_problems(experiment: Experiment) -> list[Problem]:
     times = {"duration": experiment.duration, "ready": experiment.ready}
-    return [
+    wrong = [
         Problem(key=key, says=f"{time} is too short: give more than 0s")
         for key, time in times.items()
         if time.ns <= 0
     ]
-
-
-def _timing_problems(fault: Fault, duration: Duration) -> list[Problem]:
-    if fault.at >= duration:
-        says = f"it begins at {fault.at}, but the load lasts only {duration}"
-        return [Problem(key="at", says=says)]
-    end = Duration(fault.at.ns + fault.lasts.ns)
-    if end > duration:
-        says = f"it ends at {end}, but the load lasts only {duration}"
-        return [Problem(key="lasts", says=f"{says}: begin earlier, or lengthen `duration`")]
-    return []
+    if 0 < experiment.duration.ns <= experiment.warm_up.ns:
+        says = f"{experiment.warm_up} leaves nothing of a load that lasts {experiment.duration}"
+        wrong.append(Problem(key="warm_up", says=f"{says}: shorten it, or lengthen `duration`"))
+    return wrong
 
 
 def _component_problems(experiment: Experiment, base: Path) -> list[Problem]:
@@ -190,8 +211,8 @@ def _limit_problems(component: Component, topology: Topology) -> list[Problem]:
     for key, wanted, caps in limited:
         for node in dict.fromkeys(component.places.values()):
             if wanted and node in caps and wanted.value > caps[node].value:
-                says = f"{wanted} is more than its host '{node}' has"
-                says = f"{says}: topology.{key} gives that {caps[node]}"
+                cap = f"topology.{key} gives that {caps[node]}"
+                says = f"{wanted} is more than its host '{node}' has: {cap}"
                 wrong.append(Problem(key=f"limits.{key}", says=says))
     return wrong
 
@@ -210,6 +231,19 @@ def _host_problems(experiment: Experiment) -> list[Problem]:
             if says:
                 wrong.append(Problem(key=f"components.{name}.{key}", says=says))
     return wrong
+
+
+def _effort_problems(topology: Topology) -> list[Problem]:
+    """A network whose routes would take too long to compute."""
+    effort = Routing(topology).effort
+    if effort <= EFFORT_MAX:
+        return []
+    says = (
+        f"routes over {len(topology.switches)} switches and {len(topology.links)} links would take "
+        f"{effort / EFFORT_MAX:.1f} times as long to compute as is allowed: declare fewer "
+        "switches in loops, up to about 2000 in a ring or 330 in a mesh, or `routing: by_hand`"
+    )
+    return [Problem(key="topology.links", says=says)]
 
 
 def _route_problems(experiment: Experiment) -> list[Problem]:

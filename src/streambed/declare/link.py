@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cached_property
 from typing import Annotated
 
 from pydantic import StringConstraints
@@ -18,7 +19,7 @@ PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
 """What the kernel accepts as the name of an interface, and people can read."""
 RESERVED_PORTS = ("all", "default", "lo")
 PORT_RULE = (
-    "begin with a letter, go on with letters, digits, '-', '_' or '.', 15 characters at most, "
+    "begin with a letter, continue with letters, digits, '-', '_' or '.', 15 characters at most, "
     "and not all, default or lo"
 )
 NODE_PATTERN = r"^[A-Za-z][A-Za-z0-9-]{0,62}$"
@@ -50,8 +51,15 @@ class Link(Way, _Joined):
 
     def way(self, source: str) -> Way:
         """The properties for packets that leave `source`."""
-        back = self.back if self.back and source == self.ends[1] else Way()
-        return back.over(self)
+        return self._way_back if self.back and source == self.ends[1] else self._way_there
+
+    @cached_property
+    def _way_there(self) -> Way:
+        return Way().over(self)
+
+    @cached_property
+    def _way_back(self) -> Way:
+        return (self.back or Way()).over(self)
 
     def problems(self) -> list[Problem]:
         """Values that do not fit together, and wrong names of ports; keys relative to the link."""

@@ -19,7 +19,7 @@ from streambed.units import Duration
 
 TRIALS_MAX = 1000
 FIXED = {
-    "seed": "each repetition has a seed of its own, drawn from the study's",
+    "seed": "each repetition has its own seed, drawn from the study's",
     "name": "trials are kept under the experiment's name",
 }
 """Keys of an experiment that a study sets itself."""
@@ -64,13 +64,16 @@ class Study:
     points.
     """
     warm_up: Duration = Duration(0)
-    """Records due, and seconds passed, before so much of the load are left out of latency,
-    throughput and cpu.
+    """This much of the load's beginning is left out of latency, throughput and cpu.
     """
     measures: Annotated[dict[Name, Measure], Field(min_length=1)]
     """What is taken from each run, by name."""
     plots: tuple[Plot, ...] = ()
     """What is drawn; without it, each measure over the first varied key."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """What varied keys are called on the page and in the terminal, such as `delay of the edge` for
+    `topology.links.0.delay`.
+    """
 
     def points(self) -> list[Point]:
         """Every combination of values, in the order of the file."""
@@ -87,10 +90,14 @@ class Study:
         """The varied keys, in the order of the file."""
         return list(dict.fromkeys(key for point in self.points() for key in point.values))
 
+    def label(self, key: str) -> str:
+        """What people call a varied key; itself unless `labels` has another word."""
+        return self.labels.get(key, key)
+
     def trials(self, repetitions: int) -> list[Trial]:
         """Every trial, in the order in which they run."""
         points = self.points()
-        found = [
+        trials = [
             Trial(
                 point=at,
                 keys=points[at].texts,
@@ -101,54 +108,65 @@ class Study:
             for at in range(len(points))
         ]
         if self.order == "random":
-            random.Random(f"order {self.seed}").shuffle(found)
-        return found
+            random.Random(f"order {self.seed}").shuffle(trials)
+        return trials
 
     def problems(self) -> list[Problem]:
         """What is wrong with the study as a whole, after each key was valid by itself."""
-        shape = _shape(self.vary)
-        if shape:
-            return shape
-        return [*self._fixed(), *self._too_many(), *_twice(self.points()), *self._plots()]
-
-    def _fixed(self) -> list[Problem]:
-        named = [("set", key) for key in self.set] + [
-            (point.at, key) for point in self.points() for key in point.values
+        wrong_form = _wrong_form(self.vary)
+        if wrong_form:
+            return wrong_form
+        return [
+            *self._wrong_keys(),
+            *self._too_many(),
+            *_repeated_points(self.points()),
+            *self._wrong_plots(),
+            *self._wrong_labels(),
         ]
-        found = [
+
+    def _wrong_keys(self) -> list[Problem]:
+        changed = [("set", key) for key in self.set]
+        for point in self.points():
+            changed += [(point.at, key) for key in point.values]
+        wrong = [
             Problem(key=f"{at}.{key}", says=f"cannot be changed by a study: {FIXED[key]}")
-            for at, key in named
+            for at, key in dict.fromkeys(changed)
             if key in FIXED
         ]
-        both = [key for key in self.set if key in self.keys()]
-        return list(dict.fromkeys(found)) + [
-            Problem(key=f"set.{key}", says="is varied as well: say it once") for key in both
+        for key in self.set:
+            if key in self.keys():
+                wrong.append(Problem(key=f"set.{key}", says="is varied as well: say it once"))
+        return wrong
+
+    def _wrong_labels(self) -> list[Problem]:
+        keys = self.keys()
+        return [
+            Problem(key=f"labels.{key}", says=f"'{key}' is not varied. {suggestion(key, keys)}")
+            for key in self.labels
+            if key not in keys
         ]
 
     def _too_many(self) -> list[Problem]:
         count = len(self.points()) * self.repetitions
-        says = f"this makes {count} trials: at most {TRIALS_MAX}"
-        return [Problem(key="vary", says=says)] if count > TRIALS_MAX else []
+        if count <= TRIALS_MAX:
+            return []
+        return [Problem(key="vary", says=f"this makes {count} trials: at most {TRIALS_MAX}")]
 
-    def _plots(self) -> list[Problem]:
-        keys, found = self.keys(), []
+    def _wrong_plots(self) -> list[Problem]:
+        keys = self.keys()
+        wrong = []
         for at, plot in enumerate(self.plots):
-            for axis, name in (("x", plot.x), ("colour", plot.colour)):
-                if name not in (*keys, *([""] if axis == "colour" else [])):
-                    found.append(
-                        Problem(
-                            key=f"plots.{at}.{axis}",
-                            says=f"'{name}' is not varied. {suggestion(name, keys)}",
-                        )
-                    )
+            varied = {"x": plot.x}
+            if plot.colour:
+                varied["colour"] = plot.colour
+            for axis, name in varied.items():
+                if name not in keys:
+                    says = f"'{name}' is not varied. {suggestion(name, keys)}"
+                    wrong.append(Problem(key=f"plots.{at}.{axis}", says=says))
             if plot.y not in self.measures:
-                found.append(
-                    Problem(
-                        key=f"plots.{at}.y",
-                        says=f"there is no measure '{plot.y}'. {suggestion(plot.y, self.measures)}",
-                    )
-                )
-        return found
+                says = f"there is no measure '{plot.y}'. {suggestion(plot.y, self.measures)}"
+                wrong.append(Problem(key=f"plots.{at}.y", says=says))
+        return wrong
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,9 +202,8 @@ class Trial:
     @property
     def name(self) -> str:
         """Unique in its study, and the same when the study grows."""
-        return ", ".join(
-            [*(f"{key}={text}" for key, text in self.keys.items()), f"repetition {self.repetition}"]
-        )
+        values = [f"{key}={text}" for key, text in self.keys.items()]
+        return ", ".join([*values, f"repetition {self.repetition}"])
 
 
 def seed_of(seed: int, repetition: int) -> int:
@@ -194,18 +211,17 @@ def seed_of(seed: int, repetition: int) -> int:
     return random.Random(f"repetition {seed} {repetition}").randrange(1, 2**31)
 
 
-def _shape(vary: Any) -> list[Problem]:
+def _wrong_form(vary: Any) -> list[Problem]:
     """What is wrong with the form of `vary`, which may be a grid or a list of points."""
     if isinstance(vary, Mapping):
-        lists = "write a list of values in brackets, such as [10ms, 20ms]"
-        return [
-            Problem(
-                key=f"vary.{key}",
-                says=lists if not isinstance(values, list) else "has no values: give at least one",
-            )
-            for key, values in vary.items()
-            if not isinstance(values, list) or not values
-        ]
+        wrong = []
+        for key, values in vary.items():
+            if not isinstance(values, list):
+                says = "write a list of values in brackets, such as [10ms, 20ms]"
+                wrong.append(Problem(key=f"vary.{key}", says=says))
+            elif not values:
+                wrong.append(Problem(key=f"vary.{key}", says="has no values: give at least one"))
+        return wrong
     if not isinstance(vary, list):
         return [Problem(key="vary", says="write keys with lists of values, or a list of points")]
     if not vary:
@@ -218,13 +234,13 @@ def _shape(vary: Any) -> list[Problem]:
     ]
 
 
-def _twice(points: list[Point]) -> list[Problem]:
+def _repeated_points(points: list[Point]) -> list[Problem]:
     seen: set[tuple[tuple[str, str], ...]] = set()
-    found = []
+    wrong = []
     for point in points:
         key = tuple(point.texts.items())
         if key in seen:
-            words = ", ".join(f"{name}={text}" for name, text in key)
-            found.append(Problem(key=point.at, says=f"the point {words} is there twice"))
+            values = ", ".join(f"{name}={text}" for name, text in key)
+            wrong.append(Problem(key=point.at, says=f"the point {values} is there twice"))
         seen.add(key)
-    return found
+    return wrong

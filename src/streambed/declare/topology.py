@@ -7,21 +7,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
 from ipaddress import IPv4Address
-from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from streambed.declare.earth import place_problems
 from streambed.declare.generators import GENERATORS
-from streambed.declare.generators.generator import NODES_MAX
+from streambed.declare.generators.generator import NODES_MAX, connected_parts
 from streambed.declare.link import Link, NodeName
-from streambed.errors import Problem, suggestion
+from streambed.errors import Problem, nearest, suggestion
 from streambed.kinds.components.limits import MEMORY_LEAST
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.of_links import LinkEnds
+from streambed.kinds.one_of import OneOf
 from streambed.planner.given_routes import route_problems
 from streambed.planner.nodes import SWITCHES_NETWORK
 from streambed.units import Duration, Share, Size
@@ -32,18 +31,18 @@ RESERVED_NODES = ("localhost", "run", "self")
 if TYPE_CHECKING:
     from streambed.declare.generators.generator import Generator
 else:
-    Generator = Annotated[reduce(or_, GENERATORS.values()), Field(discriminator="kind")]
+    Generator = Annotated[Any, OneOf(GENERATORS)]
 
 RoutingBy = Literal["least_delay", "fewest_hops", "widest", "multipath", "by_hand"]
 
 
-def _unless_never(found: Any) -> Any:
-    return None if found == "never" else found
+def _unless_never(value: Any) -> Any:
+    return None if value == "never" else value
 
 
 @declared
 class Topology:
-    """Nodes and the links between them. Whatever a link ends at and is not a switch is a host."""
+    """Nodes and the links between them. An end of a link that is not a switch is a host."""
 
     generate: Generator | None = None
     """A network by a few numbers; what is given by hand is added to it."""
@@ -105,17 +104,19 @@ class Topology:
         return [name for name in self.nodes() if name not in switches]
 
     def ends_by_name(self) -> dict[str, LinkEnds]:
-        """The ends of every link by a name of its own: the given one, or its ends, numbered where
-        two nodes have several.
+        """The ends of every link by its unique name: the given one, or its ends, numbered where two
+        nodes have several.
         """
-        found: dict[str, LinkEnds] = {}
+        ends: dict[str, LinkEnds] = {}
         counts: Counter[frozenset[str]] = Counter()
         for link in self.links:
             counts[frozenset(link.ends)] += 1
             number = counts[frozenset(link.ends)]
-            by_ends = " – ".join(link.ends) + (f" ({number})" if number > 1 else "")
-            found[link.name or by_ends] = LinkEnds(ends=link.ends, named=bool(link.name))
-        return found
+            by_ends = " – ".join(link.ends)
+            if number > 1:
+                by_ends += f" ({number})"
+            ends[link.name or by_ends] = LinkEnds(ends=link.ends, named=bool(link.name))
+        return ends
 
     def problems(self) -> list[Problem]:
         """What is wrong with the topology; keys relative to it."""
@@ -123,69 +124,56 @@ class Topology:
         for at, link in enumerate(self.links):
             for problem in link.problems():
                 wrong.append(replace(problem, key=f"links.{at}.{problem.key}"))
-        wrong += _named_twice(self.links)
-        wrong += _wrong_names(self.mentions())
-        wrong += self._unlinked()
+        wrong += _wrong_link_names(self.links)
+        wrong += _wrong_node_names(self.mentions())
+        wrong += self._unlinked_nodes()
         wrong += self._wrong_lists()
-        wrong += _apart(self.links)
-        wrong += _ports_taken(self.links)
+        wrong += _unconnected_parts(self.links, self.switches)
+        wrong += _wrong_ports(self.links)
         wrong += self._wrong_addresses()
         wrong += self._wrong_caps()
-        wrong += self._misplaced()
+        wrong += self._wrong_places()
         wrong += route_problems(self.routes, self.links, set(self.switches))
         wrong += self._wrong_routing()
         return wrong
 
-    def _misplaced(self) -> list[Problem]:
+    def _wrong_places(self) -> list[Problem]:
         nodes = set(self.nodes())
-        strangers = [name for name in self.places if name not in nodes]
-        says = "there is no node '{}'. {}"
-        return [
-            Problem(key=f"places.{name}", says=says.format(name, suggestion(name, nodes)))
-            for name in strangers
-        ] + place_problems(self.places, "places")
+        wrong = []
+        for name in self.places:
+            if name not in nodes:
+                says = f"there is no node '{name}'. {suggestion(name, nodes)}"
+                wrong.append(Problem(key=f"places.{name}", says=says))
+        return wrong + place_problems(self.places, "places")
 
     def _wrong_routing(self) -> list[Problem]:
         if self.routing == "by_hand" and not self.routes:
-            return [
-                Problem(
-                    key="routing",
-                    says="ways by hand are wanted, but none is given: list them under `routes`",
-                )
-            ]
+            says = "ways by hand are wanted, but none is given: list them under `routes`"
+            return [Problem(key="routing", says=says)]
         return []
 
-    def _unlinked(self) -> list[Problem]:
+    def _unlinked_nodes(self) -> list[Problem]:
         linked = {name for link in self.links for name in link.ends}
-        alone = len(self.nodes()) == 1
-        lonely = [
-            ("switches", at, name) for at, name in enumerate(self.switches) if name not in linked
-        ]
-        lonely += [
-            ("hosts", at, name)
-            for at, name in enumerate(self.hosts)
-            if name not in linked and not alone
-        ]
+        names_by_key = {f"switches.{at}": name for at, name in enumerate(self.switches)}
+        if len(self.nodes()) > 1:
+            names_by_key |= {f"hosts.{at}": name for at, name in enumerate(self.hosts)}
         return [
-            Problem(key=f"{key}.{at}", says=f"no link ends at '{name}'. {suggestion(name, linked)}")
-            for key, at, name in lonely
+            Problem(key=key, says=f"no link ends at '{name}'. {suggestion(name, linked)}")
+            for key, name in names_by_key.items()
+            if name not in linked
         ]
 
     def _wrong_lists(self) -> list[Problem]:
         first: dict[str, str] = {}
-        found = []
+        wrong = []
         for key, name in self.mentions():
             if key.startswith(("hosts", "switches")) and first.setdefault(name, key) != key:
-                found.append(Problem(key=key, says=f"'{name}' is named twice"))
+                wrong.append(Problem(key=key, says=f"'{name}' is named twice"))
         count = len(self.nodes())
         if count > NODES_MAX:
-            found.append(
-                Problem(
-                    key="links",
-                    says=f"there are {count} nodes: at most {NODES_MAX} have an address",
-                )
-            )
-        return found
+            says = f"there are {count} nodes: at most {NODES_MAX} have an address"
+            wrong.append(Problem(key="links", says=says))
+        return wrong
 
     def _wrong_addresses(self) -> Iterator[Problem]:
         hosts = self.host_names()
@@ -203,23 +191,35 @@ class Topology:
 
     def _wrong_caps(self) -> Iterator[Problem]:
         hosts = self.host_names()
-        caps: list[tuple[str, str, Share | Size]] = []
-        caps += [("cpu", name, share) for name, share in self.cpu.items()]
-        caps += [("memory", name, size) for name, size in self.memory.items()]
-        for key, name, cap in caps:
-            says = ""
-            if name in self.switches:
-                says = f"'{name}' is a switch: it runs nothing that could be capped"
-            elif name not in hosts:
-                says = f"there is no host '{name}'. {suggestion(name, hosts)}"
-            elif key == "cpu" and not 0 < cap.value <= 1:
-                advice = "give more than 0 % and at most 100 % of the whole machine"
-                says = f"{cap} cannot be: {advice}, or leave the host out"
-            elif key == "memory" and cap.value < MEMORY_LEAST.value:
-                advice = f"give {MEMORY_LEAST} or more, or leave the host out"
-                says = f"{cap} is too little for any program: {advice}"
+        messages: dict[str, str] = {}
+        for name, share in self.cpu.items():
+            messages[f"cpu.{name}"] = self._wrong_capped(name, hosts) or _wrong_cpu(share)
+        for name, size in self.memory.items():
+            messages[f"memory.{name}"] = self._wrong_capped(name, hosts) or _wrong_memory(size)
+        for key, says in messages.items():
             if says:
-                yield Problem(key=f"{key}.{name}", says=says)
+                yield Problem(key=key, says=says)
+
+    def _wrong_capped(self, name: str, hosts: list[str]) -> str:
+        if name in self.switches:
+            return f"'{name}' is a switch: it runs nothing that could be capped"
+        if name not in hosts:
+            return f"there is no host '{name}'. {suggestion(name, hosts)}"
+        return ""
+
+
+def _wrong_cpu(share: Share) -> str:
+    if 0 < share.value <= 1:
+        return ""
+    advice = "give more than 0 % and at most 100 % of the whole machine"
+    return f"{share} is not allowed: {advice}, or leave the host out"
+
+
+def _wrong_memory(size: Size) -> str:
+    if size.value >= MEMORY_LEAST.value:
+        return ""
+    advice = f"give {MEMORY_LEAST} or more, or leave the host out"
+    return f"{size} is too little for any program: {advice}"
 
 
 def _wrong_address(text: str) -> str:
@@ -237,65 +237,69 @@ def _wrong_address(text: str) -> str:
         or address.is_reserved
         or text.startswith("0.")
     )
-    return (
-        f"{text} cannot be the address of a host: choose one such as 10.0.0.1" if unusable else ""
-    )
+    if unusable:
+        return f"{text} cannot be the address of a host: choose one such as 10.0.0.1"
+    return ""
 
 
-def _apart(links: tuple[Link, ...]) -> Iterator[Problem]:
-    """A network in several parts: a problem at the first link of each part but the first."""
-    beside: dict[str, set[str]] = {}
-    for link in links:
-        for one, other in (link.ends, link.ends[::-1]):
-            beside.setdefault(one, set()).add(other)
-    seen: set[str] = set()
-    for at, link in enumerate(links):
-        if link.ends[0] in seen:
-            continue
-        if seen:
-            apart = f"'{link.ends[0]}' is not linked with '{links[0].ends[0]}', by whatever way"
-            says = f"the network is in parts: {apart}. Add a link"
-            yield Problem(key=f"links.{at}.ends", says=says)
-        ahead = [link.ends[0]]
-        while ahead:
-            node = ahead.pop()
-            if node not in seen:
-                seen.add(node)
-                ahead += beside[node] - seen
+def _unconnected_parts(links: tuple[Link, ...], switches: tuple[str, ...]) -> Iterator[Problem]:
+    """A network in several parts: a problem for each part but the first, at its first link or at
+    the name in it that is probably a misspelt switch.
+    """
+    parts = connected_parts([link.ends for link in links])
+    for part in parts[1:]:
+        of_part = [at for at, link in enumerate(links) if link.ends[0] in part]
+        first = links[of_part[0]].ends[0]
+        says = f"no path from '{first}' to '{links[0].ends[0]}'"
+        misspelt = _misspelt_switch([(at, links[at].ends) for at in of_part], switches)
+        if misspelt:
+            key, name = misspelt
+            meant = nearest(name, switches)
+            yield Problem(key=key, says=f"{says}. Is '{name}' meant to be the switch '{meant}'?")
+        else:
+            advice = "add a link between the two parts"
+            yield Problem(key=f"links.{of_part[0]}.ends", says=f"{says}: {advice}")
 
 
-def _ports_taken(links: tuple[Link, ...]) -> Iterator[Problem]:
+def _misspelt_switch(
+    ends_at: list[tuple[int, tuple[str, str]]], switches: tuple[str, ...]
+) -> tuple[str, str] | None:
+    """The key and the name of a node that is no switch, but is called nearly like one."""
+    for at, ends in ends_at:
+        for end, name in enumerate(ends):
+            if name not in switches and nearest(name, switches):
+                return f"links.{at}.ends.{end}", name
+    return None
+
+
+def _wrong_ports(links: tuple[Link, ...]) -> Iterator[Problem]:
     first: dict[tuple[str, str], int] = {}
     for at, link in enumerate(links):
         for end, (node, name) in enumerate(zip(link.ends, link.ports or (), strict=False)):
-            if (earlier := first.setdefault((node, name), at)) != at:
-                yield Problem(
-                    key=f"links.{at}.ports.{end}",
-                    says=f"'{node}' has an interface {name} already, at link {earlier}",
-                )
+            earlier = first.setdefault((node, name), at)
+            if earlier != at:
+                says = f"'{node}' has an interface {name} already, at link {earlier}"
+                yield Problem(key=f"links.{at}.ports.{end}", says=says)
 
 
-def _named_twice(links: tuple[Link, ...]) -> list[Problem]:
+def _wrong_link_names(links: tuple[Link, ...]) -> Iterator[Problem]:
     first: dict[str, int] = {}
-    return [
-        Problem(key=f"links.{at}.name", says=f"link {earlier} is called '{link.name}' already")
-        for at, link in enumerate(links)
-        if link.name and (earlier := first.setdefault(link.name, at)) != at
-    ]
+    for at, link in enumerate(links):
+        earlier = first.setdefault(link.name, at)
+        if link.name and earlier != at:
+            says = f"link {earlier} is called '{link.name}' already"
+            yield Problem(key=f"links.{at}.name", says=says)
 
 
-def _wrong_names(places: list[tuple[str, str]]) -> list[Problem]:
-    spelt: dict[str, str] = {}
-    found = []
-    for key, name in places:
-        earlier = spelt.setdefault(name.lower(), name)
+def _wrong_node_names(mentions: list[tuple[str, str]]) -> list[Problem]:
+    spelling: dict[str, str] = {}
+    wrong = []
+    for key, name in mentions:
+        earlier = spelling.setdefault(name.lower(), name)
         if earlier != name:
             says = f"'{name}' and '{earlier}' differ only in case"
-            found.append(Problem(key=key, says=f"{says}, which host names do not tell apart"))
+            wrong.append(Problem(key=key, says=f"{says}, which host names do not tell apart"))
         if name.lower() in RESERVED_NODES:
-            found.append(
-                Problem(
-                    key=key, says=f"a node cannot be called '{name}': the word has another meaning"
-                )
-            )
-    return found
+            says = f"a node cannot be called '{name}': the word has another meaning"
+            wrong.append(Problem(key=key, says=says))
+    return wrong

@@ -7,11 +7,12 @@ from typing import Any
 from streambed.kinds.direction_words import shape_words
 from streambed.plan import Allowance, Hop, Plan, PlannedLink, PlannedNode, ProcessSpec, Shape
 from streambed.planner.refusals import listed
-from streambed.units import Duration, Share, Size
+from streambed.record.secrets import masked_words
+from streambed.units import Duration, Share, Size, count_of
 
 WORD_MAX = 60
 """Longer words of a command line are shortened."""
-SHOWN_APART = ("kind", "at", "lasts")
+SHOWN_APART = ("kind", "at", "lasts", "every", "repeat", "churn", "after", "when")
 """Keys of a fault that have their own column."""
 
 
@@ -27,12 +28,15 @@ def describe(plan: Plan) -> str:
 def _title(plan: Plan) -> str:
     switches = sum(node.switch for node in plan.nodes)
     counts = [
-        _count(len(plan.nodes) - switches, "host"),
-        _count(switches, "switch", "es"),
-        _count(len(plan.links), "link"),
-        _count(len(plan.processes), "process", "es"),
+        count_of(len(plan.nodes) - switches, "host"),
+        count_of(switches, "switch", "es"),
+        count_of(len(plan.links), "link"),
+        count_of(len(plan.processes), "process", "es"),
     ]
     load = f"{_clock(plan.duration_ns)} of load"
+    warm_up_ns = Duration.parse(plan.declaration["warm_up"]).ns
+    if warm_up_ns:
+        load += f", {_clock(warm_up_ns)} of it warm-up"
     return f"{plan.name}: {', '.join(counts)}, {load}, seed {plan.seed}"
 
 
@@ -54,10 +58,6 @@ def _parts(plan: Plan) -> dict[str, list[tuple[str, ...]]]:
         "timeline": _timeline(plan),
         "notes": [(note,) for note in plan.notes],
     }
-
-
-def _count(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def _clock(time_ns: int) -> str:
@@ -105,11 +105,27 @@ def _cap_text(allowed: Allowance) -> str:
 
 def _process_row(process: ProcessSpec) -> tuple[str, ...]:
     allowed = process.allowance
-    priority = f"priority {allowed.priority}" if allowed.priority else ""
-    cores = f"on core {', '.join(map(str, allowed.cores))}" if allowed.cores else ""
-    limits = ", ".join(filter(None, [_cap_text(allowed), priority, cores]))
-    host = f"on {process.node} ({limits})" if limits else f"on {process.node}"
-    return process.name, host, " ".join(map(_short_word, process.argv))
+    remarks = [_cap_text(allowed)]
+    if allowed.priority:
+        remarks.append(f"priority {allowed.priority}")
+    if allowed.cores:
+        remarks.append(f"on core {', '.join(map(str, allowed.cores))}")
+    remarks.append(_on_exit_text(process))
+    host = f"on {process.node}"
+    if any(remarks):
+        host += f" ({', '.join(filter(None, remarks))})"
+    command = " ".join(map(_short_word, masked_words(process.argv)))
+    return process.name, host, command
+
+
+def _on_exit_text(process: ProcessSpec) -> str:
+    """What happens if it ends unexpectedly; empty if the run fails, as usual."""
+    texts = {
+        "auto": "restarts if it fails after a kill",
+        "record": "may fail",
+        "restart": "restarts if it fails",
+    }
+    return texts.get(process.on_exit, "")
 
 
 def _routing(topology: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -125,8 +141,9 @@ def _routing(topology: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _link_row(link: PlannedLink) -> tuple[str, str, str]:
-    name = f"{link.name}: " if link.named else ""
-    ends = name + " – ".join(f"{port.node}/{port.interface}" for port in link.ports)
+    ends = " – ".join(f"{port.node}/{port.interface}" for port in link.ports)
+    if link.named:
+        ends = f"{link.name}: {ends}"
     there, back = (_shape_text(shape) for shape in link.shapes)
     shapes = there if there == back else f"{there}; back {back}"
     return ends, shapes, "emulated" if link.emulated else ""
@@ -144,15 +161,18 @@ def _short_word(word: str) -> str:
 
 
 def _timeline(plan: Plan) -> list[tuple[str, ...]]:
-    rows = []
-    for fault in plan.declaration["faults"]:
-        start_ns = Duration.parse(fault["at"]).ns
-        end_ns = start_ns + Duration.parse(fault["lasts"]).ns
+    rows: list[tuple[str, ...]] = []
+    for injection in plan.injections:
+        fault = plan.declaration["faults"][injection.fault]
         others = {key: value for key, value in fault.items() if value and key not in SHOWN_APART}
         options = ", ".join(f"{key} {_plain(value)}" for key, value in others.items())
-        row = (_clock(start_ns), fault["kind"], options, f"until {_clock(end_ns)}")
-        rows.append((start_ns, row))
-    return [row for _, row in sorted(rows)]
+        start, end = _clock(injection.at_ns), _clock(injection.at_ns + injection.lasts_ns)
+        until = f"until {end}" if injection.lasts_ns else ""
+        if injection.trigger:
+            start = f"from {start}" if injection.at_ns else "any"
+            until = f"when {injection.trigger}, for {Duration(injection.lasts_ns)}"
+        rows.append((start, fault["kind"], options, until))
+    return rows
 
 
 def _plain(value: object) -> str:

@@ -18,8 +18,8 @@ OPTIONS: dict[ExistingCluster, str] = {"bootstrap": "--bootstrap", "spark_master
 def on_existing(
     experiment: Experiment, *, bootstrap: str = "", spark_master: str = ""
 ) -> Experiment:
-    """The experiment with these clusters in place of its own. UsageError if it declares nothing
-    that they could replace.
+    """The experiment with these clusters in place of the declared ones. UsageError if it declares
+    nothing that they could replace.
     """
     addresses: dict[ExistingCluster, str] = {"bootstrap": bootstrap, "spark_master": spark_master}
     components = dict(experiment.components)

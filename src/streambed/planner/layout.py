@@ -27,29 +27,34 @@ def layout(topology: Topology) -> Places:
     """A point in the unit square for every node."""
     if topology.places:
         return _map(topology)
-    graph = nx.Graph()
-    graph.add_nodes_from(topology.nodes())
-    graph.add_edges_from(link.ends for link in topology.links)
-    centres = [node for node in graph if graph.degree(node) == len(graph) - 1]
-    if centres and graph.number_of_edges() == len(graph) - 1 > 1:
-        around = [node for node in graph if node != centres[0]]
-        return _fit({centres[0]: (0.0, 0.0), **_circle(around)})
-    circle = _circle(list(graph))
-    if len(graph) > SPRINGS_MAX or len(graph) < 3:
+    nodes = list(topology.nodes())
+    if centre := _centre(topology, nodes):
+        around = [node for node in nodes if node != centre]
+        return _fit({centre: (0.0, 0.0), **_circle(around)})
+    circle = _circle(nodes)
+    if len(nodes) > SPRINGS_MAX or len(nodes) < 3:
         return _fit(circle)
+    graph = nx.Graph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(link.ends for link in topology.links)
     springs = nx.spring_layout(graph, pos=circle, iterations=60, seed=1, method="force")
     return _fit({node: (float(x), float(y)) for node, (x, y) in springs.items()})
+
+
+def _centre(topology: Topology, nodes: list[str]) -> str:
+    """The node that all others are linked with, if there are no other links; empty if none is."""
+    links = {frozenset(link.ends) for link in topology.links}
+    if not len(links) == len(nodes) - 1 > 1:
+        return ""
+    shared = frozenset(nodes).intersection(*links)
+    return next(iter(shared), "")
 
 
 def _map(topology: Topology) -> Places:
     """East to the right, north up. Nodes at the same coordinates, such as a city's switch and its
     hosts, are drawn around them.
     """
-    coordinates = _all_coordinates(topology)
-    mean_latitude = sum(north for north, _ in coordinates.values()) / len(coordinates)
-    narrowing = math.cos(math.radians(mean_latitude))
-    flat = {name: (east * narrowing, north) for name, (north, east) in coordinates.items()}
-    places = _fit(flat)
+    places = _fit(_flat(_all_coordinates(topology)))
     together: dict[tuple[float, float], list[str]] = {}
     for name in (*topology.switches, *topology.host_names()):
         together.setdefault(places[name], []).append(name)
@@ -58,6 +63,13 @@ def _map(topology: Topology) -> Places:
         for name, (down, right) in _circle(names[1:]).items():
             places[name] = (x + BESIDE * right, y - BESIDE * down)
     return _fit(places)
+
+
+def _flat(coordinates: Places) -> Places:
+    """Latitude and longitude on a plane: degrees of longitude are shorter away from the equator."""
+    mean_latitude = sum(north for north, _ in coordinates.values()) / len(coordinates)
+    narrowing = math.cos(math.radians(mean_latitude))
+    return {name: (east * narrowing, north) for name, (north, east) in coordinates.items()}
 
 
 def _all_coordinates(topology: Topology) -> Places:
@@ -89,7 +101,9 @@ def _fit(places: Places) -> Places:
     spans = [max(axis) - min(axis) for axis in axes]
 
     def fit(at: float, low: float, span: float) -> float:
-        return round(MARGIN + (1 - 2 * MARGIN) * (at - low) / span, 4) if span > 1e-9 else 0.5
+        if span <= 1e-9:
+            return 0.5
+        return round(MARGIN + (1 - 2 * MARGIN) * (at - low) / span, 4)
 
     return {
         node: (fit(x, lows[0], spans[0]), fit(y, lows[1], spans[1]))

@@ -44,18 +44,16 @@ def refuse_limits(experiment: Experiment, machine: Machine) -> None:
 
 
 def _refusals(experiment: Experiment, machine: Machine) -> Iterator[str]:
-    limits_by_key = {
-        f"components.{name}": component.limits
-        for name, component in experiment.components.items()
-        if component.limits
-    }
     cpu = [f"topology.cpu.{name}" for name in experiment.topology.cpu]
     memory = [f"topology.memory.{name}" for name in experiment.topology.memory]
     raised = []
-    for key, limits in limits_by_key.items():
-        cpu += [f"{key}.limits.cpu"] if limits.cpu else []
-        memory += [f"{key}.limits.memory"] if limits.memory else []
-        raised += [f"{key}.limits.priority"] if limits.priority < 0 else []
+    for key, limits in _limits_by_key(experiment).items():
+        if limits.cpu:
+            cpu.append(f"{key}.cpu")
+        if limits.memory:
+            memory.append(f"{key}.memory")
+        if limits.priority < 0:
+            raised.append(f"{key}.priority")
     if cpu and not machine.cpu_groups:
         yield f"you may not cap CPU on this machine, as {listed(cpu)} asks: {DELEGATE}"
     if memory and not machine.memory_groups:
@@ -68,11 +66,23 @@ def _refusals(experiment: Experiment, machine: Machine) -> Iterator[str]:
             "nobody may raise a priority above normal without control groups, "
             f"as {listed(raised)} asks: give 0 to 19, or {DELEGATE}"
         )
-    for key, limits in limits_by_key.items():
+    yield from _missing_cores(experiment, machine)
+
+
+def _limits_by_key(experiment: Experiment) -> dict[str, Limits]:
+    limits: dict[str, Limits] = {}
+    for name, component in experiment.components.items():
+        if component.limits:
+            limits[f"components.{name}.limits"] = component.limits
+    return limits
+
+
+def _missing_cores(experiment: Experiment, machine: Machine) -> Iterator[str]:
+    usable = ", ".join(map(str, machine.core_numbers))
+    for key, limits in _limits_by_key(experiment).items():
         missing = sorted(set(limits.cores) - set(machine.core_numbers))
         if missing:
-            usable = ", ".join(map(str, machine.core_numbers))
+            numbers = listed([str(core) for core in missing])
             yield (
-                f"{key}.limits.cores asks for core {listed(list(map(str, missing)))}, "
-                f"but a run may use {usable} on this machine"
+                f"{key}.cores asks for core {numbers}, but a run may use {usable} on this machine"
             )

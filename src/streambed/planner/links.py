@@ -21,24 +21,27 @@ FIRST_INDEX = 2
 
 def links_of(experiment: Experiment, samples: Samples) -> Iterator[PlannedLink]:
     """Every link of the experiment's topology."""
-    names = experiment.topology.ends_by_name()
+    topology = experiment.topology
+    names = topology.ends_by_name()
     faulty: set[str] = set()
     for fault in experiment.faults:
         faulty.update(fault.emulated(names, experiment.components))
-    changed = changed_shapes(experiment, samples)
-    ports = _Ports(experiment.topology)
-    for name, link in zip(names, experiment.topology.links, strict=True):
+    changes = changed_shapes(experiment, samples)
+    ports = _Ports(topology)
+    for name, link in zip(names, topology.links, strict=True):
         one, other = link.ends
         one_port, other_port = link.ports or ("", "")
         there = shape_of(link, one, samples)
         back = shape_of(link, other, samples)
+        changed_there = tuple(changes.get((name, one), ()))
+        changed_back = tuple(changes.get((name, other), ()))
         yield PlannedLink(
             name=name,
             named=bool(link.name),
             ports=(ports.next(one, one_port), ports.next(other, other_port)),
             shapes=(there, back),
             emulated=there.emulated or back.emulated or name in faulty,
-            changed=(tuple(changed.get((name, one), ())), tuple(changed.get((name, other), ()))),
+            changed=(changed_there, changed_back),
         )
 
 

@@ -25,7 +25,9 @@ def _addresses(topology: Topology) -> dict[str, str]:
     declared = set(topology.addresses.values())
     candidates = (address(HOSTS_NETWORK, number) for number in count(1))
     free = (candidate for candidate in candidates if candidate not in declared)
-    addresses = {name: topology.addresses.get(name) or next(free) for name in topology.host_names()}
+    addresses = {}
+    for name in topology.host_names():
+        addresses[name] = topology.addresses.get(name) or next(free)
     for number, name in enumerate(topology.switches, 1):
         addresses[name] = address(SWITCHES_NETWORK, number)
     return addresses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -116,15 +116,19 @@ class _Placement:
             self.refused[name] = problem
             return
         hosts = list(rule.among) or self.hosts
-        draw = random.Random(f"{self.experiment.seed} {name}")
-        choose: dict[str, Callable[[], Sequence[str]]] = {
-            "random": lambda: draw.sample(hosts, rule.count),
-            "round_robin": lambda: sorted(hosts, key=self.load.__getitem__)[: rule.count],
-            "spread": lambda: self._spread(hosts, rule.count),
-            "nearest": lambda: self._nearest(name, rule, hosts),
-        }
-        self.chosen[name] = tuple(choose[self._method(name, rule)]())
-        self.load.update(self.chosen[name])
+
+        method = self._method(name, rule)
+        chosen: Sequence[str]
+        if method == "random":
+            chosen = random.Random(f"{self.experiment.seed} {name}").sample(hosts, rule.count)
+        elif method == "round_robin":
+            chosen = sorted(hosts, key=self.load.__getitem__)[: rule.count]
+        elif method == "spread":
+            chosen = self._spread(hosts, rule.count)
+        else:
+            chosen = self._nearest(name, rule, hosts)
+        self.chosen[name] = tuple(chosen)
+        self.load.update(chosen)
 
     def _rule_problem(self, rule: Place) -> Problem | None:
         for host in rule.among:
@@ -147,8 +151,8 @@ class _Placement:
         chosen: list[str] = []
         while len(chosen) < count:
             used = Counter(map(self._switch, chosen))
-            left = [host for host in hosts if host not in chosen]
-            chosen.append(min(left, key=lambda host: (used[self._switch(host)], self.load[host])))
+            free = [host for host in hosts if host not in chosen]
+            chosen.append(min(free, key=lambda host: (used[self._switch(host)], self.load[host])))
         return chosen
 
     def _switch(self, host: str) -> str:

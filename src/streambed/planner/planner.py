@@ -10,10 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streambed.kinds.check_readers import kept_topics, store_readers, witnesses
 from streambed.kinds.components.broker import brokers_among
-from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.components.plan_context import Loopback, PlanContext
 from streambed.kinds.direction import Samples
-from streambed.plan import WITNESS, Exposure, Machine, Plan, PlannedNode, ProcessSpec
+from streambed.kinds.disks import Preparation, prepare
+from streambed.kinds.faults.when.schedule import schedule
+from streambed.plan import Exposure, Machine, Plan, PlannedNode, ProcessSpec
 from streambed.planner.captures import captures_of
 from streambed.planner.existing import is_outside, left_out, refuse_what_needs_a_box
 from streambed.planner.expose import target_of
@@ -50,7 +53,7 @@ def plan_for(
     return replace(
         _plan(experiment, site, nodes, samples),
         links=links,
-        processes=(*captures, *processes, *_witnesses(experiment, site)),
+        processes=(*captures, *processes, *_check_readers(experiment, site)),
         exposures=tuple(_exposures(experiment)),
     )
 
@@ -71,9 +74,23 @@ def _outside_plan(
     ]
     return replace(
         _plan(experiment, site, nodes, samples),
-        processes=(*processes, *_witnesses(experiment, site)),
+        processes=(*processes, *_check_readers(experiment, site)),
         outside=True,
         notes=(left_out(experiment),),
+    )
+
+
+def plan_servers(experiment: Experiment, machine: Machine, *, base: Path, directory: Path) -> Plan:
+    """The plan of servers on this machine's loopback, which run until they are interrupted."""
+    address = Loopback.address
+    nodes = open_nodes(experiment.topology, address)
+    site = _site(experiment, machine, nodes, base=base, directory=directory, outside=address)
+    # Nothing here expects a server to die.
+    processes = [
+        replace(process, on_exit="fail") for process in _component_processes(experiment, site)
+    ]
+    return replace(
+        _plan(experiment, site, nodes, {}), processes=tuple(processes), outside=True, serves=True
     )
 
 
@@ -81,12 +98,46 @@ def _component_processes(experiment: Experiment, site: PlanContext) -> list[Proc
     """The processes of all components, with their limits. MachineError if they need more memory
     than there is.
     """
+    killed = _killed_components(experiment)
+    slowed = _slowed_components(experiment) if site.machine.cpu_groups else set()
+    prepared = _preparations(experiment)
     processes = []
     for component in experiment.components.values():
         for process in component.processes(site):
-            processes.append(with_limits(process, component.limits, site.machine))
+            limited = with_limits(process, component.limits, site.machine)
+            if limited.on_exit == "auto" and component.name not in killed:
+                limited = replace(limited, on_exit="fail")
+            if component.name in slowed and not limited.allowance.cpu:
+                # A group that caps nothing until the fault comes.
+                limited = replace(limited, allowance=replace(limited.allowance, cpu=1.0))
+            processes.append(prepare(limited, component, prepared, site.data(component.name)))
     refuse_too_much_memory(processes, site.machine)
     return processes
+
+
+def _check_readers(experiment: Experiment, site: PlanContext) -> list[ProcessSpec]:
+    """What reads topics and stores on behalf of checks."""
+    checks, components = experiment.checks, experiment.components
+    return [*witnesses(checks, components, site), *store_readers(checks, components, site)]
+
+
+def _killed_components(experiment: Experiment) -> set[str]:
+    killed: set[str] = set()
+    for fault in experiment.faults:
+        killed.update(fault.killed_components(dict(experiment.components)))
+    return killed
+
+
+def _slowed_components(experiment: Experiment) -> set[str]:
+    slowed: set[str] = set()
+    for fault in experiment.faults:
+        slowed.update(fault.slowed_components(dict(experiment.components)))
+    return slowed
+
+
+def _preparations(experiment: Experiment) -> list[Preparation]:
+    components = dict(experiment.components)
+    return [one for fault in experiment.faults for one in fault.prepares(components)]
 
 
 def _plan(
@@ -105,6 +156,10 @@ def _plan(
         links=(),
         processes=(),
         declaration=experiment.declaration(),
+        writable=tuple(str(site.base.absolute() / path) for path in ("", *experiment.writable)),
+        injections=tuple(
+            schedule(experiment.faults, duration_ns=experiment.duration.ns, seed=experiment.seed)
+        ),
         samples_ns={file: samples[file] for file in sample_files(experiment)},
         stores=dict(site.stores),
     )
@@ -137,8 +192,22 @@ def _site(
         brokers=brokers_among(experiment.components),
         outside=outside,
         resolve=resolver(experiment, addresses=addresses, directory=directory),
+        transactional_topics=_transactional_topics(experiment),
         stores=_stores(experiment, directory),
+        kept_topics=kept_topics(experiment.checks, experiment.components),
     )
+
+
+def _transactional_topics(experiment: Experiment) -> frozenset[str]:
+    """Topics that a transactional producer writes, or a program whose client is unknown."""
+    topics: set[str] = set()
+    for component in experiment.components.values():
+        if component.hands_in_ledger:
+            topics.update(component.topics_written)
+        for writer in component.writers:
+            if writer.transactional:
+                topics.update(writer.topics)
+    return frozenset(topics)
 
 
 def _stores(experiment: Experiment, directory: Path) -> dict[str, Address]:
@@ -148,19 +217,3 @@ def _stores(experiment: Experiment, directory: Path) -> dict[str, Address]:
         for store in stores
         if store
     }
-
-
-def _witnesses(experiment: Experiment, site: PlanContext) -> Iterator[ProcessSpec]:
-    """For each broker one reader of the topics that checks want read back after the drain."""
-    wanted: dict[str, None] = {}
-    for check in experiment.checks:
-        wanted |= dict.fromkeys(check.witnessed(experiment.components))
-    topics_of = {
-        name: tuple(topic for topic in wanted if topic in broker.partitions)
-        for name, broker in site.brokers.items()
-    }
-    brokers = [broker for broker in site.brokers.values() if topics_of[broker.name]]
-    for broker in brokers:
-        name = WITNESS if len(brokers) == 1 else f"{WITNESS}/{broker.name}"
-        if process := broker.read_back(site, topics_of[broker.name], name):
-            yield process

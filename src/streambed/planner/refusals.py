@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from streambed.errors import MachineError
-from streambed.kinds.direction_rules import lacking
+from streambed.kinds.direction_rules import missing_ability
 from streambed.kinds.faults.fault import Fault
 from streambed.plan import Machine, PlannedLink, ProcessSpec
 
@@ -33,10 +33,10 @@ def refuse_what_cannot_be(
 
 
 def refuse_too_much_memory(processes: Iterable[ProcessSpec], machine: Machine) -> None:
-    """Raise MachineError if all heaps together are larger than the machine's memory."""
+    """Raise MachineError if heaps and disks in memory need more than the machine's memory."""
     asked: Counter[str] = Counter()
     for process in processes:
-        asked[process.component] += process.heap_bytes
+        asked[process.component] += process.heap_bytes + process.disk_bytes
     total = asked.total()
     available = machine.memory_mib << 20
     if available and total > available:
@@ -44,7 +44,7 @@ def refuse_too_much_memory(processes: Iterable[ProcessSpec], machine: Machine) -
         raise MachineError(
             f"the components ask for {_gibibytes(total)} of memory in all ({parts}), "
             f"but this machine has {_gibibytes(available)}: "
-            "give them less (`heap`, `memory`), or run fewer of them"
+            "give them less (`heap`, `memory`, the `size` of fill_disk), or run fewer of them"
         )
 
 
@@ -57,7 +57,7 @@ def _links_by_lack(links: tuple[PlannedLink, ...], machine: Machine) -> dict[str
     names: dict[str, list[str]] = {}
     for link in links:
         shapes = (*link.shapes, *link.changed[0], *link.changed[1])
-        lacks = {lacking(shape, machine) for shape in shapes}
+        lacks = {missing_ability(shape, machine) for shape in shapes}
         for lack in lacks - {""}:
             names.setdefault(lack, []).append(link.name)
     return names

@@ -46,20 +46,31 @@ class RouteTables:
         return {name: tuple(self._routes(name, routing)) for name in self._addresses}
 
     def _routes(self, node: str, routing: Routing) -> Iterator[Route]:
-        hanging = node not in routing.switches and (routing.rest(node) or self._whole.rest(node))
-        if hanging:
-            yield self._route(node, "default", hanging)
-            return
-        known = self._known(node, routing)
+        if node not in routing.switches:
+            only_hops = routing.rest(node) or self._whole.rest(node)
+            if only_hops:
+                yield self._route(node, "default", only_hops)
+                return
         if len(self._everybody) <= EACH_HOST_MAX:
-            rest = routing.rest(node)
-            for host in routing.hosts:
-                if host != node and (hops := known.get(host, rest)):
-                    yield self._route(node, self._addresses[host], hops)
-            return
+            yield from self._routes_by_host(node, routing)
+        else:
+            yield from self._routes_by_block(node, routing)
+
+    def _routes_by_host(self, node: str, routing: Routing) -> Iterator[Route]:
+        known = self._known(node, routing)
+        rest = routing.rest(node)
+        for host in routing.hosts:
+            hops = known.get(host, rest)
+            if host != node and hops:
+                yield self._route(node, self._addresses[host], hops)
+
+    def _routes_by_block(self, node: str, routing: Routing) -> Iterator[Route]:
+        """A route to all hosts, and more specific ones where the next hops are others."""
+        known = self._known(node, routing)
         rest = self._commonest(node, known, routing)
         if rest:
-            yield self._route(node, _text(_block(self._everybody[0], self._everybody[-1])), rest)
+            whole = _block(self._everybody[0], self._everybody[-1])
+            yield self._route(node, _text(whole), rest)
         entries = sorted(
             (self._numbers[host], hops) for host, hops in known.items() if hops != rest
         )
@@ -75,7 +86,7 @@ class RouteTables:
             for host in routing.lost(node):
                 if hops := self._whole.hops(node, host):
                     known[host] = hops
-        return known | routing.given(node)
+        return known | routing.manual_routes(node)
 
     def _commonest(self, node: str, known: dict[str, Hops], routing: Routing) -> Hops:
         """The next hops of all hosts without their own route; none if some hosts cannot be reached,
@@ -92,11 +103,12 @@ class RouteTables:
         return max(counts, key=lambda hops: counts[hops])
 
     def _route(self, node: str, destination: str, hops: Hops) -> Route:
-        ways = [(self._interfaces[link][node], self._addresses[near]) for near, link in hops]
-        first, *others = [
-            Hop(interface=interface, via="" if near == destination else near)
-            for interface, near in ways
-        ]
+        route_hops = []
+        for near, link in hops:
+            address = self._addresses[near]
+            via = "" if address == destination else address
+            route_hops.append(Hop(interface=self._interfaces[link][node], via=via))
+        first, *others = route_hops
         return Route(
             destination=destination, interface=first.interface, via=first.via, also=tuple(others)
         )

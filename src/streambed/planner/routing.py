@@ -28,6 +28,13 @@ Cost = tuple[int, int, int]
 delay and hops.
 """
 NO_COST: Cost = (-UNLIMITED_BPS, 0, 0)
+_NO_COSTS: dict[str, Cost] = {}
+EFFORT_OF_SWITCH = 8
+"""Storing one way costs as much as looking at this many links."""
+EFFORT_MAX = 40_000_000
+"""About 2000 switches in a ring, or 330 of which each is linked with all others; a minute of work
+and a gigabyte at most.
+"""
 
 
 class Hop(NamedTuple):
@@ -39,6 +46,8 @@ class Hop(NamedTuple):
 
 Hops = tuple[Hop, ...]
 """Where packets go next; several equally good hops with multipath routing."""
+Ways = dict[str, dict[str, tuple[Cost, Hops]]]
+"""By node and neighbour."""
 
 
 def _cost(way: Way, delay_ns: int, by: str) -> Cost:
@@ -78,37 +87,51 @@ class Routing:
         self._delays_ns = delays_ns or [_delays_ns(link) for link in topology.links]
         self._by_hand = topology.routing == "by_hand"
         self._spread = topology.routing == "multipath"
-        self._ways: dict[str, dict[str, tuple[Cost, Hops]]] = {
-            name: {} for name in topology.nodes()
-        }
-        for at, link in enumerate(topology.links):
-            if at not in failed:
-                self._join(at, link, topology.routing)
-        self._given = {
-            (node, path[-1]): hops for path in topology.routes for node, hops in self._along(path)
-        }
+        self._ways = self._ways_between(topology, failed)
+        self._manual = self._read_manual_routes(topology)
         self._hanging: dict[str, list[str]] = defaultdict(list)
         for host in self.hosts:
             self._hanging[self.anchor(host)].append(host)
         self._up = {} if self._by_hand else self._branches()
         self.below = self._hosts_below()
         self._roots = [name for name, hosts in self.below.items() if hosts and name not in self._up]
+        self._trunk_ways = self._ways_of_trunk()
+        # Only these ask for the cost of each way, not just for the best one.
+        multi_homed = any(host == self.anchor(host) for host in self.hosts)
+        self._keeps_costs = self._spread or multi_homed
         self._known: dict[str, tuple[dict[str, Cost], dict[str, str]]] = {}
         self._lost: dict[str, list[str]] = {}
 
-    def _join(self, at: int, link: Link, by: str) -> None:
+    def _ways_between(self, topology: Topology, failed: frozenset[int]) -> Ways:
+        """The cost of each step to a neighbour, and the hops that take it."""
+        ways: Ways = {name: {} for name in topology.nodes()}
+        for at, link in enumerate(topology.links):
+            if at not in failed:
+                self._join(ways, at, link, topology.routing)
+        return ways
+
+    def _read_manual_routes(self, topology: Topology) -> dict[tuple[str, str], Hops]:
+        """Next hops by node and host, for routes given by hand."""
+        routes: dict[tuple[str, str], Hops] = {}
+        for path in topology.routes:
+            host = path[-1]
+            for node, hops in self._along(path):
+                routes[node, host] = hops
+        return routes
+
+    def _join(self, ways: Ways, at: int, link: Link, by: str) -> None:
         """Add a link. Of several links between two nodes the best counts; with multipath routing,
         all that are equally good.
         """
-        for (source, target), delay_ns in zip(
-            (link.ends, link.ends[::-1]), self._delays_ns[at], strict=True
-        ):
+        directions = (link.ends, link.ends[::-1])
+        for (source, target), delay_ns in zip(directions, self._delays_ns[at], strict=True):
             cost = _cost(link.way(source), delay_ns, by)
-            known, hops = self._ways[source].get(target, (cost, ()))
+            hop = Hop(target, at)
+            known, hops = ways[source].get(target, (cost, ()))
             if cost < known or not hops:
-                self._ways[source][target] = (cost, (Hop(target, at),))
+                ways[source][target] = (cost, (hop,))
             elif cost == known and self._spread:
-                self._ways[source][target] = (cost, (*hops, Hop(target, at)))
+                ways[source][target] = (cost, (*hops, hop))
 
     def _along(self, path: tuple[str, ...]) -> list[tuple[str, Hops]]:
         """The hops of a route given by hand; none at all if one of its links failed."""
@@ -121,7 +144,9 @@ class Routing:
         computed once for all hosts of one anchor.
         """
         neighbours = list(self._ways[host])
-        return neighbours[0] if len(neighbours) == 1 and neighbours[0] in self.switches else host
+        if len(neighbours) == 1 and neighbours[0] in self.switches:
+            return neighbours[0]
+        return host
 
     def _branches(self) -> dict[str, str]:
         """For each switch of a branch, the next one towards the trunk. A switch with a multi-homed
@@ -140,12 +165,14 @@ class Routing:
         tips = sorted(switch for switch in single if len(beside[switch]) == 1)
         while tips:
             tip = tips.pop()
-            if len(beside[tip]) == 1:
-                (up[tip],) = beside[tip]
-                beside[up[tip]].discard(tip)
-                beside[tip].clear()
-                if up[tip] in single and len(beside[up[tip]]) == 1:
-                    tips.append(up[tip])
+            if len(beside[tip]) != 1:
+                continue
+            (above,) = beside[tip]
+            up[tip] = above
+            beside[above].discard(tip)
+            beside[tip].clear()
+            if above in single and len(beside[above]) == 1:
+                tips.append(above)
         return up
 
     def _hosts_below(self) -> dict[str, list[str]]:
@@ -157,6 +184,24 @@ class Routing:
             below[above] += below[switch]
         return below
 
+    def _ways_of_trunk(self) -> dict[str, list[tuple[str, Cost]]]:
+        """For each root and switch of the trunk the switches beside it, and the cost from there."""
+        trunk = self.switches - self._up.keys()
+        return {
+            node: [(near, self._ways[near][node][0]) for near in self._ways[node] if near in trunk]
+            for node in trunk.union(self._roots)
+        }
+
+    @property
+    def effort(self) -> int:
+        """How much there is to compute and to keep: for each root all switches of the trunk and
+        their links.
+        """
+        if self._by_hand:
+            return 0
+        ends = sum(map(len, self._trunk_ways.values()))
+        return len(self._roots) * (EFFORT_OF_SWITCH * len(self._trunk_ways) + ends)
+
     def _trunk(self, anchor: str) -> str:
         while anchor in self._up:
             anchor = self._up[anchor]
@@ -167,8 +212,8 @@ class Routing:
 
     def hops(self, node: str, host: str) -> Hops:
         """The next hops from `node` to `host`; empty if it cannot be reached."""
-        if given := self._given.get((node, host)):
-            return given
+        if by_hand := self._manual.get((node, host)):
+            return by_hand
         step = anchor = self.anchor(host)
         if node == anchor:
             return self._to(node, host)
@@ -191,7 +236,7 @@ class Routing:
         for host in self._hanging.get(node, ()):
             if host != node:
                 yield self._to(node, host), [host]
-        for tip in self._carried(node):
+        for tip in self._branches_at(node):
             yield self._to(node, tip), self.below[tip]
         if node not in self._up:
             for root in self._roots:
@@ -215,16 +260,17 @@ class Routing:
             ]
         return self._lost[trunk]
 
-    def given(self, node: str) -> dict[str, Hops]:
+    def manual_routes(self, node: str) -> dict[str, Hops]:
         """The routes of `node` that are given by hand: next hops by host."""
-        return {host: hops for (at, host), hops in self._given.items() if at == node}
+        return {host: hops for (at, host), hops in self._manual.items() if at == node}
 
-    def _carried(self, node: str) -> list[str]:
+    def _branches_at(self, node: str) -> list[str]:
+        """The switches of branches whose next switch towards the trunk is `node`."""
         return [near for near in self._ways[node] if self._up.get(near) == node]
 
     def _best(self, node: str, root: str) -> Hops:
         """The best next hops from a node of the trunk, or a multi-homed host, to `root`."""
-        costs, nexts = self._trunk_to(root)
+        costs, nexts = self._known.get(root) or self._trunk_to(root)
         if node in nexts and not self._spread:
             return self._to(node, nexts[node])
         ways = [
@@ -235,30 +281,44 @@ class Routing:
         if not ways or node == root:
             return ()
         least, first = min(ways)
-        nears = sorted(near for cost, near in ways if cost == least) if self._spread else [first]
+        if not self._spread:
+            return self._to(node, first)
+        nears = sorted(near for cost, near in ways if cost == least)
         return tuple(hop for near in nears for hop in self._to(node, near))
 
     def _trunk_to(self, root: str) -> tuple[dict[str, Cost], dict[str, str]]:
         """The cost from each switch of the trunk to `root`, and its next neighbour (Dijkstra,
         starting at the root).
         """
-        if root in self._known:
-            return self._known[root]
         costs: dict[str, Cost] = {}
         nexts: dict[str, str] = {}
+        best: dict[str, tuple[Cost, str]] = {}
+        worst: Cost | None = None
         ahead: list[tuple[Cost, str, str]] = [] if self._by_hand else [(NO_COST, root, "")]
         while ahead:
             # Of ways with the same cost, the one by the first name wins.
             cost, node, after = heapq.heappop(ahead)
             if node in costs:
                 continue
-            costs[node], nexts[node] = cost, after
-            for near in self._ways[node]:
-                if near in self.switches and near not in costs and near not in self._up:
-                    heapq.heappush(ahead, (_add_costs(cost, self._ways[near][node][0]), near, node))
+            costs[node] = cost
+            nexts[node] = after
+            if worst is None and len(best) + 1 == len(self._trunk_ways):
+                worst = max(known for known, _ in best.values()) if best else NO_COST
+            # Every step costs something: from here no way can be better than one that is known.
+            if worst is not None and cost >= worst:
+                continue
+            narrowest, first, second = cost
+            for near, step in self._trunk_ways[node]:
+                if near in costs:
+                    continue
+                further = (max(narrowest, step[0]), first + step[1], second + step[2])
+                known = best.get(near)
+                if known is None or (further, node) < known:
+                    best[near] = (further, node)
+                    heapq.heappush(ahead, (further, near, node))
         nexts.pop(root, None)
-        self._known[root] = costs, nexts
-        return costs, nexts
+        self._known[root] = (costs if self._keeps_costs else _NO_COSTS), nexts
+        return self._known[root]
 
     def unreachable(self, hosts: Iterable[str]) -> list[tuple[str, str]]:
         """Pairs of these hosts without a way. It is enough to look from the first to the others,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from streambed.errors import Problem, UsageError
 from streambed.kinds.components.component import missing_file
-from streambed.kinds.delay_table import thinned
+from streambed.kinds.delay_table import thin_out
 from streambed.kinds.direction import Samples, Way
 from streambed.kinds.direction_rules import LONGEST_DELAY_NS, shape_problems
 from streambed.plan import Shape
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from streambed.declare.link import Link
     from streambed.declare.topology import Topology
     from streambed.kinds.faults.fault import Fault
+
+SAMPLES_BYTES_MAX = 8 << 20
+_LIKE_A_DELAY = re.compile(r"-?[0-9]+(\.[0-9]*)? ?[A-Za-zµ]{0,3}")
 
 
 def shape_of(link: Link, source: str, samples: Samples) -> Shape:
@@ -51,13 +55,19 @@ def samples_in(path: Path) -> tuple[int, ...]:
     are skipped.
     """
     delays_ns = []
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+    with path.open("rb") as file:
+        content = file.read(SAMPLES_BYTES_MAX + 1)
+    if len(content) > SAMPLES_BYTES_MAX:
+        raise UsageError(
+            f"{path.name} has more than {SAMPLES_BYTES_MAX >> 20} MiB: keep a part of its lines"
+        )
+    for number, line in enumerate(content.decode(errors="replace").splitlines(), 1):
         text = line.partition("#")[0].strip()
         if text:
             delays_ns.append(_delay_ns(text, f"{path.name}, line {number}"))
     if not delays_ns:
         raise UsageError(f"{path.name} holds no delay: write one a line, such as 20ms")
-    return thinned(delays_ns)
+    return thin_out(delays_ns)
 
 
 def _delay_ns(text: str, line: str) -> int:
@@ -66,7 +76,9 @@ def _delay_ns(text: str, line: str) -> int:
     try:
         delay = Duration.parse(text)
     except UsageError as error:
-        raise UsageError(f"{line}: {error}") from None
+        # The file may be another one by mistake: of that, messages and logs show nothing.
+        says = error if _LIKE_A_DELAY.fullmatch(text) else "not a delay: write one such as 20ms"
+        raise UsageError(f"{line}: {says}") from None
     if delay.ns > LONGEST_DELAY_NS:
         raise UsageError(f"{line}: {delay} is longer than {Duration(LONGEST_DELAY_NS)}")
     return delay.ns

@@ -1,1 +1,1 @@
-"""What recorded runs come to: runs on disk, measures, comparisons, studies."""
+"""Results of recorded runs: runs on disk, comparisons, studies."""

@@ -1,4 +1,4 @@
-"""Compare two runs: their declarations, their measures, and whether a difference may be chance."""
+"""Compare two runs: first what is exact, then statistics and whether a difference may be chance."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from streambed.kinds.evidence.readers import topics_of
 from streambed.kinds.measures import Measure, NotTaken, Observed
 from streambed.record.history import History
 from streambed.record.statistics import Difference, difference_of
+from streambed.results.declared import Differing, differences
+from streambed.results.facts import Fact, count_facts, verdict_facts
+from streambed.results.runs import Run
 
-ABSENT = "not given"
 CAUTION = (
-    "Intervals and chances by drawing whole seconds at random, for records of one second are not "
-    "independent. They know how much a run varies within itself, not how much one run differs from "
-    "the next: a study with repetitions tells that. Of twenty intervals one misses by chance."
+    "95 % intervals: block bootstrap (blocks of 1 s). p: permutation test. "
+    "Variation between runs is not covered: use a study with repetitions."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """One measure of two runs."""
+    """One statistic of two runs."""
 
     measure: str
     unit: str
@@ -32,42 +33,53 @@ class Compared:
 
     @property
     def cells(self) -> tuple[str, str, str, str, str]:
-        """What a table shows: A, B, their difference, its interval, and how often chance does as
-        much.
-        """
-        found = self.difference
-        if found is None:
+        """What a table shows: A, B, their difference, its interval, and p."""
+        compared = self.difference
+        if compared is None:
             return "", "", "", "", ""
-        a, b, more = (shown(value, self.unit) for value in (found.a, found.b, found.difference))
-        if found.low is None or found.high is None or found.chance is None:
-            return a, b, more, "", ""
-        return (
-            a,
-            b,
-            more,
-            f"{shown(found.low, self.unit)} to {shown(found.high, self.unit)}",
-            f"{found.chance:.3f}",
-        )
+        a = shown(compared.a, self.unit)
+        b = shown(compared.b, self.unit)
+        difference = shown(compared.difference, self.unit)
+        if compared.low is None or compared.high is None or compared.chance is None:
+            return a, b, difference, "", ""
+        interval = self._interval(compared.low, compared.high)
+        return a, b, difference, interval, f"{compared.chance:.3f}"
+
+    def _interval(self, low: float, high: float) -> str:
+        return f"{shown(low, self.unit)} to {shown(high, self.unit)}"
+
+    @property
+    def clear(self) -> bool:
+        """Whether the runs clearly differ in it."""
+        return self.difference is not None and self.difference.clear
 
     @property
     def says(self) -> str:
         """One plain sentence."""
-        found = self.difference
-        if found is None:
-            return f"{self.measure}: {self.reason}"
-        if not found.difference and not found.clear:
-            return f"{self.measure}: the same, {shown(found.b, self.unit)}"
-        share = f" ({abs(found.difference / found.a) * 100:.0f} %)" if found.a else ""
-        amount = f"{shown(abs(found.difference), self.unit)}{share}"
-        direction = "higher" if found.difference > 0 else "lower"
-        more = f"B's {self.measure} is {amount} {direction}"
-        if found.low is None or found.high is None:
-            return f"{more}; there are too few seconds to say how surely"
-        if not found.clear:
-            interval = f"{shown(found.low, self.unit)} to {shown(found.high, self.unit)}"
-            return f"{more}, which can be chance: 95 % interval {interval}"
-        near, far = sorted((abs(found.low), abs(found.high)))
-        return f"{more}; 95 % interval {shown(near, self.unit)} to {shown(far, self.unit)}"
+        compared = self.difference
+        if compared is None:
+            return f"{self.measure}: not available ({self.reason})"
+        if not compared.difference and not compared.clear:
+            return f"{self.measure}: the same, {shown(compared.b, self.unit)}"
+        change = f"B's {self.measure} is {self._change(compared)}"
+        low, high = compared.low, compared.high
+        if low is None or high is None:
+            return f"{change}; too few observations for an interval"
+        if not compared.clear:
+            interval = self._interval(low, high)
+            chance = f"p {compared.chance:.3f}, 95 % interval {interval}"
+            return f"{change}, which can be chance: {chance}"
+        near, far = sorted((abs(low), abs(high)))
+        return f"{change}; 95 % interval {self._interval(near, far)}"
+
+    def _change(self, compared: Difference) -> str:
+        """By how much B differs, such as 12 ms (5 %) higher."""
+        amount = shown(abs(compared.difference), self.unit)
+        direction = "higher" if compared.difference > 0 else "lower"
+        if not compared.a:
+            return f"{amount} {direction}"
+        share = abs(compared.difference / compared.a)
+        return f"{amount} ({share * 100:.0f} %) {direction}"
 
 
 def shown(value: float, unit: str) -> str:
@@ -76,12 +88,56 @@ def shown(value: float, unit: str) -> str:
         value, unit = value * 1e3, "ms"
     if unit == "cores":
         return f"{value:.3f} cores"
-    text = f"{value:.0f}" if abs(value) >= 100 or value == round(value) else f"{value:.3g}"
-    return f"{text} {unit}"
+    if abs(value) >= 100 or value == round(value):
+        return f"{value:.0f} {unit}"
+    return f"{value:.3g} {unit}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Two runs side by side."""
+
+    a: Run
+    b: Run
+    verdicts: list[Fact]
+    """Of every check of either run, and of their fidelity."""
+    counts: list[Fact]
+    """Records that were acknowledged, lost and duplicated."""
+    declared: list[Differing]
+    statistics: list[Compared]
+
+    @property
+    def differing(self) -> list[str]:
+        """What differs, in sentences: facts first, then statistics that clearly differ."""
+        facts = [fact.says for fact in (*self.verdicts, *self.counts) if fact.differs]
+        return facts + [one.says for one in self.statistics if one.clear]
+
+    @property
+    def alike(self) -> list[str]:
+        """The statistics that do not clearly differ."""
+        return [one.measure for one in self.statistics if one.difference and not one.clear]
+
+    @property
+    def unavailable(self) -> list[str]:
+        """The statistics that a run cannot give, and why."""
+        return [one.says for one in self.statistics if not one.difference]
+
+
+def compare_runs(a: Run, b: Run) -> Comparison:
+    """Compare two runs."""
+    first, second = a.history(), b.history()
+    return Comparison(
+        a=a,
+        b=b,
+        verdicts=verdict_facts(a, b),
+        counts=list(count_facts(first, second, _both(_topics(first), _topics(second)))),
+        declared=differences(first.declaration, second.declaration),
+        statistics=compare(first, second),
+    )
 
 
 def compare(a: History, b: History, *, seed: int = 1) -> list[Compared]:
-    """Every measure that both runs could have, in the order of reading."""
+    """Every statistic that both runs could have, in the order of reading."""
     return [_compared(name, measure, a, b, seed) for name, measure in common_measures(a, b)]
 
 
@@ -98,19 +154,17 @@ def _compared(name: str, measure: Measure, a: History, b: History, seed: int) ->
 
 
 def common_measures(a: History, b: History) -> Iterator[tuple[str, Measure]]:
-    """What can be measured in both: latency, throughput, losses, readiness and the use of
-    processors, by the names both know.
+    """What can be measured in both: latency, throughput, readiness and CPU, by the names both know.
+    Losses are facts.
     """
     for of in _both(_readers(a), _readers(b)):
         yield f"median latency of {of}", Measure(latency=of, statistic="p50")
         yield f"p99 latency of {of}", Measure(latency=of, statistic="p99")
     for of in _both(_consumers(a), _consumers(b)):
         yield f"throughput of {of}", Measure(throughput=of)
-    for topic in _both(_topics(a), _topics(b)):
-        yield f"number of lost records of {topic}", Measure(lost=topic)
     yield "time to the start of the load", Measure(ready="all")
     for process in _both(_processes(a), _processes(b)):
-        yield f"use of processors by {process}", Measure(cpu=process)
+        yield f"CPU of {process}", Measure(cpu=process)
 
 
 def _both(a: Any, b: Any) -> list[str]:
@@ -149,21 +203,3 @@ def _processes(history: History) -> list[str]:
     return sorted(
         history.samples.filter(history.samples["metric"] == "process_cpu_s")["of"].unique()
     )
-
-
-def differences(a: Any, b: Any) -> list[tuple[str, str, str]]:
-    """What two declarations say differently: the key, and what each says."""
-    first, second = dict(_flat(a)), dict(_flat(b))
-    keys = dict.fromkeys([*first, *second])
-    pairs = [(key, first.get(key, ABSENT), second.get(key, ABSENT)) for key in keys]
-    return [(key, one, other) for key, one, other in pairs if one != other]
-
-
-def _flat(found: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every value of a declaration with its dotted key, as text."""
-    if isinstance(found, dict | list | tuple) and found:
-        pairs = found.items() if isinstance(found, dict) else enumerate(found)
-        for name, below in pairs:
-            yield from _flat(below, f"{key}.{name}" if key else str(name))
-    else:
-        yield key, "" if found is None else "[]" if found == () else str(found)

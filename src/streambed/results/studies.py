@@ -31,7 +31,7 @@ from streambed.kinds.measures import TAKING, NotTaken
 from streambed.record import read_json, write_whole
 from streambed.record.history import History, Verdict
 from streambed.record.statistics import summary_of
-from streambed.results.comparison import differences
+from streambed.results.declared import differences
 from streambed.results.runs import Run
 
 NOTES = "study.json"
@@ -41,7 +41,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class TrialOutcome:
     """What became of a trial."""
 
     run: str = ""
@@ -59,10 +59,8 @@ class StudyResult:
     def __init__(self, declared: DeclaredStudy, folder: Path) -> None:
         self.declared = declared
         self.folder = folder
-        self.kept = {
-            name: Kept(**found)
-            for name, found in read_json(folder / NOTES).get("trials", {}).items()
-        }
+        notes = read_json(folder / NOTES).get("trials", {})
+        self.outcomes = {name: TrialOutcome(**fields) for name, fields in notes.items()}
         self.interrupted = False
 
     def __repr__(self) -> str:
@@ -72,41 +70,45 @@ class StudyResult:
     @property
     def finished(self) -> list[Trial]:
         """The trials whose runs finished."""
-        return [trial for trial in self.declared.trials if self.kept_of(trial).state == "finished"]
+        return [
+            trial for trial in self.declared.trials if self.outcome_of(trial).state == "finished"
+        ]
 
     @property
     def pending(self) -> list[Trial]:
         """The trials that are still to run, or to run again, in order."""
-        return [trial for trial in self.declared.trials if self.kept_of(trial).state != "finished"]
+        return [
+            trial for trial in self.declared.trials if self.outcome_of(trial).state != "finished"
+        ]
 
     @property
     def failures(self) -> dict[str, str]:
         """Why trials did not finish, by their names."""
-        kept = {trial.name: self.kept_of(trial) for trial in self.pending}
-        return {
-            name: found.reason or found.state
-            for name, found in kept.items()
-            if found.state != "pending"
-        }
+        reasons: dict[str, str] = {}
+        for trial in self.pending:
+            outcome = self.outcome_of(trial)
+            if outcome.state != "pending":
+                reasons[trial.name] = outcome.reason or outcome.state
+        return reasons
 
-    def kept_of(self, trial: Trial) -> Kept:
+    def outcome_of(self, trial: Trial) -> TrialOutcome:
         """What became of a trial; one whose folder is gone is pending again."""
-        found = self.kept.get(trial.name, Kept(state="pending"))
-        gone = found.run and not (self.folder / found.run / "plan.json").is_file()
-        return Kept(state="pending") if gone else found
+        pending = TrialOutcome(state="pending")
+        outcome = self.outcomes.get(trial.name, pending)
+        if outcome.run and not (self.folder / outcome.run / "plan.json").is_file():
+            return pending
+        return outcome
 
     def run(self, trial: Trial) -> Run:
         """The run of a trial that has one."""
-        return Run(self.folder / self.kept_of(trial).run)
+        return Run(self.folder / self.outcome_of(trial).run)
 
-    def note(self, trial: Trial, kept: Kept) -> None:
+    def note(self, trial: Trial, outcome: TrialOutcome) -> None:
         """Write down what became of a trial, at once."""
-        self.kept[trial.name] = kept
-        trials = {name: asdict(found) for name, found in self.kept.items()}
-        write_whole(
-            self.folder / NOTES,
-            json.dumps({"study": self.declared.study.name, "trials": trials}, indent=1),
-        )
+        self.outcomes[trial.name] = outcome
+        trials = {name: asdict(each) for name, each in self.outcomes.items()}
+        notes = {"study": self.declared.study.name, "trials": trials}
+        write_whole(self.folder / NOTES, json.dumps(notes, indent=1))
 
     def forget(self) -> None:
         """Remove all that the study keeps, and nothing else that may be in its folder."""
@@ -116,25 +118,14 @@ class StudyResult:
             tables = ("trials.parquet", "trials.csv", "summary.parquet", "summary.csv")
             for name in (NOTES, PAGE, *tables):
                 (self.folder / name).unlink(missing_ok=True)
-        self.kept = {}
+        self.outcomes = {}
 
     def refuse_changes(self) -> None:
         """Raise UsageError if a trial that is kept was run with another experiment than the files
         declare now.
         """
         for trial in self.finished:
-            now = self.declared.experiment(trial)
-            then = with_defaults(self.run(trial).plan.declaration)
-            changed = [
-                f"{key} was {was}, is {now}"
-                for key, was, now in differences(then, now.experiment.declaration())
-            ]
-            files, kept = files_of(now), self.kept_of(trial).files
-            changed += [
-                f"{name} has changed"
-                for name in sorted({*files, *kept})
-                if files.get(name) != kept.get(name)
-            ]
+            changed = self._changes_since(trial)
             if changed:
                 more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
                 raise UsageError(
@@ -143,14 +134,44 @@ class StudyResult:
                     "Start over with --again, or give the study another name"
                 )
 
+    def _changes_since(self, trial: Trial) -> list[str]:
+        """What has changed in the declaration and its files since a trial ran."""
+        declared = self.declared.experiment(trial)
+        then = with_defaults(self.run(trial).plan.declaration)
+        changes = [
+            f"{key} was {was}, is {now}"
+            for key, was, now in differences(then, declared.experiment.declaration())
+        ]
+        checksums_now = files_of(declared)
+        checksums_then = self.outcome_of(trial).files
+        for name in sorted({*checksums_now, *checksums_then}):
+            if checksums_now.get(name) != checksums_then.get(name):
+                changes.append(f"{name} has changed")
+        return changes
+
     def verdicts(self) -> list[Verdict]:
         """What the checks say of all finished trials."""
-        return [verdict for trial in self.finished for verdict in _judged(self.run(trial))]
+        return [verdict for trial in self.finished for verdict in _verdicts_of(self.run(trial))]
+
+    def not_holding(self) -> dict[str, list[str]]:
+        """The trials in which a check does not hold, by check and answer, such as no_loss:lines
+        FAILS.
+        """
+        trials: dict[str, list[str]] = {}
+        for trial in self.finished:
+            for name, verdict in self.run(trial).named_verdicts().items():
+                if not verdict.holds:
+                    trials.setdefault(f"{name} {verdict.answer.upper()}", []).append(trial.name)
+        return trials
 
     def doubts(self) -> dict[str, str]:
-        """The finished trials that are not to be believed, and what their runs say of it."""
-        found = {trial.name: self.run(trial).fidelity() for trial in self.finished}
-        return {name: fidelity.says for name, fidelity in found.items() if not fidelity.believable}
+        """The finished trials whose fidelity is in doubt, and why."""
+        reasons: dict[str, str] = {}
+        for trial in self.finished:
+            fidelity = self.run(trial).fidelity()
+            if not fidelity.believable:
+                reasons[trial.name] = fidelity.says
+        return reasons
 
     def trials(self) -> pl.DataFrame:
         """A row for each trial and measure, once the study has written its tables."""
@@ -167,7 +188,7 @@ class StudyResult:
         _write(summary_table(self, trials), self.folder / "summary")
 
 
-def _judged(run: Run) -> list[Verdict]:
+def _verdicts_of(run: Run) -> list[Verdict]:
     return run.verdicts() or run.check()
 
 
@@ -175,20 +196,24 @@ def files_of(declared: Declared) -> dict[str, str]:
     """Checksums of the files that an experiment names relative to itself: jobs, scripts, lines to
     send.
     """
-    names = {
-        text
-        for text in _texts(declared.experiment.declaration())
-        if text and not os.path.isabs(text)
-    }
-    found = sorted(name for name in names if os.path.isfile(os.path.join(declared.base, name)))
-    return {name: hashlib.sha256((declared.base / name).read_bytes()).hexdigest() for name in found}
+    checksums: dict[str, str] = {}
+    for text in sorted(set(_texts(declared.experiment.declaration()))):
+        relative = text and not os.path.isabs(text)
+        if relative and os.path.isfile(os.path.join(declared.base, text)):
+            content = (declared.base / text).read_bytes()
+            checksums[text] = hashlib.sha256(content).hexdigest()
+    return checksums
 
 
-def _texts(found: Any) -> Iterator[str]:
-    if isinstance(found, str):
-        yield found
-    elif isinstance(found, (dict, list, tuple)):
-        for below in found.values() if isinstance(found, dict) else found:
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a declaration, at any depth."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for below in value.values():
+            yield from _texts(below)
+    elif isinstance(value, (list, tuple)):
+        for below in value:
             yield from _texts(below)
 
 
@@ -197,47 +222,45 @@ def trial_table(result: StudyResult) -> pl.DataFrame:
     study = result.declared.study
     keys = study.keys()
     rows: list[dict[str, Any]] = []
-    for trial in sorted(result.declared.trials, key=lambda trial: (trial.point, trial.repetition)):
-        same: dict[str, Any] = {
-            "study": study.name,
-            "trial": trial.name,
-            **{key: trial.keys.get(key) for key in keys},
-        }
-        same |= {"repetition": trial.repetition, "seed": trial.seed}
-        rows += [{**same, **taken} for taken in _taken(result, trial)]
-    texts = {
-        name: pl.String
-        for name in (
-            "study",
-            "trial",
-            *keys,
-            "measure",
-            "unit",
-            "state",
-            "verdicts",
-            "reason",
-            "run",
-        )
-    }
+    trials = sorted(result.declared.trials, key=lambda trial: (trial.point, trial.repetition))
+    for trial in trials:
+        columns: dict[str, Any] = {"study": study.name, "trial": trial.name}
+        columns |= {key: trial.keys.get(key) for key in keys}
+        columns |= {"repetition": trial.repetition, "seed": trial.seed}
+        for measured in _measured_values(result, trial):
+            rows.append(columns | measured)
+    names = ("study", "trial", *keys, "measure", "unit", "state", "verdicts", "reason", "run")
+    texts = {name: pl.String for name in names}
     return pl.DataFrame(rows, schema_overrides={**texts, "value": pl.Float64})
 
 
-def _taken(result: StudyResult, trial: Trial) -> Iterator[dict[str, Any]]:
-    kept = result.kept_of(trial)
-    history, verdicts = History(), ""
-    if kept.state == "finished":
+def _measured_values(result: StudyResult, trial: Trial) -> Iterator[dict[str, Any]]:
+    """For each measure of the study, the columns that depend on the trial's run."""
+    study = result.declared.study
+    outcome = result.outcome_of(trial)
+    history = History()
+    verdicts = ""
+    if outcome.state == "finished":
         run = result.run(trial)
         history = run.history()
-        verdicts = "; ".join(f"{verdict.check} {verdict.answer}" for verdict in _judged(run))
-    for name, measure in result.declared.study.measures.items():
-        value, reason = None, kept.reason
+        verdicts = "; ".join(f"{verdict.check} {verdict.answer}" for verdict in _verdicts_of(run))
+    for name, measure in study.measures.items():
+        value = None
+        reason = outcome.reason
         try:
-            if kept.state == "finished":
-                value = measure.take(history, result.declared.study.warm_up)
+            if outcome.state == "finished":
+                value = measure.take(history, study.warm_up)
         except NotTaken as error:
             reason = str(error)
-        same = {"state": kept.state, "verdicts": verdicts, "reason": reason, "run": kept.run}
-        yield {"measure": name, "value": value, "unit": TAKING[measure.quantity].unit, **same}
+        yield {
+            "measure": name,
+            "value": value,
+            "unit": TAKING[measure.quantity].unit,
+            "state": outcome.state,
+            "verdicts": verdicts,
+            "reason": reason,
+            "run": outcome.run,
+        }
 
 
 def summary_table(result: StudyResult, trials: pl.DataFrame) -> pl.DataFrame:
@@ -248,15 +271,15 @@ def summary_table(result: StudyResult, trials: pl.DataFrame) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for group, part in trials.group_by(names, maintain_order=True):
         values = part["value"].drop_nulls().to_list()
-        numbers = asdict(summary_of(values)) if values else {"count": 0, "method": "none: no value"}
-        rows.append({**dict(zip(names, group, strict=True)), "trials": part.height, **numbers})
-    schema: dict[str, type[pl.DataType]] = {name: pl.String for name in names} | {
-        "trials": pl.Int64,
-        "count": pl.Int64,
-    }
-    schema |= {name: pl.Float64 for name in ("mean", "deviation", "low", "high")} | {
-        "method": pl.String
-    }
+        numbers: dict[str, Any] = {"count": 0, "method": "none: no value"}
+        if values:
+            numbers = asdict(summary_of(values))
+        row = dict(zip(names, group, strict=True))
+        rows.append({**row, "trials": part.height, **numbers})
+    schema: dict[str, type[pl.DataType]] = {name: pl.String for name in names}
+    schema |= {"trials": pl.Int64, "count": pl.Int64}
+    schema |= {name: pl.Float64 for name in ("mean", "deviation", "low", "high")}
+    schema["method"] = pl.String
     return pl.DataFrame(rows, schema=schema).rename({"count": "n"})
 
 

@@ -2,27 +2,37 @@
 Zoo.
 """
 
-from streambed.declare.generators.cities import Cities
-from streambed.declare.generators.fat_tree import FatTree
-from streambed.declare.generators.graphml_network import GraphmlNetwork
-from streambed.declare.generators.line import Line
-from streambed.declare.generators.mesh import Mesh
-from streambed.declare.generators.random_graph import Random
-from streambed.declare.generators.ring import Ring
-from streambed.declare.generators.star import Star
-from streambed.declare.generators.tree import Tree
+from __future__ import annotations
 
-GENERATORS = {
-    "star": Star,
-    "line": Line,
-    "ring": Ring,
-    "mesh": Mesh,
-    "tree": Tree,
-    "fat_tree": FatTree,
-    "random": Random,
-    "cities": Cities,
-    "graphml": GraphmlNetwork,
-}
+from typing import TYPE_CHECKING, Any
+
+from streambed.kinds.kind_table import KindTable
+
+if TYPE_CHECKING:
+    from streambed.declare.generators.cities import Cities
+    from streambed.declare.generators.fat_tree import FatTree
+    from streambed.declare.generators.graphml_network import GraphmlNetwork
+    from streambed.declare.generators.line import Line
+    from streambed.declare.generators.mesh import Mesh
+    from streambed.declare.generators.random_graph import Random
+    from streambed.declare.generators.ring import Ring
+    from streambed.declare.generators.star import Star
+    from streambed.declare.generators.tree import Tree
+
+GENERATORS: KindTable[Any] = KindTable(
+    "streambed.declare.generators",
+    {
+        "star": "star:Star",
+        "line": "line:Line",
+        "ring": "ring:Ring",
+        "mesh": "mesh:Mesh",
+        "tree": "tree:Tree",
+        "fat_tree": "fat_tree:FatTree",
+        "random": "random_graph:Random",
+        "cities": "cities:Cities",
+        "graphml": "graphml_network:GraphmlNetwork",
+    },
+)
 
 __all__ = [
     "GENERATORS",
@@ -36,3 +46,9 @@ __all__ = [
     "Star",
     "Tree",
 ]
+
+
+if not TYPE_CHECKING:  # With it in sight, mypy would take any misspelt name for Any.
+
+    def __getattr__(name: str) -> Any:
+        return GENERATORS.class_called(name)

@@ -14,6 +14,7 @@ from streambed.declare.earth import Place, delay_between, distance_km, place_pro
 from streambed.declare.generators.generator import (
     Ends,
     Made,
+    connected_parts,
     links_between,
     too_large,
     way_problems,
@@ -45,8 +46,7 @@ class Cities:
     pairs: tuple[tuple[NodeName, NodeName], ...] = ()
     """The cities that are linked."""
     nearest: Annotated[int, Field(strict=True, ge=1)] | None = None
-    """Or: each city is linked with so many that are nearest to it. Without both, each is linked
-    with each.
+    """Or: each city is linked with this many nearest ones. Without both, each is linked with each.
     """
     detour: Annotated[float, Field(ge=1)] = 1.0
     """How much longer cables are than the great circle."""
@@ -61,86 +61,73 @@ class Cities:
         """Cities are on Earth, linked, and not in parts."""
         if self.file and (missing := missing_file(self.file, base, "file")):
             return missing
-        listed, wrong = _listed(base / self.file) if self.file else ({}, [])
+        listed, wrong = _read_cities(base / self.file) if self.file else ({}, [])
         places = self.cities | listed
         wrong += place_problems(self.cities, "cities") + self._wrong_pairs(places)
         if len(places) < 2:
-            wrong.append(
-                Problem(
-                    key="cities",
-                    says=f"there are {len(places)} cities: give two at least, here or in a `file`",
-                )
-            )
+            says = f"there are {len(places)} cities: give two at least, here or in a `file`"
+            wrong.append(Problem(key="cities", says=says))
         wrong += delay_problems(self.link)
         if wrong:
             return wrong
         return (
-            self._apart(places)
-            + too_large(2 * len(places), len(self._linked(places)))
+            self._unconnected(places)
+            + too_large(2 * len(places), len(self._linked_pairs(places)))
             + way_problems(access=self.access)
         )
 
     def _wrong_pairs(self, places: dict[str, Place]) -> list[Problem]:
-        strangers = [
-            (f"pairs.{at}.{end}", name)
-            for at, pair in enumerate(self.pairs)
-            for end, name in enumerate(pair)
-            if name not in places
-        ]
-        wrong = [
-            Problem(key=key, says=f"there is no city '{name}'. {suggestion(name, places)}")
-            for key, name in strangers
-        ]
-        wrong += [
-            Problem(key=f"pairs.{at}", says=f"'{one}' is linked to itself")
-            for at, (one, other) in enumerate(self.pairs)
-            if one == other
-        ]
+        wrong: list[Problem] = []
+        for at, pair in enumerate(self.pairs):
+            for end, name in enumerate(pair):
+                if name not in places:
+                    says = f"there is no city '{name}'. {suggestion(name, places)}"
+                    wrong.append(Problem(key=f"pairs.{at}.{end}", says=says))
+        for at, (one, other) in enumerate(self.pairs):
+            if one == other:
+                wrong.append(Problem(key=f"pairs.{at}", says=f"'{one}' is linked to itself"))
         if self.pairs and self.nearest is not None:
             wrong.append(Problem(key="nearest", says="give either pairs or nearest, not both"))
         if self.nearest is not None and self.nearest >= len(places):
             others = f"each of {len(places)} cities has {len(places) - 1} others"
-            wrong.append(Problem(key="nearest", says=f"{self.nearest} cannot be: {others}"))
+            wrong.append(Problem(key="nearest", says=f"{self.nearest} is not allowed: {others}"))
         return wrong
 
-    def _apart(self, places: dict[str, Place]) -> list[Problem]:
-        reached, ahead = set(), [next(iter(places))]
-        pairs = self._linked(places)
-        while ahead:
-            city = ahead.pop()
-            reached.add(city)
-            ahead += [
-                name for pair in pairs if city in pair for name in pair if name not in reached
-            ]
+    def _unconnected(self, places: dict[str, Place]) -> list[Problem]:
+        first = next(iter(places))
+        reached = {first}
+        for part in connected_parts(self._linked_pairs(places)):
+            if first in part:
+                reached = part
         missed = [name for name in places if name not in reached]
         if not missed:
             return []
         key, advice = "nearest", "give a larger number, or pairs"
         if self.pairs:
             key, advice = "pairs", "add a pair"
-        apart = f"no link leads from '{next(iter(places))}' to {', '.join(missed[:8])}"
+        apart = f"no link leads from '{first}' to {', '.join(missed[:8])}"
         return [Problem(key=key, says=f"the network is in parts: {apart}; {advice}")]
 
-    def _linked(self, places: dict[str, Place]) -> list[Ends]:
+    def _linked_pairs(self, places: dict[str, Place]) -> list[Ends]:
         if self.pairs:
             return list(self.pairs)
         if self.nearest is None:
             return list(combinations(places, 2))
-        found: dict[frozenset[str], Ends] = {}
+        pairs: dict[frozenset[str], Ends] = {}
         for city, place in places.items():
-            near = sorted(
+            others = [
                 (distance_km(place, there), name) for name, there in places.items() if name != city
-            )
-            for _, name in near[: self.nearest]:
-                found.setdefault(frozenset((city, name)), (city, name))
-        return list(found.values())
+            ]
+            for _, name in sorted(others)[: self.nearest]:
+                pairs.setdefault(frozenset((city, name)), (city, name))
+        return list(pairs.values())
 
     def make(self, base: Path) -> Made:
         """A switch and a host for each city."""
-        places = self.cities | (_listed(base / self.file)[0] if self.file else {})
+        places = self.cities | (_read_cities(base / self.file)[0] if self.file else {})
         return on_the_map(
             places,
-            self._linked(places),
+            self._linked_pairs(places),
             detour=self.detour,
             shortest=self.shortest,
             link=self.link,
@@ -150,9 +137,9 @@ class Cities:
 
 def delay_problems(link: Way | None) -> list[Problem]:
     """Delays follow from distances, so none may be given."""
-    given = [key for key in ("delay", "samples") if link and getattr(link, key) is not None]
+    forbidden = [key for key in ("delay", "samples") if link and getattr(link, key) is not None]
     says = "delays follow from distances here: leave it out, or lengthen them with `detour`"
-    return [Problem(key=f"link.{key}", says=says) for key in given]
+    return [Problem(key=f"link.{key}", says=says) for key in forbidden]
 
 
 def switch_of(city: str) -> str:
@@ -169,7 +156,7 @@ def on_the_map(
     link: Way | None,
     access: Way | None,
 ) -> Made:
-    """A host for each place, on a switch of its own, and links between switches whose delays follow
+    """A host for each place, on its own switch, and links between switches whose delays follow
     from distances.
     """
     delays = {
@@ -190,38 +177,33 @@ def on_the_map(
     )
 
 
-def _listed(path: Path) -> tuple[dict[str, Place], list[Problem]]:
+def _read_cities(path: Path) -> tuple[dict[str, Place], list[Problem]]:
     """The cities of a file, and what is wrong with it."""
-    found: dict[str, Place] = {}
+    cities: dict[str, Place] = {}
     wrong: list[Problem] = []
-    rows = list(csv.reader(path.read_text(errors="replace").splitlines(), skipinitialspace=True))
+    lines = path.read_text(errors="replace").splitlines()
+    rows = list(csv.reader(lines, skipinitialspace=True))
     if not rows or rows[0] != HEADING:
-        return {}, [
-            Problem(
-                key="file",
-                says=f"its first line should be {','.join(HEADING)}",
-                file=str(path),
-                line=1,
-                column=1,
-            )
-        ]
+        says = f"its first line should be {','.join(HEADING)}"
+        return {}, [Problem(key="file", says=says, file=str(path), line=1, column=1)]
     for line, row in enumerate(rows[1:], 2):
-        says = _wrong_row(row, found)
+        says = _wrong_row(row, cities)
         if says:
             wrong.append(Problem(key="file", says=says, file=str(path), line=line, column=1))
         elif row:
-            found[row[0]] = (float(row[1]), float(row[2]))
-    return found, wrong
+            name, north, east = row
+            cities[name] = (float(north), float(east))
+    return cities, wrong
 
 
-def _wrong_row(row: list[str], found: dict[str, Place]) -> str:
+def _wrong_row(row: list[str], earlier: dict[str, Place]) -> str:
     if not row:
         return ""
     if len(row) != 3:
         return f"a city has three entries, here are {len(row)}"
     name, *numbers = row
     if not NAME.fullmatch(name):
-        rule = "begin with a letter, go on with letters, digits or '-', 56 characters at most"
+        rule = "begin with a letter, continue with letters, digits or '-', 56 characters at most"
         return f"'{name}' cannot be the name of a host: {rule}"
     try:
         north, east = map(float, numbers)
@@ -231,4 +213,4 @@ def _wrong_row(row: list[str], found: dict[str, Place]) -> str:
     wrong = place_problems({name: (north, east)}, "")
     if wrong:
         return wrong[0].says
-    return f"'{name}' is there twice" if name in found else ""
+    return f"'{name}' is there twice" if name in earlier else ""

@@ -43,40 +43,32 @@ class FatTree:
         if self.k % 2:
             rule = "half of the ports go up and half go down, so give an even number"
             wrong.append(Problem(key="k", says=f"{self.k} is odd: {rule}"))
-        nodes, links = self.k**2 // 4 + self.k**2 + self.k**3 // 4, 3 * self.k**3 // 4
+        nodes = self.k**2 // 4 + self.k**2 + self.k**3 // 4
+        links = 3 * self.k**3 // 4
         return wrong + too_large(nodes, links) + way_problems(link=self.link, access=self.access)
 
     def make(self, base: Path) -> Made:
         """Each aggregation switch of a pod has its own group of core switches."""
         half = self.k // 2
-        core, hosts = numbered("core", half**2), numbered("h", self.k * half**2)
-        pods = range(1, self.k + 1)
-        upper, lower = (
-            [numbered(f"pod{pod}-{layer}", half) for pod in pods]
-            for layer in ("aggregation", "edge")
-        )
-        trunk: list[Ends] = [
-            (core[at * half + turn], pod[at])
-            for pod in upper
-            for at, turn in product(range(half), repeat=2)
-        ]
-        trunk += [
-            pair
-            for above, below in zip(upper, lower, strict=True)
-            for pair in product(above, below)
-        ]
-        edges = [switch for pod in lower for switch in pod]
-        leaves = [(host, edges[at // half]) for at, host in enumerate(hosts)]
+        core = numbered("core", half**2)
+        hosts = numbered("h", self.k * half**2)
+        switches = [*core]
+        edge_switches: list[str] = []
+        to_core: list[Ends] = []
+        inside_pods: list[Ends] = []
+        for pod in range(1, self.k + 1):
+            upper = numbered(f"pod{pod}-aggregation", half)
+            lower = numbered(f"pod{pod}-edge", half)
+            switches += [*upper, *lower]
+            edge_switches += lower
+            for at, switch in enumerate(upper):
+                group = core[at * half : (at + 1) * half]
+                to_core += [(core_switch, switch) for core_switch in group]
+            inside_pods += product(upper, lower)
+        trunk = to_core + inside_pods
+        leaves = [(host, edge_switches[at // half]) for at, host in enumerate(hosts)]
         return Made(
-            switches=(
-                *core,
-                *(
-                    name
-                    for pod in zip(upper, lower, strict=True)
-                    for layer in pod
-                    for name in layer
-                ),
-            ),
+            switches=tuple(switches),
             hosts=hosts,
             links=(
                 *links_between(trunk, self.link),

@@ -28,6 +28,8 @@ class Made:
     links: tuple[Link, ...]
     places: dict[str, tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    in_parts: str = ""
+    """What to tell the user if this network is in parts and no other link joins them."""
 
 
 class Generator(Protocol):
@@ -63,9 +65,8 @@ class OfSwitches:
     def problems(self, base: Path) -> list[Problem]:
         """Sizes have limits, and links are possible."""
         nodes = self.switches * (1 + self.hosts)
-        return too_large(nodes, self.links_count() + self.switches * self.hosts) + way_problems(
-            link=self.link, access=self.access
-        )
+        links = self.links_count() + self.switches * self.hosts
+        return too_large(nodes, links) + way_problems(link=self.link, access=self.access)
 
     def make(self, base: Path) -> Made:
         """Switches s1, s2 …, then hosts h1, h2 …, switch by switch."""
@@ -90,26 +91,47 @@ def numbered(prefix: str, count: int) -> tuple[str, ...]:
 
 def links_between(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
     """A link for each pair of nodes, all with the same properties."""
-    return (Link(ends=ends, **(way.given if way else {})) for ends in pairs)
+    values = way.given if way else {}
+    return (Link(ends=ends, **values) for ends in pairs)
 
 
 def way_problems(**ways: Way | None) -> list[Problem]:
     """What no link could do, by key."""
-    return [
-        replace(problem, key=f"{key}.{problem.key}")
-        for key, way in ways.items()
-        for problem in Link(ends=("a", "b"), **(way.given if way else {})).problems()
-    ]
+    wrong = []
+    for key, way in ways.items():
+        (link,) = links_between([("a", "b")], way)
+        wrong += [replace(problem, key=f"{key}.{problem.key}") for problem in link.problems()]
+    return wrong
 
 
 def too_large(nodes: int, links: int) -> list[Problem]:
     """A problem if a generator would make too many nodes or links."""
     if nodes > NODES_MAX:
-        return [
-            Problem(key="", says=f"this makes {nodes} nodes: at most {NODES_MAX} have an address")
-        ]
-    return (
-        [Problem(key="", says=f"this makes {links} links: at most {LINKS_MAX} are made")]
-        if links > LINKS_MAX
-        else []
-    )
+        says = f"this makes {nodes} nodes: at most {NODES_MAX} have an address"
+        return [Problem(key="", says=says)]
+    if links > LINKS_MAX:
+        return [Problem(key="", says=f"this makes {links} links: at most {LINKS_MAX} are made")]
+    return []
+
+
+def connected_parts(pairs: Iterable[Ends]) -> list[set[str]]:
+    """The connected parts of a network, in the order of their first link."""
+    beside: dict[str, set[str]] = {}
+    for one, other in pairs:
+        beside.setdefault(one, set()).add(other)
+        beside.setdefault(other, set()).add(one)
+    parts: list[set[str]] = []
+    seen: set[str] = set()
+    for start in beside:
+        if start in seen:
+            continue
+        part: set[str] = set()
+        ahead = [start]
+        while ahead:
+            node = ahead.pop()
+            if node not in part:
+                part.add(node)
+                ahead += beside[node] - part
+        parts.append(part)
+        seen |= part
+    return parts

@@ -12,7 +12,15 @@ from pydantic import Field
 from streambed.declare.earth import place_problems
 from streambed.declare.generators.cities import delay_problems, on_the_map
 from streambed.declare.generators.generator import Made, too_large, way_problems
-from streambed.declare.generators.zoo import Zoo, understood
+from streambed.declare.generators.zoo import Zoo, zoo_of
+from streambed.declare.generators.zoo_repairs import (
+    largest_part,
+    outside_largest_part,
+    place_by_neighbours,
+    unplaced,
+    with_places,
+    without_unplaced,
+)
 from streambed.declare.link import NodeName
 from streambed.declare.stream2gym import graphml
 from streambed.errors import DeclarationError, Problem, suggestion
@@ -33,6 +41,12 @@ class GraphmlNetwork:
     """The GraphML file, beside the declaration."""
     places: dict[NodeName, tuple[float, float]] = Field(default_factory=dict)
     """Latitude and longitude of nodes for which the file gives none."""
+    unplaced: Literal["refuse", "neighbours", "omit"] = "refuse"
+    """What becomes of other nodes without coordinates: neighbours puts them at the mean of their
+    neighbours, omit leaves them out with their links.
+    """
+    part: Literal["all", "largest"] = "all"
+    """Which part of a network that is in parts is used."""
     detour: Annotated[float, Field(ge=1)] = 1.0
     """How much longer cables are than the great circle."""
     shortest: Duration = Duration(100_000)
@@ -57,7 +71,8 @@ class GraphmlNetwork:
             return list(zoo.problems)
         wrong = (
             place_problems(self.places, "places")
-            + self._misplaced(zoo, base)
+            + self._strangers(base)
+            + self._nowhere(zoo, base)
             + delay_problems(self.link)
         )
         return wrong or too_large(2 * len(zoo.nodes), len(zoo.edges)) + way_problems(
@@ -65,50 +80,61 @@ class GraphmlNetwork:
         )
 
     def _zoo(self, base: Path) -> Zoo:
-        return understood(graphml.read(base / self.file), str(base / self.file))
+        """The network of the file, repaired as far as the declaration allows."""
+        zoo = with_places(self._file_content(base), self.places)
+        if self.part == "largest":
+            zoo = largest_part(zoo)
+        if self.unplaced == "neighbours":
+            zoo = place_by_neighbours(zoo)
+        elif self.unplaced == "omit":
+            zoo = without_unplaced(zoo)
+        if self.part == "largest":
+            zoo = largest_part(zoo)  # Without unplaced nodes it may have come apart.
+        return zoo
 
-    def _misplaced(self, zoo: Zoo, base: Path) -> list[Problem]:
-        strangers = [name for name in self.places if name not in zoo.nodes]
-        wrong = [
+    def _file_content(self, base: Path) -> Zoo:
+        return zoo_of(graphml.read(base / self.file), str(base / self.file))
+
+    def _strangers(self, base: Path) -> list[Problem]:
+        """Names under `places` that the file does not have."""
+        nodes = self._file_content(base).nodes
+        return [
             Problem(
-                key=f"places.{name}",
-                says=f"there is no node '{name}'. {suggestion(name, zoo.nodes)}",
+                key=f"places.{name}", says=f"there is no node '{name}'. {suggestion(name, nodes)}"
             )
-            for name in strangers
+            for name in self.places
+            if name not in nodes
         ]
-        nowhere = {
-            name: node
-            for name, node in zoo.nodes.items()
-            if node.place is None and name not in self.places
-        }
-        if nowhere:
-            names = ", ".join(
-                f"{name} (line {node.line})" for name, node in list(nowhere.items())[:8]
+
+    def _nowhere(self, zoo: Zoo, base: Path) -> list[Problem]:
+        """All nodes that have no coordinates yet."""
+        names = unplaced(zoo)
+        if not names:
+            return []
+        listed = ", ".join(f"{name} (line {zoo.nodes[name].line})" for name in names)
+        advice = [f"give them under `places`, such as {{{names[0]}: [52.5, 13.4]}}"]
+        if self.unplaced == "refuse":
+            advice += [
+                "or place these nodes at the mean of their neighbours with `unplaced: neighbours`",
+                "or leave them out with `unplaced: omit`",
+            ]
+        says = f"no Latitude and Longitude for {listed}: {', '.join(advice)}"
+        return [
+            Problem(
+                key="places",
+                says=says,
+                file=str(base / self.file),
+                line=zoo.nodes[names[0]].line,
+                column=1,
             )
-            more = f" and {len(nowhere) - 8} more" if len(nowhere) > 8 else ""
-            example = f"{{{next(iter(nowhere))}: [52.5, 13.4]}}"
-            advice = f"give them under `places`, such as {example}"
-            says = f"no Latitude and Longitude for {names}{more}: {advice}"
-            wrong.append(
-                Problem(
-                    key="places",
-                    says=says,
-                    file=str(base / self.file),
-                    line=next(iter(nowhere.values())).line,
-                    column=1,
-                )
-            )
-        return wrong
+        ]
 
     def make(self, base: Path) -> Made:
         """A host and a switch for each node; of several links between two nodes each has a name,
         such as Paris-Rome-2.
         """
         zoo = self._zoo(base)
-        places = {
-            name: self.places.get(name) or node.place or (0.0, 0.0)
-            for name, node in zoo.nodes.items()
-        }
+        places = {name: node.place for name, node in zoo.nodes.items() if node.place is not None}
         pairs = [edge.ends for edge in zoo.edges]
         made = on_the_map(
             places,
@@ -118,4 +144,13 @@ class GraphmlNetwork:
             link=self.link,
             access=self.access,
         )
-        return zoo.refined(made, Counter(map(frozenset, pairs)))
+        refined = zoo.refined(made, Counter(map(frozenset, pairs)))
+        return replace(refined, in_parts=self._parts_advice(zoo))
+
+    def _parts_advice(self, zoo: Zoo) -> str:
+        outside = outside_largest_part(zoo)
+        if not outside:
+            return ""
+        apart = f"no path joins these nodes with the largest part: {', '.join(outside)}"
+        how = f"`generate: {{kind: graphml, file: {self.file}, part: largest}}`"
+        return f"{apart}. Leave them out with {how}, or add links"

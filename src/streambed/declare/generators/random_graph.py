@@ -43,22 +43,20 @@ class Random(OfSwitches):
         """One of degree and probability, and such as can be."""
         wrong: list[Problem] = []
         if (self.degree is None) == (self.probability is None):
-            wrong.append(
-                Problem(
-                    key="", says="give either a degree, such as 3, or a probability, such as 10%"
-                )
-            )
+            says = "give either a degree, such as 3, or a probability, such as 10%"
+            wrong.append(Problem(key="", says=says))
         if self.probability and self.probability.fraction > 1:
             wrong.append(Problem(key="probability", says=f"{self.probability} is more than 100 %"))
-        least, most = 2 * (self.switches - 1) / self.switches, self.switches - 1
+        least = 2 * (self.switches - 1) / self.switches
+        most = self.switches - 1
         if self.degree is not None and not least <= self.degree <= most:
             rule = f"{self.switches} switches are all connected from {least:.3g} on"
-            says = f"{self.degree:g} cannot be: {rule}, and {most} is the most"
+            says = f"{self.degree:g} is not allowed: {rule}, and {most} is the most"
             wrong.append(Problem(key="degree", says=says))
         return wrong or super().problems(base)
 
     def links_count(self) -> int:
-        """About so many, if they are drawn by their probability."""
+        """The expected number, if they are drawn by their probability."""
         if self.degree is not None:
             return round(self.switches * self.degree / 2)
         share = self.probability.fraction if self.probability else 0
@@ -68,18 +66,17 @@ class Random(OfSwitches):
         """A tree first."""
         if self.switches == 1:
             return []
-        found = dict.fromkeys(
-            _in_order(*pair) for pair in nx.random_labeled_tree(self.switches, seed=self.seed).edges
-        )
+        tree = nx.random_labeled_tree(self.switches, seed=self.seed)
+        pairs = dict.fromkeys(_in_order(*pair) for pair in tree.edges)
         if self.probability is not None:
             drawn = nx.fast_gnp_random_graph(
                 self.switches, self.probability.fraction, seed=self.seed
             )
-            return list(found | dict.fromkeys(_in_order(*pair) for pair in drawn.edges))
+            return list(pairs | dict.fromkeys(_in_order(*pair) for pair in drawn.edges))
         draw = random.Random(self.seed)
-        while len(found) < self.links_count():
-            found[_in_order(*draw.sample(range(self.switches), 2))] = None
-        return list(found)
+        while len(pairs) < self.links_count():
+            pairs[_in_order(*draw.sample(range(self.switches), 2))] = None
+        return list(pairs)
 
 
 def _in_order(one: int, other: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import networkx as nx
 
 from streambed.declare.generators.generator import (
     Count,
+    Ends,
     Made,
     links_between,
     numbered,
@@ -46,10 +47,19 @@ class Tree:
 
     def make(self, base: Path) -> Made:
         """Nodes are counted level by level, so hosts come after all switches."""
-        switches, hosts = numbered("s", self._switches()), numbered("h", self.fanout**self.depth)
+        switches = numbered("s", self._switches())
+        hosts = numbered("h", self.fanout**self.depth)
         names = (*switches, *hosts)
-        edges = nx.balanced_tree(self.fanout, self.depth).edges
-        trunk = [(names[above], names[below]) for above, below in edges if below < len(switches)]
-        leaves = [(names[above], names[below]) for above, below in edges if below >= len(switches)]
-        links = (*links_between(trunk, self.link), *links_between(leaves, self.access or self.link))
-        return Made(switches=switches, hosts=hosts, links=links)
+        trunk: list[Ends] = []
+        leaves: list[Ends] = []
+        for above, below in nx.balanced_tree(self.fanout, self.depth).edges:
+            links = trunk if below < len(switches) else leaves
+            links.append((names[above], names[below]))
+        return Made(
+            switches=switches,
+            hosts=hosts,
+            links=(
+                *links_between(trunk, self.link),
+                *links_between(leaves, self.access or self.link),
+            ),
+        )

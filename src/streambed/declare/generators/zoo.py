@@ -9,18 +9,21 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from streambed.declare.earth import Place
 from streambed.declare.generators.generator import Ends, Made
+from streambed.declare.generators.link_rates import rate_of
 from streambed.declare.stream2gym.graphml import Graph, Item
+from streambed.declare.yaml.source import Place as FilePlace
 from streambed.errors import Problem, nearest, suggestion
-from streambed.units import Bandwidth
+from streambed.units import Bandwidth, count_of
 
 NAME_MAX = 50
 UNITS = {"T": 1e12, "G": 1e9, "M": 1e6, "K": 1e3, "": 1.0}
 READ = {
     "node": ("label", "Latitude", "Longitude"),
-    "edge": ("LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "LinkLabel"),
+    "edge": ("LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "LinkLabel", "LinkType"),
 }
 """What is understood."""
 OTHER = {
@@ -40,7 +43,6 @@ OTHER = {
     "edge": (
         "id",
         "key",
-        "LinkType",
         "LinkNote",
         "LinkStatus",
         "Network",
@@ -66,6 +68,8 @@ class Edge:
 
     ends: Ends
     rate: Bandwidth | None
+    label: str = ""
+    """What the rate was read from, if it is no number; also if it names no known rate."""
 
 
 @dataclass(kw_only=True)
@@ -86,45 +90,44 @@ class Zoo:
         for at, edge in enumerate(self.edges):
             pair = frozenset(edge.ends)
             numbers[pair] += 1
-            name = f"{'-'.join(edge.ends)[:NAME_MAX]}-{numbers[pair]}" if counts[pair] > 1 else ""
+            name = ""
+            if counts[pair] > 1:
+                name = f"{'-'.join(edge.ends)[:NAME_MAX]}-{numbers[pair]}"
             links[at] = replace(links[at], name=name, rate=edge.rate or links[at].rate)
-        instant = [
-            " – ".join(edge.ends)
-            for edge, link in zip(self.edges, links, strict=False)
-            if not link.delay.ns
-        ]
-        near = [f"too near for a delay: {', '.join(instant)}"] if instant else []
-        return replace(made, links=tuple(links), notes=(*self.notes, *near))
+        instant = []
+        for edge, link in zip(self.edges, links, strict=False):
+            if not link.delay.ns:
+                instant.append(" – ".join(edge.ends))
+        notes = list(self.notes)
+        if instant:
+            notes.append(f"too near for a delay: {', '.join(instant)}")
+        return replace(made, links=tuple(links), notes=tuple(notes))
+
+    def report(self, key: str, says: str, file: str, place: FilePlace) -> None:
+        """Add a problem at a line and column of the file."""
+        self.problems.append(
+            Problem(key=key, says=says, file=file, line=place.line, column=place.column)
+        )
 
 
-def understood(graph: Graph, file: str) -> Zoo:
-    """What a graph comes to."""
+def zoo_of(graph: Graph, file: str) -> Zoo:
+    """The network that a graph describes."""
     zoo = Zoo(notes=[f"{file}: ignored: {ignored}" for ignored in graph.ignored])
     _look_at_attributes(zoo, graph, file)
     names: dict[str, str] = {}
     for node in graph.nodes:
         name = _name(node, zoo, file)
         if node.name in names:
-            says = f"there are two nodes with the id '{node.name}'"
-            zoo.problems.append(
-                Problem(
-                    key="node", says=says, file=file, line=node.place.line, column=node.place.column
-                )
-            )
+            zoo.report("node", f"there are two nodes with the id '{node.name}'", file, node.place)
         names[node.name] = name
         zoo.nodes[name] = Node(place=_place(node, zoo, file), line=node.place.line)
     for edge in graph.edges:
         _add_edge(zoo, edge, names, file)
+    zoo.notes += _label_notes(zoo.edges, file)
     if not zoo.edges and not zoo.problems:
-        zoo.problems.append(
-            Problem(
-                key="graph",
-                says="no edge joins two nodes",
-                file=file,
-                line=graph.item.place.line,
-                column=1,
-            )
-        )
+        says = "no edge joins two nodes"
+        line = graph.item.place.line
+        zoo.problems.append(Problem(key="graph", says=says, file=file, line=line, column=1))
     return zoo
 
 
@@ -132,24 +135,20 @@ def _look_at_attributes(zoo: Zoo, graph: Graph, file: str) -> None:
     """What is nearly the name of something that is read is a mistake; what is not known at all is
     ignored, and noted.
     """
-    strange: dict[str, int] = {}
+    unknown: dict[str, int] = {}
     for tag, items in (("node", graph.nodes), ("edge", graph.edges)):
-        for attribute in (attribute for item in items for attribute in item.attributes):
+        for attribute in chain.from_iterable(item.attributes for item in items):
             name = attribute.names[0]
-            if f"{tag} {name}" in strange or name in READ[tag] or name in OTHER[tag]:
+            if f"{tag} {name}" in unknown or name in READ[tag] or name in OTHER[tag]:
                 continue
-            strange[f"{tag} {name}"] = attribute.place.line
-            if near := nearest(name, READ[tag]):
-                place = attribute.place
+            unknown[f"{tag} {name}"] = attribute.place.line
+            near = nearest(name, READ[tag])
+            if near:
                 says = f"unknown attribute '{name}' of a {tag}. Did you mean '{near}'?"
-                zoo.problems.append(
-                    Problem(key=tag, says=says, file=file, line=place.line, column=place.column)
-                )
-    if strange:
-        zoo.notes.append(
-            f"{file}: attributes without a meaning here: "
-            f"{', '.join(f'{name} (line {line})' for name, line in strange.items())}"
-        )
+                zoo.report(tag, says, file, attribute.place)
+    if unknown:
+        names = ", ".join(f"{name} (line {line})" for name, line in unknown.items())
+        zoo.notes.append(f"{file}: attributes without a meaning here: {names}")
 
 
 def _value(item: Item, name: str) -> str:
@@ -192,33 +191,59 @@ def _place(node: Item, zoo: Zoo, file: str) -> Place | None:
     if abs(north) <= 90 and abs(east) <= 180:
         return north, east
     says = f"Latitude {texts[0]}, Longitude {texts[1]} is nowhere on Earth"
-    zoo.problems.append(
-        Problem(key="node", says=says, file=file, line=node.place.line, column=node.place.column)
-    )
+    zoo.report("node", says, file, node.place)
     return None
 
 
 def _add_edge(zoo: Zoo, edge: Item, names: dict[str, str], file: str) -> None:
-    strangers = [end for end in edge.ends if end not in names]
-    if strangers:
-        says = f"there is no node '{strangers[0]}'. {suggestion(strangers[0], names)}"
-        zoo.problems.append(
-            Problem(
-                key="edge", says=says, file=file, line=edge.place.line, column=edge.place.column
-            )
-        )
-        return
+    for end in edge.ends:
+        if end not in names:
+            says = f"there is no node '{end}'. {suggestion(end, names)}"
+            zoo.report("edge", says, file, edge.place)
+            return
     one, other = (names[end] for end in edge.ends)
     if one == other:
         zoo.notes.append(f"{file}:{edge.place.line}: a link from {one} to itself is left out")
         return
     rates = list(_rates(edge))
+    label = "" if rates else _rate_label(edge)
+    if label:
+        zoo.edges.append(Edge(ends=(one, other), rate=rate_of(label), label=label))
+        return
     if not rates and any(_value(edge, name) for name in ("LinkSpeedRaw", "LinkSpeed")):
         zoo.notes.append(
             f"{file}:{edge.place.line}: the speed of {one} – {other} is not a number: it has no "
             "rate from this file"
         )
     zoo.edges.append(Edge(ends=(one, other), rate=rates[0] if rates else None))
+
+
+def _rate_label(edge: Item) -> str:
+    """The text that names the rate of a link: one that is understood, or else the first."""
+    texts = [_value(edge, name) for name in ("LinkLabel", "LinkType")]
+    labels = [text for text in texts if text]
+    understood_ones = [text for text in labels if rate_of(text)]
+    return next(iter(understood_ones or labels), "")
+
+
+def _label_notes(edges: list[Edge], file: str) -> Iterator[str]:
+    """Which rates were read from labels, and which labels name no known rate."""
+    rates = {edge.label: edge.rate for edge in edges if edge.label}
+    counts = Counter(edge.label for edge in edges if edge.label)
+    known = [
+        f"'{label}' is {rate} ({count_of(counts[label], 'link')})"
+        for label, rate in rates.items()
+        if rate
+    ]
+    unknown = [
+        f"'{label}' ({count_of(counts[label], 'link')})"
+        for label, rate in rates.items()
+        if rate is None
+    ]
+    if known:
+        yield f"{file}: rates by label: {', '.join(known)}"
+    if unknown:
+        yield f"{file}: labels that name no known rate, so no rate is used: {', '.join(unknown)}"
 
 
 def _rates(edge: Item) -> Iterator[Bandwidth]:

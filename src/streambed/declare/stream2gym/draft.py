@@ -64,7 +64,7 @@ class Draft:
         self.document.keys[dotted(path)] = self.document.values[dotted(path)] = place
 
     def wrong(self, key: str, says: str, place: Place) -> None:
-        """Something that cannot be."""
+        """Report a problem."""
         self.document.problems.append(
             Problem(key=key, says=says, line=place.line, column=place.column, file=place.file)
         )

@@ -93,23 +93,24 @@ def attributes_of(draft: Draft, item: Item, kind: str, name: str) -> Form:
     """The attributes of the graph, a node or an edge, by their usual names; unknown ones are
     noted.
     """
-    spelt = {
-        spelling: usual
-        for usual, others in ATTRIBUTES[kind].items()
-        for spelling in (usual, *others)
-    }
+    usual_names: dict[str, str] = {}
+    for usual_name, others in ATTRIBUTES[kind].items():
+        usual_names.update(dict.fromkeys((usual_name, *others), usual_name))
     values: dict[str, str] = {}
     places: dict[str, Place] = {}
     for attribute in item.attributes:
-        usual = next((spelt[name] for name in attribute.names if name in spelt), None)
-        if usual is None:
-            draft.unknown(
-                "the attribute", attribute.names[0] if attribute.names else "", spelt, name
-            )
-        elif usual in values:
-            draft.wrong(f"{name}: {usual}" if name else usual, "is given twice", attribute.place)
-        else:
-            values[usual], places[usual] = attribute.value, attribute.place
+        known = [usual_names[spelling] for spelling in attribute.names if spelling in usual_names]
+        if not known:
+            unknown = attribute.names[0] if attribute.names else ""
+            draft.unknown("the attribute", unknown, usual_names, name)
+            continue
+        key = known[0]
+        if key in values:
+            where = f"{name}: {key}" if name else key
+            draft.wrong(where, "is given twice", attribute.place)
+            continue
+        values[key] = attribute.value
+        places[key] = attribute.place
     return Form(draft, values, places, noun=kind, node=name, place=item.place)
 
 
@@ -117,40 +118,42 @@ def forms_of(attributes: Form, key: str) -> list[Form]:
     """The documents of the YAML file that an attribute names, or its inline values; none if the
     file is not there or not readable.
     """
-    draft, named = attributes.draft, attributes.text(key)
+    draft = attributes.draft
+    named = attributes.text(key)
     if key in INLINE and _is_inline(draft, named):
-        values = dict(zip(INLINE[key], map(str.strip, named.split(",")), strict=False))
-        if named.count(",") >= len(INLINE[key]):
-            attributes.wrong(
-                key, f"'{named}' has more than {len(INLINE[key])} parts: {', '.join(INLINE[key])}"
-            )
-        return [
-            Form(
-                draft,
-                values,
-                dict.fromkeys(values, attributes.at(key)),
-                noun=key,
-                node=attributes.node,
-                place=attributes.at(key),
-            )
-        ]
-    path = draft.find(
-        f"{attributes.node}: {key}" if attributes.node else key, named, attributes.at(key)
-    )
+        return [_inline_form(attributes, key)]
+    where = f"{attributes.node}: {key}" if attributes.node else key
+    path = draft.find(where, named, attributes.at(key))
     if path is None:
         return []
-    forms = []
-    for document in _documents(draft, path):
-        places = {name: replace(place, file=str(path)) for name, place in document.values.items()}
-        place = Place(
-            line=min([place.line for place in document.keys.values()], default=1),
-            column=1,
-            file=str(path),
-        )
-        forms.append(
-            Form(draft, document.content, places, noun=str(path), node=attributes.node, place=place)
-        )
-    return forms
+    return [_document_form(attributes, path, document) for document in _documents(draft, path)]
+
+
+def _inline_form(attributes: Form, key: str) -> Form:
+    """The values that an attribute itself holds."""
+    named = attributes.text(key)
+    parts = [part.strip() for part in named.split(",")]
+    keys = INLINE[key]
+    if len(parts) > len(keys):
+        attributes.wrong(key, f"'{named}' has more than {len(keys)} parts: {', '.join(keys)}")
+    values = dict(zip(keys, parts, strict=False))
+    place = attributes.at(key)
+    places = dict.fromkeys(values, place)
+    return Form(attributes.draft, values, places, noun=key, node=attributes.node, place=place)
+
+
+def _document_form(attributes: Form, path: Path, document: Document) -> Form:
+    file = str(path)
+    places = {name: replace(place, file=file) for name, place in document.values.items()}
+    first_line = min([place.line for place in document.keys.values()], default=1)
+    return Form(
+        attributes.draft,
+        document.content,
+        places,
+        noun=file,
+        node=attributes.node,
+        place=Place(line=first_line, column=1, file=file),
+    )
 
 
 def form_of(attributes: Form, key: str) -> Form | None:
@@ -190,36 +193,31 @@ def _documents(draft: Draft, path: Path) -> list[Document]:
         draft.document.problems += [replace(problem, file=str(path)) for problem in error.problems]
         return []
     documents = _topic_lines(text) or documents_of(text)
-    found = []
+    readable = []
     for document in documents:
-        draft.document.problems += [
-            replace(problem, file=str(path)) for problem in document.problems
-        ]
+        problems = [replace(problem, file=str(path)) for problem in document.problems]
+        draft.document.problems += problems
         if isinstance(document.content, dict):
-            found.append(document)
+            readable.append(document)
         elif document.content is not None:
             place = Place(line=1, column=1, file=str(path))
             draft.wrong(
                 "", "this holds no keys and values: write lines such as 'key: value'", place
             )
-    return found
+    return readable
 
 
 def _topic_lines(text: str) -> list[Document]:
     """The old form of the topics: a line such as `lines broker 2 partition 1 replica 1` for
     each.
     """
-    lines = [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    matches = [(number, TOPIC_LINE.fullmatch(line)) for number, line in lines]
-    if not matches or not all(match for _, match in matches):
-        return []
     documents: list[Document] = []
-    for number, match in matches:
-        assert match
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = TOPIC_LINE.fullmatch(line)
+        if match is None:
+            return []
         content = {key: value for key, value in match.groupdict().items() if value is not None}
         places = {key: Place(line=number, column=match.start(key) + 1) for key in content}
         documents.append(Document(content=content, keys=places, values=places))
@@ -227,17 +225,15 @@ def _topic_lines(text: str) -> list[Document]:
 
 
 def properties_of(draft: Draft, attributes: Form, key: str) -> dict[str, str]:
-    """The properties file that an attribute names. Values may be secret: tell no more of them than
-    must be.
-    """
+    """The properties file that an attribute names. Its values may be secret."""
     path = draft.find(f"{attributes.node}: {key}", attributes.text(key), attributes.at(key))
     lines = path.read_text(errors="replace").splitlines() if path else []
-    pairs = [
-        line.partition("=")[::2]
-        for line in lines
-        if "=" in line and not line.lstrip().startswith(("#", "!"))
-    ]
-    return {name.strip(): value.strip() for name, value in pairs}
+    properties: dict[str, str] = {}
+    for line in lines:
+        name, equals, value = line.partition("=")
+        if equals and not line.lstrip().startswith(("#", "!")):
+            properties[name.strip()] = value.strip()
+    return properties
 
 
 def first_of(form: Form, keys: Sequence[str]) -> str:

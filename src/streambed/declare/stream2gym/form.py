@@ -93,7 +93,7 @@ class Form:
         return text in ("1", "true")
 
     def wrong(self, key: str, says: str) -> None:
-        """A key whose value cannot be."""
+        """Report a wrong value."""
         self.draft.wrong(f"{self.node}: {key}" if self.node else key, says, self.at(key))
 
     def ignore(self, key: str, why: str) -> None:

@@ -10,7 +10,6 @@ from xml.parsers import expat
 from streambed.declare.yaml.source import Place, bytes_of
 from streambed.errors import DeclarationError, Problem
 
-SUFFIXES = (".graphml", ".xml")
 OTHER_PARTS = ("hyperedge", "port", "graph", "endpoint")
 """What GraphML allows in a graph or a node and nothing here means anything by."""
 
@@ -61,33 +60,33 @@ class _Element:
 def read(path: Path) -> Graph:
     """The first graph of a file; DeclarationError if there is none."""
     try:
-        root = _parsed(bytes_of(path))
+        root = _parse(bytes_of(path))
     except expat.ExpatError as error:
         says = f"this is not XML: {expat.errors.messages[error.code]}"
-        raise DeclarationError(
-            [Problem(key="", says=says, line=error.lineno, column=error.offset + 1)], str(path)
-        ) from None
+        raise _refusal(path, says, Place(line=error.lineno, column=error.offset + 1)) from None
+    if root.tag != "graphml":
+        says = f"this is XML, but not GraphML: it begins with <{root.tag}>"
+        raise _refusal(path, says, root.place)
     graphs = root.all("graph")
-    if root.tag != "graphml" or not graphs:
-        says = (
-            f"this is XML, but not GraphML: it begins with <{root.tag}>"
-            if root.tag != "graphml"
-            else "there is no <graph> in it"
-        )
-        raise DeclarationError(
-            [Problem(key="", says=says, line=root.place.line, column=root.place.column)], str(path)
-        )
+    if not graphs:
+        raise _refusal(path, "there is no <graph> in it", root.place)
+    graph, *others = graphs
     keys = {key.attributes.get("id", ""): key for key in root.all("key")}
-    ignored = [
-        f"the graph '{other.attributes.get('id', '')}': only the first graph of a file is read"
-        for other in graphs[1:]
-    ]
+    ignored = []
+    for other in others:
+        name = other.attributes.get("id", "")
+        ignored.append(f"the graph '{name}': only the first graph of a file is read")
     return Graph(
-        item=_item(graphs[0], keys, "graph"),
-        nodes=tuple(_item(node, keys, "node") for node in graphs[0].all("node")),
-        edges=tuple(_item(edge, keys, "edge") for edge in graphs[0].all("edge")),
-        ignored=(*ignored, *_without_meaning(graphs[0])),
+        item=_item(graph, keys, "graph"),
+        nodes=tuple(_item(node, keys, "node") for node in graph.all("node")),
+        edges=tuple(_item(edge, keys, "edge") for edge in graph.all("edge")),
+        ignored=(*ignored, *_without_meaning(graph)),
     )
+
+
+def _refusal(path: Path, says: str, place: Place) -> DeclarationError:
+    problem = Problem(key="", says=says, line=place.line, column=place.column)
+    return DeclarationError([problem], str(path))
 
 
 def _without_meaning(graph: _Element) -> Iterator[str]:
@@ -98,20 +97,31 @@ def _without_meaning(graph: _Element) -> Iterator[str]:
 
 
 def _item(element: _Element, keys: dict[str, _Element], tag: str) -> Item:
-    given = [_attribute(data, keys) for data in element.all("data")]
-    named = {name for attribute in given for name in attribute.names}
-    defaults = [
-        Attribute(names=_names(key), value=default.text.strip(), place=default.place)
-        for key in keys.values()
-        for default in key.all("default")
-        if key.attributes.get("for", "all") in (tag, "all") and not named & set(_names(key))
-    ]
+    attributes = [_attribute(data, keys) for data in element.all("data")]
+    source = element.attributes.get("source", "")
+    target = element.attributes.get("target", "")
     return Item(
         name=element.attributes.get("id", ""),
-        ends=(element.attributes.get("source", ""), element.attributes.get("target", "")),
-        attributes=(*given, *defaults),
+        ends=(source, target),
+        attributes=(*attributes, *_defaults(attributes, keys, tag)),
         place=element.place,
     )
+
+
+def _defaults(
+    attributes: list[Attribute], keys: dict[str, _Element], tag: str
+) -> Iterator[Attribute]:
+    """The default values of keys that an element does not set."""
+    named: set[str] = set()
+    for attribute in attributes:
+        named.update(attribute.names)
+    for key in keys.values():
+        names = _names(key)
+        applies = key.attributes.get("for", "all") in (tag, "all")
+        if not applies or named.intersection(names):
+            continue
+        for default in key.all("default"):
+            yield Attribute(names=names, value=default.text.strip(), place=default.place)
 
 
 def _attribute(data: _Element, keys: dict[str, _Element]) -> Attribute:
@@ -121,14 +131,12 @@ def _attribute(data: _Element, keys: dict[str, _Element]) -> Attribute:
 
 
 def _names(key: _Element) -> tuple[str, ...]:
-    return tuple(
-        filter(
-            None, dict.fromkeys([key.attributes.get("attr.name", ""), key.attributes.get("id", "")])
-        )
-    )
+    name = key.attributes.get("attr.name", "")
+    identity = key.attributes.get("id", "")
+    return tuple(filter(None, dict.fromkeys([name, identity])))
 
 
-def _parsed(content: bytes) -> _Element:
+def _parse(content: bytes) -> _Element:
     parser = expat.ParserCreate(namespace_separator=" ")
     above = [_Element("", {}, Place())]
 
@@ -144,11 +152,9 @@ def _parsed(content: bytes) -> _Element:
     def text(characters: str) -> None:
         above[-1].text += characters
 
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = (
-        start,
-        end,
-        text,
-    )
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = text
     parser.buffer_text = True
     parser.Parse(content, True)
     return above[0].children[0]

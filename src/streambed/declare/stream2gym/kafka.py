@@ -20,34 +20,40 @@ def put_kafka(draft: Draft, graph: Form, hosts: dict[str, Form]) -> None:
     """One cluster of all brokers; those that ran ZooKeeper come first, because the first ones are
     controllers.
     """
-    settings = {name: _broker_settings(host) for name, host in hosts.items() if _is_broker(host)}
-    keepers = [name for name, host in hosts.items() if host.flag("zookeeper")]
-    nodes = sorted(settings, key=lambda name: name not in keepers)
+    settings: dict[str, dict[str, Any]] = {}
+    for name, host in hosts.items():
+        if _is_broker(host):
+            settings[name] = _broker_settings(host)
+    zookeepers = [name for name, host in hosts.items() if host.flag("zookeeper")]
+    brokers = sorted(settings, key=lambda name: name not in zookeepers)
     topics = forms_of(graph, "topicConfig") if "topicConfig" in graph else []
-    if not nodes:
-        _without_brokers(draft, graph, topics, keepers)
+    if not brokers:
+        _note_missing_brokers(draft, topics, zookeepers)
         return
-    controllers = [
-        member.node for member in Kafka(name=NAME, nodes=tuple(nodes)).members if member.controller
-    ]
-    noun = "is a KRaft controller" if len(controllers) == 1 else "are KRaft controllers"
-    for name in keepers:
-        draft.note(f"ZooKeeper is gone from Kafka 4: {', '.join(controllers)} {noun} instead", name)
-    place = hosts[nodes[0]].at("brokerConfig")
-    draft.put(PATH, {"kind": "kafka", "nodes": nodes, "topics": {}}, place)
-    for at, node in enumerate(nodes):
-        draft.mark((*PATH, "nodes", at), hosts[node].at("brokerConfig"))
+    _note_controllers(draft, brokers, zookeepers)
+    place = hosts[brokers[0]].at("brokerConfig")
+    draft.put(PATH, {"kind": "kafka", "nodes": brokers, "topics": {}}, place)
+    for at, broker in enumerate(brokers):
+        draft.mark((*PATH, "nodes", at), hosts[broker].at("brokerConfig"))
     for form in topics:
-        _put_topic(draft, form, nodes)
-    if common := _common(draft, settings):
+        _put_topic(draft, form, brokers)
+    if common := _common_settings(draft, settings):
         draft.put((*PATH, "settings"), common, place)
 
 
-def _without_brokers(draft: Draft, graph: Form, topics: list[Form], keepers: list[str]) -> None:
+def _note_missing_brokers(draft: Draft, topics: list[Form], zookeepers: list[str]) -> None:
     if topics:
         draft.note("no host is a broker, so Kafka does not run and topicConfig has no effect")
-    for node in keepers:
+    for node in zookeepers:
         draft.note("zookeeper has no effect: no host is a broker", node)
+
+
+def _note_controllers(draft: Draft, brokers: list[str], zookeepers: list[str]) -> None:
+    cluster = Kafka(name=NAME, nodes=tuple(brokers))
+    controllers = [member.node for member in cluster.members if member.controller]
+    noun = "is a KRaft controller" if len(controllers) == 1 else "are KRaft controllers"
+    for node in zookeepers:
+        draft.note(f"ZooKeeper is gone from Kafka 4: {', '.join(controllers)} {noun} instead", node)
 
 
 def _is_broker(host: Form) -> bool:
@@ -63,18 +69,18 @@ def _is_broker(host: Form) -> bool:
 
 
 def _broker_settings(host: Form) -> dict[str, Any]:
-    form = form_of(host, "brokerConfig") if "brokerConfig" in host else None
+    if "brokerConfig" not in host:
+        return DEFAULTS
+    form = form_of(host, "brokerConfig")
     if form is None:
         return DEFAULTS
-    wait_ms, least_bytes = (
-        form.number("replicaMaxWait", 500, most=REPLICA_WAIT_MS_MAX),
-        form.number("replicaMinBytes", 1),
-    )
+    wait_ms = form.number("replicaMaxWait", 500, most=REPLICA_WAIT_MS_MAX)
+    least_bytes = form.number("replicaMinBytes", 1)
     form.finish(KEYS["brokerConfig"])
-    return dict(zip(DEFAULTS, (wait_ms, least_bytes), strict=True))
+    return {"replica.fetch.wait.max.ms": wait_ms, "replica.fetch.min.bytes": least_bytes}
 
 
-def _common(draft: Draft, settings: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _common_settings(draft: Draft, settings: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Settings hold for all brokers of a cluster: those of the first one. Kafka's own defaults need
     not be said.
     """
@@ -94,22 +100,20 @@ def _put_topic(draft: Draft, form: Form, brokers: list[str]) -> None:
     if name in draft.document.content["components"][NAME]["topics"]:
         form.wrong("topicName", f"there is a topic '{name}' already")
         return
-    partitions, replicas = (
-        form.number(key, 1, least=1) for key in ("topicPartition", "topicReplica")
-    )
+    partitions = form.number("topicPartition", 1, least=1)
+    replicas = form.number("topicReplica", 1, least=1)
     leaders = _leaders(form, brokers)[:partitions]
-    given = {"partitions": (partitions, 1), "replicas": (replicas, 1), "leaders": (leaders, [])}
-    draft.put(
-        path,
-        {key: value for key, (value, default) in given.items() if value != default},
-        form.at("topicName"),
-    )
-    for key, said in {
-        "partitions": "topicPartition",
-        "replicas": "topicReplica",
-        "leaders": "topicBroker",
-    }.items():
-        draft.mark((*path, key), form.at(said))
+    body: dict[str, Any] = {}
+    if partitions != 1:
+        body["partitions"] = partitions
+    if replicas != 1:
+        body["replicas"] = replicas
+    if leaders:
+        body["leaders"] = leaders
+    draft.put(path, body, form.at("topicName"))
+    draft.mark((*path, "partitions"), form.at("topicPartition"))
+    draft.mark((*path, "replicas"), form.at("topicReplica"))
+    draft.mark((*path, "leaders"), form.at("topicBroker"))
     form.finish(KEYS["topicConfig"])
 
 

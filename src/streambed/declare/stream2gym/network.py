@@ -10,6 +10,7 @@ from streambed.declare.stream2gym.draft import Draft
 from streambed.declare.stream2gym.files import KEYS, attributes_of, form_of
 from streambed.declare.stream2gym.form import Form
 from streambed.declare.stream2gym.graphml import Graph, Item
+from streambed.declare.yaml.keys import Path as KeyPath
 from streambed.declare.yaml.source import Place
 from streambed.errors import suggestion
 from streambed.units import Bandwidth, Duration, Share
@@ -20,42 +21,49 @@ HOST_MAX = 254
 RATE_MAX_MBPS = 1000
 """Links of stream2gym ignored more."""
 FAULT_AT = 0.1
-"""A fault begins when so much of the run has passed."""
+"""A fault begins after this share of the run."""
 
 
 def put_topology(draft: Draft, graph: Graph) -> list[Item]:
     """Nodes with the addresses that scripts expect, and links; the nodes whose names are right."""
     nodes = _nodes(draft, graph)
-    draft.put(
-        ("topology", "switches"), [name for name in nodes if name.startswith("s")], graph.item.place
-    )
+    hosts = [name for name in nodes if name.startswith("h")]
+    switches = [name for name in nodes if name.startswith("s")]
+    place = graph.item.place
+    draft.put(("topology", "switches"), switches, place)
     if not graph.edges:
-        draft.put(
-            ("topology", "hosts"),
-            [name for name in nodes if name.startswith("h")],
-            graph.item.place,
-        )
-    draft.put(("topology", "addresses"), {}, graph.item.place)
-    for name, node in nodes.items():
-        if name.startswith("h"):
-            draft.put(("topology", "addresses", name), f"10.0.0.{name[1:]}", node.place)
-    linked = {end for edge in graph.edges for end in edge.ends}
-    for name, node in nodes.items():
-        if name not in linked and len(nodes) > 1:
-            draft.wrong(name, "no link ends at it: add an edge, or leave the node out", node.place)
-    declared = {node.name for node in graph.nodes}
+        draft.put(("topology", "hosts"), hosts, place)
+    draft.put(("topology", "addresses"), {}, place)
+    for host in hosts:
+        draft.put(("topology", "addresses", host), f"10.0.0.{host[1:]}", nodes[host].place)
+    _report_unlinked(draft, graph, nodes)
     for edge in graph.edges:
-        strangers = [end for end in edge.ends if end not in declared]
-        for end in strangers:
-            says = (
-                f"there is no node '{end}'. {suggestion(end, nodes)}"
-                if end
-                else "source or target is missing"
-            )
-            draft.wrong("edge", says, edge.place)
+        _report_unknown_ends(draft, graph, edge, nodes)
         if all(end in nodes for end in edge.ends):
             _put_link(draft, edge)
     return list(nodes.values())
+
+
+def _report_unlinked(draft: Draft, graph: Graph, nodes: dict[str, Item]) -> None:
+    if len(nodes) == 1:
+        return
+    linked: set[str] = set()
+    for edge in graph.edges:
+        linked.update(edge.ends)
+    for name, node in nodes.items():
+        if name not in linked:
+            draft.wrong(name, "no link ends at it: add an edge, or leave the node out", node.place)
+
+
+def _report_unknown_ends(draft: Draft, graph: Graph, edge: Item, nodes: dict[str, Item]) -> None:
+    declared = {node.name for node in graph.nodes}
+    for end in edge.ends:
+        if end in declared:
+            continue
+        says = "source or target is missing"
+        if end:
+            says = f"there is no node '{end}'. {suggestion(end, nodes)}"
+        draft.wrong("edge", says, edge.place)
 
 
 def _nodes(draft: Draft, graph: Graph) -> dict[str, Item]:
@@ -72,15 +80,15 @@ def _nodes(draft: Draft, graph: Graph) -> dict[str, Item]:
 
 
 def _wrong_name(name: str) -> str:
-    found = NODE.fullmatch(name)
-    if found:
-        beyond = found[1] == "h" and int(found[2]) > HOST_MAX
-        return (
-            f"'{name}' has no address: hosts go up to h{HOST_MAX}, because h<N> has the address "
-            "10.0.0.<N>"
-            if beyond
-            else ""
-        )
+    usual = NODE.fullmatch(name)
+    if usual:
+        letter, number = usual.groups()
+        if letter == "h" and int(number) > HOST_MAX:
+            return (
+                f"'{name}' has no address: hosts go up to h{HOST_MAX}, because h<N> has the "
+                "address 10.0.0.<N>"
+            )
+        return ""
     letter = "s" if name[:1] in ("s", "S") else "h"
     number = re.sub(r"\D", "", name).lstrip("0") or "1"
     says = f"'{name}' is neither a host (h1, h2 …) nor a switch (s1, s2 …)"
@@ -88,36 +96,45 @@ def _wrong_name(name: str) -> str:
 
 
 def _put_link(draft: Draft, edge: Item) -> None:
-    name = "-".join(edge.ends)
-    form = attributes_of(draft, edge, "edge", name)
-    path = ("topology", "links", len(draft.document.content["topology"].get("links", [])))
+    form = attributes_of(draft, edge, "edge", "-".join(edge.ends))
+    earlier = draft.document.content["topology"].get("links", [])
+    path = ("topology", "links", len(earlier))
     draft.put((*path, "ends"), list(edge.ends), edge.place)
     draft.mark(path, edge.place)
+    _put_shape(draft, path, form)
+    _put_ports(draft, path, form, edge)
+
+
+def _put_shape(draft: Draft, path: KeyPath, form: Form) -> None:
     delay = Duration(form.real("latency", 1) * 1e6)
     rate = Bandwidth(form.real("bandwidth", RATE_MAX_MBPS) * 1e6)
     loss = Share(form.real("loss", 0, most=100) / 100)
     if rate.bps > RATE_MAX_MBPS * 1e6:
-        draft.note("a bandwidth above 1000 is emulated here; stream2gym ignored it", name)
+        draft.note("a bandwidth above 1000 is emulated here; stream2gym ignored it", form.node)
     draft.put((*path, "delay"), str(delay), form.at("latency"))
     draft.put((*path, "rate"), str(rate), form.at("bandwidth"))
     if loss.fraction:
         draft.put((*path, "loss"), str(loss), form.at("loss"))
-    ports = [key for key in ("sport", "dport") if key in form]
-    if len(ports) == 1:
-        form.wrong(ports[0], "give both sport and dport, or neither")
-    numbers = [form.number(key, 0) for key in ("sport", "dport")]
-    if len(ports) == 2:
-        draft.put(
-            (*path, "ports"),
-            [f"{end}-eth{number}" for end, number in zip(edge.ends, numbers, strict=True)],
-            form.at("sport"),
-        )
+
+
+def _put_ports(draft: Draft, path: KeyPath, form: Form, edge: Item) -> None:
+    present = [key for key in ("sport", "dport") if key in form]
+    if len(present) == 1:
+        form.wrong(present[0], "give both sport and dport, or neither")
+    source_port = form.number("sport", 0)
+    target_port = form.number("dport", 0)
+    if len(present) == 2:
+        source, target = edge.ends
+        ports = [f"{source}-eth{source_port}", f"{target}-eth{target_port}"]
+        draft.put((*path, "ports"), ports, form.at("sport"))
 
 
 def put_faults(draft: Draft, attributes: Form, duration: Duration) -> None:
     """Links that are cut together, once, when a tenth of the run has passed."""
     for key in ("faultConfig", "disconnectionConfig"):
-        form = form_of(attributes, key) if key in attributes else None
+        if key not in attributes:
+            continue
+        form = form_of(attributes, key)
         if form is None:
             continue
         lasts = Duration(form.real("duration", 60) * 1e9)
@@ -140,7 +157,8 @@ def put_faults(draft: Draft, attributes: Form, duration: Duration) -> None:
 def _put_cut(
     draft: Draft, ends: list[str], lasts: Duration, duration: Duration, place: Place, length: Place
 ) -> None:
-    path = ("faults", len(draft.document.content.get("faults", [])))
+    earlier = draft.document.content.get("faults", [])
+    path = ("faults", len(earlier))
     draft.put((*path, "kind"), "cut", place)
     draft.put((*path, "at"), str(Duration(duration.value * FAULT_AT)), place)
     draft.put((*path, "lasts"), str(lasts), length)

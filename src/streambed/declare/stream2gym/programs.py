@@ -26,15 +26,16 @@ TEXTS = {
 """What the built-in producers append to each record, as scripts and jobs expect it."""
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4")
 MEMORY = re.compile(r"([0-9]+)([kmgt]?)b?", re.IGNORECASE)
+MEMORY_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 OUTPUT = "logs/output"
-SAID = {
+OLD_KEYS = {
     "writes": "topicName",
     "reads": "topicName",
     "file": "filePath",
     "rate": "messageRate",
     "batch": "batchSize",
 }
-"""Which of stream2gym's keys says what, for problems that are found later."""
+"""stream2gym's name of each key, for problems that are found later."""
 Body = dict[str, Any]
 
 
@@ -55,18 +56,17 @@ def put_producers(draft: Draft, host: Form) -> None:
 
 
 def put_consumers(draft: Draft, host: Form) -> None:
-    """The consumers of a host: one component for each instance, each in a group of its own."""
+    """The consumers of a host: one component for each instance, each in a separate group."""
     chosen = _type_of(host, "consumer", CONSUMERS)
     form = _form(host, "consumerConfig") if chosen else None
     if chosen is None or form is None:
         return
     kind, script = chosen
     instances = form.number("consumerInstances", 1)
-    body = (
-        _script(draft, form, script, "consumerPath", "consumer.py")
-        if kind == "CUSTOM"
-        else _built_in_consumer(form)
-    )
+    if kind == "CUSTOM":
+        body = _script(draft, form, script, "consumerPath", "consumer.py")
+    else:
+        body = _built_in_consumer(form)
     _put_instances(draft, host, "consumer", body, instances, form)
     form.finish(KEYS["consumerConfig"])
 
@@ -75,32 +75,31 @@ def _form(host: Form, key: str) -> Form | None:
     """The settings that an attribute names; none are needed where an old file names a script with
     the type.
     """
-    return (
-        form_of(host, key)
-        if key in host
-        else Form(host.draft, {}, {}, noun=key, node=host.node, place=host.place)
-    )
+    if key in host:
+        return form_of(host, key)
+    return Form(host.draft, {}, {}, noun=key, node=host.node, place=host.place)
 
 
 def _type_of(host: Form, role: str, known: tuple[str, ...]) -> tuple[str, str] | None:
     """The type, and the script if an old file names it there: CUSTOM,script.py."""
     host.flag(role)  # Old files mark a host by 1; its type and configuration say the same.
-    text, config = host.text(f"{role}Type"), f"{role}Config"
-    kind, _, script = text.partition(",")
-    if not text and config in host:
-        kind = "SFST" if role == "producer" else "STANDARD"
-        host.draft.note(f"{config} without {role}Type is taken to be {kind}", host.node)
-    elif not text:
+    key = f"{role}Type"
+    config = f"{role}Config"
+    text = host.text(key)
+    if not text and config not in host:
         return None
-    if kind.strip().upper() not in known:
-        host.wrong(
-            f"{role}Type", f"there is no {role}Type '{kind}'. {suggestion(kind.upper(), known)}"
-        )
+    kind, _, script = text.partition(",")
+    if not text:
+        kind = "SFST" if role == "producer" else "STANDARD"
+        host.draft.note(f"{config} without {key} is taken to be {kind}", host.node)
+    usual = kind.strip().upper()
+    if usual not in known:
+        host.wrong(key, f"there is no {key} '{kind}'. {suggestion(kind.upper(), known)}")
         return None
     if config not in host and not script:
-        host.wrong(config, f"is missing: {role}Type {kind} needs it")
+        host.wrong(config, f"is missing: {key} {kind} needs it")
         return None
-    return kind.strip().upper(), script.strip()
+    return usual, script.strip()
 
 
 def _put_instances(
@@ -111,13 +110,15 @@ def _put_instances(
     for number in range(1, instances + 1):
         name = f"{host.node}-{role}-{number}"
         path = ("components", name)
-        argv = {"argv": [*body["argv"], host.node, str(number)]} if "argv" in body else {}
-        draft.put(path, {"kind": body["kind"], "node": host.node, **body, **argv}, form.place)
-        if "argv" not in body:
+        instance = {"kind": body["kind"], "node": host.node, **body}
+        if "argv" in body:
+            instance["argv"] = [*body["argv"], host.node, str(number)]
+        else:
             draft.built_in[role].append(name)
+        draft.put(path, instance, form.place)
         draft.mark((*path, "node"), host.place)
-        for key, said in SAID.items():
-            draft.mark((*path, key), form.at(said))
+        for key, old_key in OLD_KEYS.items():
+            draft.mark((*path, key), form.at(old_key))
 
 
 def _built_in_producer(draft: Draft, form: Form, kind: str) -> Body:
@@ -135,16 +136,11 @@ def _built_in_producer(draft: Draft, form: Form, kind: str) -> Body:
 
 
 def _content(draft: Draft, form: Form, kind: str) -> Body:
-    named = form.needed(
-        "filePath", f"{kind} sends {'the files of a folder' if kind == 'MFST' else 'a file'}"
-    )
-    found = (
-        draft.find(f"{form.node}: filePath", named, form.at("filePath"), folder=kind == "MFST")
-        if named
-        else None
-    )
-    body: Body = {"file": draft.relative(found) if found else named}
-    if kind == "MFST":
+    sends_folder = kind == "MFST"
+    noun = "the files of a folder" if sends_folder else "a file"
+    named = form.needed("filePath", f"{kind} sends {noun}")
+    body: Body = {"file": _path(draft, form, "filePath", named, folder=sends_folder)}
+    if sends_folder:
         form.ignore("totalMessages", "has no effect: MFST sends each file once")
         draft.note("MFST sends files in the order of their names", form.node)
         return body | {"content": "folder", "text": TEXTS[kind], "rounds": 1}
@@ -155,11 +151,17 @@ def _content(draft: Draft, form: Form, kind: str) -> Body:
             "SFST sends an XML file as it is: its numbers are not replaced by random ones",
             form.node,
         )
-    return body | (
-        {"content": "whole", "text": TEXTS[kind], "count": times}
-        if kind == "SFST"
-        else {"text": TEXTS[kind], "rounds": times}
-    )
+    if kind == "SFST":
+        return body | {"content": "whole", "text": TEXTS[kind], "count": times}
+    return body | {"text": TEXTS[kind], "rounds": times}
+
+
+def _path(draft: Draft, form: Form, key: str, named: str, *, folder: bool = False) -> str:
+    """The path that a key names, as the declaration has it; as it is if there is none."""
+    path = None
+    if named:
+        path = draft.find(f"{form.node}: {key}", named, form.at(key), folder=folder)
+    return draft.relative(path) if path else named
 
 
 def _client(form: Form) -> Body:
@@ -171,20 +173,29 @@ def _client(form: Form) -> Body:
             "compression",
             f"there is no compression '{compression}'. {suggestion(compression, COMPRESSIONS)}",
         )
+    settings = _client_settings(form)
+    batch_bytes = form.number("batchSize", 16_384, least=1)
+    linger_ms = form.number("linger", 0, most=900_000)
+    body: Body = {"acks": "all" if acks == 2 else acks}
+    if compression != "none":
+        body["compression"] = compression
+    body["batch"] = str(Size(batch_bytes))
+    body["linger"] = str(Duration(linger_ms * 1e6))
+    if settings:
+        body["settings"] = settings
+    return body
+
+
+def _client_settings(form: Form) -> Body:
+    """Options of stream2gym that are librdkafka's settings."""
     settings: Body = {}
     if "requestTimeout" in form:
-        settings["socket.timeout.ms"] = form.number(
-            "requestTimeout", 30_000, least=10, most=300_000
-        )
+        timeout_ms = form.number("requestTimeout", 30_000, least=10, most=300_000)
+        settings["socket.timeout.ms"] = timeout_ms
     if "bufferMemory" in form:
-        settings["queue.buffering.max.kbytes"] = math.ceil(
-            form.number("bufferMemory", 32 << 20, least=1024) / 1024
-        )
-    body: Body = {"acks": "all" if acks == 2 else acks}
-    body |= {"compression": compression} if compression != "none" else {}
-    body["batch"] = str(Size(form.number("batchSize", 16_384, least=1)))
-    body["linger"] = str(Duration(form.number("linger", 0, most=900_000) * 1e6))
-    return body | ({"settings": settings} if settings else {})
+        buffer_bytes = form.number("bufferMemory", 32 << 20, least=1024)
+        settings["queue.buffering.max.kbytes"] = math.ceil(buffer_bytes / 1024)
+    return settings
 
 
 def _built_in_consumer(form: Form) -> Body:
@@ -205,9 +216,10 @@ def _built_in_consumer(form: Form) -> Body:
 def _script(draft: Draft, form: Form, script: str, key: str, default: str) -> Body:
     """A script, started as `python script h1 1` in the working directory, as before."""
     named = script or form.text(key, default)
-    found = draft.find(f"{form.node}: {key}", named, form.at(key))
-    program = os.path.relpath(found) if found else named
-    if found and OUTPUT in found.read_text(errors="replace") and not Path(OUTPUT).is_dir():
+    path = draft.find(f"{form.node}: {key}", named, form.at(key))
+    program = os.path.relpath(path) if path else named
+    names_output = path is not None and OUTPUT in path.read_text(errors="replace")
+    if names_output and not Path(OUTPUT).is_dir():
         draft.note(
             f"{program} names {OUTPUT}, which is not in the working directory: make it if the "
             "script writes there",
@@ -223,38 +235,42 @@ def _script(draft: Draft, form: Form, script: str, key: str, default: str) -> Bo
 
 def put_job(draft: Draft, host: Form) -> None:
     """The Spark job of a host, unchanged and without arguments."""
-    kind, key = host.text("streamProcType"), first_of(host, ("streamProcConfig", "sparkConfig"))
+    kind = host.text("streamProcType")
+    key = first_of(host, ("streamProcConfig", "sparkConfig"))
     if key not in host:
         if kind:
             draft.note("streamProcType without streamProcConfig has no effect", host.node)
         return
     if kind.lower() not in ("", "spark"):
-        known = {
-            "flink": "Flink jobs do not run here",
-            "kstream": "Kafka Streams programs do not run here",
-        }
-        says = known.get(kind.lower(), f"there is no stream processor '{kind}'")
-        host.wrong(
-            "streamProcType",
-            f"{says}: only Spark does. A program of another kind can be a `command` of a converted "
-            "declaration",
-        )
+        _refuse_processor(host, kind)
         return
     form = _old_job(host) if key == "sparkConfig" else form_of(host, key)
     if form is None:
         return
     app = form.needed("app", "it names the job's script")
-    found = draft.find(f"{host.node}: app", app, form.at("app")) if app else None
     path = ("components", f"{host.node}-spark")
     body = {
         "kind": "spark_job",
         "node": host.node,
-        "job": draft.relative(found) if found else app,
+        "job": _path(draft, form, "app", app),
         "cwd": draft.relative(Path.cwd()),
     }
     draft.put(path, {**body, **_cluster(form)}, form.place)
     draft.mark((*path, "node"), host.place)
     form.finish(KEYS["streamProcConfig"])
+
+
+def _refuse_processor(host: Form, kind: str) -> None:
+    known = {
+        "flink": "Flink jobs do not run here",
+        "kstream": "Kafka Streams programs do not run here",
+    }
+    says = known.get(kind.lower(), f"there is no stream processor '{kind}'")
+    host.wrong(
+        "streamProcType",
+        f"{says}: only Spark does. A program of another kind can be a `command` of a converted "
+        "declaration",
+    )
 
 
 def _old_job(host: Form) -> Form:
@@ -278,12 +294,12 @@ def _old_job(host: Form) -> Form:
 
 
 def _cluster(form: Form) -> Body:
-    keys = ("cluster", "nSPEWorkerInstances", "nWorkerCores", "workerMemory")
     if not form.flag("cluster"):
-        for key in keys[1:]:
+        for key in ("nSPEWorkerInstances", "nWorkerCores", "workerMemory"):
             form.ignore(key, "has no effect without cluster: True")
         return {}
-    workers, cores = (form.number(key, 1, least=1) for key in keys[1:3])
+    workers = form.number("nSPEWorkerInstances", 1, least=1)
+    cores = form.number("nWorkerCores", 1, least=1)
     text = form.text("workerMemory", "1g")
     memory = MEMORY.fullmatch(text)
     if not memory:
@@ -291,10 +307,11 @@ def _cluster(form: Form) -> Body:
             "workerMemory", f"'{text}' is not a size: write a number and k, m or g, such as 4g"
         )
         return {}
-    bytes_each = int(memory[1]) << {"k": 10, "m": 20, "g": 30, "t": 40, "": 0}[memory[2].lower()]
+    number, unit = memory.groups()
+    memory_bytes = int(number) << MEMORY_SHIFTS[unit.lower()]
     says = (
         f"cluster: Spark runs in local mode with {workers * cores} threads and {text} of memory "
         "in place of a standalone cluster"
     )
     form.draft.note(says, form.node)
-    return {"cores": workers * cores, "memory": str(Size(bytes_each))}
+    return {"cores": workers * cores, "memory": str(Size(memory_bytes))}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from streambed.declare.experiment import Experiment
@@ -13,12 +14,12 @@ from streambed.declare.stream2gym import graphml
 from streambed.declare.stream2gym.draft import Draft
 from streambed.declare.stream2gym.files import ATTRIBUTES, attributes_of
 from streambed.declare.stream2gym.form import Form
-from streambed.declare.stream2gym.graphml import Graph
+from streambed.declare.stream2gym.graphml import Graph, Item
 from streambed.declare.stream2gym.kafka import NAME, put_kafka
 from streambed.declare.stream2gym.network import put_faults, put_topology
 from streambed.declare.stream2gym.programs import put_consumers, put_job, put_producers
 from streambed.declare.stream2gym.stores import put_store
-from streambed.declare.yaml.reader import VERSION, understood
+from streambed.declare.yaml.reader import VERSION, experiment_of
 from streambed.declare.yaml.source import Place
 from streambed.declare.yaml.writer import yaml_text
 from streambed.errors import DeclarationError, Problem, UsageError
@@ -33,23 +34,23 @@ USUAL_STEM = "input"
 def read(
     path: Path, overrides: Sequence[str] = (), seed: int | None = None, *, base: Path | None = None
 ) -> tuple[Experiment, str, tuple[str, ...]]:
-    """The experiment that a GraphML file comes to, the same as YAML, and notes on what is ignored
-    or changed in meaning.
+    """The experiment in a GraphML file, the same as YAML, and notes on what is ignored or has
+    another meaning.
 
     Relative paths of the experiment start at `base`, by default beside the file.
     """
     base = base or path.absolute().parent
-    draft = _drafted(path, base, _asked_duration(overrides))
-    if draft.document.problems:  # What follows from them would be told a second time.
+    draft = _draft_of(path, base, _asked_duration(overrides))
+    if draft.document.problems:  # Later problems would only follow from these.
         raise DeclarationError(draft.document.problems, str(path))
-    experiment = understood(draft.document, path, overrides, seed, base=base)
+    experiment = experiment_of(draft.document, path, overrides, seed, base=base)
     heading = [f"Converted from {path.name}.", *(f"- {note}" for note in draft.notes)]
     return experiment, yaml_text(draft.document.content, heading), draft.notes
 
 
 def _asked_duration(overrides: Sequence[str]) -> Duration | None:
-    """What --set asks for: faults begin at a share of it, so it must be known first. What is wrong
-    with it is told later.
+    """What --set asks for: faults begin at a share of it, so it must be known first. Its
+    problems are reported later.
     """
     asked = None
     for override in overrides:
@@ -62,17 +63,14 @@ def _asked_duration(overrides: Sequence[str]) -> Duration | None:
     return asked
 
 
-def _drafted(path: Path, base: Path, duration: Duration | None) -> Draft:
+def _draft_of(path: Path, base: Path, duration: Duration | None) -> Draft:
     graph = graphml.read(path)
     _refuse_network_alone(graph, path)
     draft = Draft(path, base)
     top = graph.item.place
-    for key, value in {
-        "version": VERSION,
-        "name": _name(path),
-        "duration": str(duration or DURATION),
-    }.items():
-        draft.put((key,), value, top)
+    draft.put(("version",), VERSION, top)
+    draft.put(("name",), _name(path), top)
+    draft.put(("duration",), str(duration or DURATION), top)
     if not duration:
         draft.note(
             f"the load lasts {DURATION}, as without --time: change it with --set duration=60s"
@@ -81,20 +79,23 @@ def _drafted(path: Path, base: Path, duration: Duration | None) -> Draft:
         draft.note(f"ignored: {ignored}")
     nodes = put_topology(draft, graph)
     attributes = attributes_of(draft, graph.item, "graph", "")
-    forms = {node.name: attributes_of(draft, node, "node", node.name) for node in nodes}
     draft.put(("components",), {}, top)
-    put_kafka(
-        draft, attributes, {name: form for name, form in forms.items() if name.startswith("h")}
-    )
+    _put_components(draft, attributes, nodes)
+    put_faults(draft, attributes, duration or DURATION)
+    _put_checks(draft, top)
+    return draft
+
+
+def _put_components(draft: Draft, attributes: Form, nodes: list[Item]) -> None:
+    forms = {node.name: attributes_of(draft, node, "node", node.name) for node in nodes}
+    hosts = {name: form for name, form in forms.items() if name.startswith("h")}
+    put_kafka(draft, attributes, hosts)
     for name, form in forms.items():
-        if name.startswith("h"):
+        if name in hosts:
             _put_host(draft, form)
         else:
             _note_switch(form)
     _note_bootstrap(draft)
-    put_faults(draft, attributes, duration or DURATION)
-    _put_checks(draft, top)
-    return draft
 
 
 def _refuse_network_alone(graph: Graph, path: Path) -> None:
@@ -136,16 +137,17 @@ def _note_switch(switch: Form) -> None:
 def _note_bootstrap(draft: Draft) -> None:
     components = draft.document.content["components"]
     if len(components.get(NAME, {}).get("nodes", ())) > 1:
-        for name in (name for names in draft.built_in.values() for name in names):
+        for name in chain.from_iterable(draft.built_in.values()):
             says = "built-in producers and consumers find the cluster by all its brokers"
             draft.note(f"{says}, not only by topicBroker", components[name]["node"])
 
 
 def _put_checks(draft: Draft, place: Place) -> None:
-    """Whatever a built-in producer sends should arrive."""
+    """A check for each topic of a built-in producer: what it sends arrives."""
     components = draft.document.content["components"]
     topics = components.get(NAME, {}).get("topics", {})
     written = dict.fromkeys(components[name]["writes"] for name in draft.built_in["producer"])
-    for at, topic in enumerate(topic for topic in written if topic in topics):
+    checked = [topic for topic in written if topic in topics]
+    for at, topic in enumerate(checked):
         draft.put(("checks", at, "kind"), "no_loss", place)
         draft.put(("checks", at, "topic"), topic, place)

@@ -42,12 +42,11 @@ def put_store(draft: Draft, host: Form) -> None:
         return
     name = f"{host.node}-store"
     store = COMPONENTS[body["kind"]]
-    place = {"nodes": [host.node]} if store.host_keys == ("nodes",) else {"node": host.node}
-    draft.put(
-        ("components", name),
-        {**body, **place},
-        host.at("storeType" if "storeType" in host else key),
-    )
+    placement: dict[str, Any] = {"node": host.node}
+    if store.host_keys == ("nodes",):
+        placement = {"nodes": [host.node]}
+    declared_by = "storeType" if "storeType" in host else key
+    draft.put(("components", name), {**body, **placement}, host.at(declared_by))
     reference = "path" if "engine" in body else "address"
     noun = "MariaDB, in MySQL's protocol," if asked.lower() == "mysql" else asked
     draft.note(
@@ -69,14 +68,12 @@ def _put_sinks(draft: Draft, host: Form, key: str, store: str) -> None:
         draft.note(f"{says}: the store is the host's own", host.node)
     topics = _topics(draft, host, key, properties)
     for number, topic in enumerate(topics, 1):
-        table = re.sub(r"[^A-Za-z0-9_]", "_", topic)
-        table = table if table[0].isalpha() else f"t{table}"
         sink = {
             "kind": "sink",
             "node": host.node,
             "reads": topic,
             "store": store,
-            "table": table[:48],
+            "table": _table(topic),
         }
         draft.put(("components", f"{host.node}-sink-{number}"), sink, host.at(key))
         draft.note(
@@ -84,6 +81,14 @@ def _put_sinks(draft: Draft, host: Form, key: str, store: str) -> None:
             "value, which is not taken apart",
             host.node,
         )
+
+
+def _table(topic: str) -> str:
+    """A valid name of a table for a topic."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", topic)
+    if not name[0].isalpha():
+        name = f"t{name}"
+    return name[:48]
 
 
 def _topics(draft: Draft, host: Form, key: str, properties: dict[str, str]) -> list[str]:

@@ -15,7 +15,8 @@ from streambed.declare.yaml.source import Place, text_of
 from streambed.errors import DeclarationError, Problem
 
 VALUES_MAX = 1_000_000
-"""Aliases can make a short text unfold into a very long one."""
+ALIASED_MAX = 100_000
+"""How many values aliases may add: they can make a short text unfold into a very long one."""
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -38,9 +39,11 @@ class Document:
         """The problem with its place: that of its key, or of the nearest key above it that was
         written.
         """
-        known, written = (self.keys if at_key else self.values), problem.key
+        known = self.keys if at_key else self.values
+        written = problem.key
         while written and written not in known:
-            known, written = self.keys, written.rpartition(".")[0]
+            known = self.keys
+            written = written.rpartition(".")[0]
         place = known.get(written, Place(line=1, column=1))
         return replace(
             problem, line=place.line, column=place.column, option=place.option, file=place.file
@@ -61,82 +64,96 @@ def document_of(text: str) -> Document:
     document = Document()
     try:
         node = YAML(typ="safe", pure=True).compose(text)
-        document.content = _Reading(document).value(node, ()) if node else None
+        _Reader(document).read(node)
     except (YAMLError, RecursionError) as error:
         document.problems.append(_not_yaml(error))
     return document
 
 
 def documents_of(text: str) -> list[Document]:
-    """Read a text of several documents, parted by `---`. What is no YAML is a problem of a document
-    of its own.
+    """Read a text of several documents, separated by `---`. Invalid YAML is a problem of a separate
+    document.
     """
     documents: list[Document] = []
     try:
         for node in YAML(typ="safe", pure=True).compose_all(text):
             documents.append(Document())
-            documents[-1].content = _Reading(documents[-1]).value(node, ()) if node else None
+            _Reader(documents[-1]).read(node)
     except (YAMLError, RecursionError) as error:
         documents.append(Document(problems=[_not_yaml(error)]))
     return documents
 
 
 def _not_yaml(error: Exception) -> Problem:
-    mark = (
-        (error.problem_mark or error.context_mark) if isinstance(error, MarkedYAMLError) else None
-    )
-    says = error.problem if isinstance(error, MarkedYAMLError) else str(error).splitlines()[0]
+    mark = None
+    reason = str(error).splitlines()[0]
+    if isinstance(error, MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        reason = error.problem
+    says = f"this is not YAML: {reason}"
+    if _is_tab(mark):
+        says = "this is a tab, which YAML does not allow here: use spaces, not tabs"
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    return Problem(key="", says=f"this is not YAML: {says}", line=line, column=column)
+    return Problem(key="", says=says, line=line, column=column)
+
+
+def _is_tab(mark: StringMark | None) -> bool:
+    """Whether the character at a mark is a tab."""
+    if mark is None or not mark.buffer:
+        return False
+    return bool(mark.buffer[mark.pointer : mark.pointer + 1] == "\t")
 
 
 def document_at(path: File, noun: str) -> Document:
     """Read a file that should declare something; DeclarationError if it is not even a mapping."""
     document = document_of(text_of(path))
-    if document.content is None and not document.problems:
-        document.problems.append(
-            Problem(key="", says=f"the file is empty: it should declare {noun}", line=1, column=1)
-        )
-    elif not isinstance(document.content, dict) and not document.problems:
-        document.problems.append(
-            Problem(key="", says="this is not a mapping: begin with 'version: 1'", line=1, column=1)
-        )
-    if not isinstance(document.content, dict):
-        raise DeclarationError(document.problems, str(path))
-    return document
+    if isinstance(document.content, dict):
+        return document
+    if not document.problems:
+        says = "this is not a mapping: begin with 'version: 1'"
+        if document.content is None:
+            says = f"the file is empty: it should declare {noun}, from 'version: 1' on"
+        document.problems.append(Problem(key="", says=says, line=1, column=1))
+    raise DeclarationError(document.problems, str(path))
 
 
-class _Reading:
+class _Reader:
     """Turns nodes into plain content and notes their places."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.constructor = YAML(typ="safe", pure=True).constructor
         self.above: list[Node] = []
-        self.count = 0
+
+    def read(self, node: Node | None) -> None:
+        """Set the content of the document; nothing of it if it is too long."""
+        if node is None:
+            return
+        counts: dict[int, int] = {}
+        count = _count_unfolded(node, counts)
+        if len(counts) > VALUES_MAX:
+            self._wrong(node, (), f"there are more than {VALUES_MAX} values: declare fewer")
+        elif count > len(counts) + ALIASED_MAX:
+            says = f"aliases unfold {len(counts)} values into {_rounded(count)}"
+            self._wrong(node, (), f"{says}, more than {ALIASED_MAX} beyond them: use fewer aliases")
+        else:
+            self.document.content = self.value(node, ())
 
     def value(self, node: Node, path: Path) -> Any:
         """The content of a node."""
-        self.count += 1
         if node in self.above:
             return self._wrong(node, path, "it contains itself")
-        if self.count > VALUES_MAX:
-            return (
-                self._wrong(node, path, f"this unfolds into more than {VALUES_MAX} values")
-                if self.count == VALUES_MAX + 1
-                else None
-            )
         self.above.append(node)
         try:
             if isinstance(node, MappingNode):
                 return self._mapping(node, path)
             if isinstance(node, SequenceNode):
-                return [self._noted(item, (*path, at)) for at, item in enumerate(node.value)]
+                return [self._entry(item, (*path, at)) for at, item in enumerate(node.value)]
             return self._scalar(node, path)
         finally:
             self.above.pop()
 
-    def _noted(self, node: Node, path: Path) -> Any:
+    def _entry(self, node: Node, path: Path) -> Any:
         self.document.keys[dotted(path)] = _place(node.start_mark)
         self.document.values.setdefault(dotted(path), _place(node.start_mark))
         return self.value(node, path)
@@ -146,9 +163,7 @@ class _Reading:
         merged: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
-                for part in (
-                    [value_node] if isinstance(value_node, MappingNode) else value_node.value
-                ):
+                for part in self._merged_nodes(value_node, path):
                     merged = {**(self.value(part, path) or {}), **merged}
                 continue
             if not isinstance(key_node, ScalarNode):
@@ -160,12 +175,19 @@ class _Reading:
                 self._wrong(key_node, here, "this key is there twice")
                 continue
             self.document.keys[dotted(here)] = _place(key_node.start_mark)
-            plain = isinstance(value_node, ScalarNode)
-            self.document.values[dotted(here)] = _place(
-                (value_node if plain else key_node).start_mark
-            )
+            marked = value_node if isinstance(value_node, ScalarNode) else key_node
+            self.document.values[dotted(here)] = _place(marked.start_mark)
             content[key] = self.value(value_node, here)
         return {**merged, **content}
+
+    def _merged_nodes(self, node: Node, path: Path) -> list[MappingNode]:
+        """The mappings that a key `<<` merges."""
+        nodes = node.value if isinstance(node, SequenceNode) else [node]
+        if all(isinstance(each, MappingNode) for each in nodes):
+            return list(nodes)
+        says = "`<<` merges mappings: give the alias of one, such as *defaults, or a list of these"
+        self._wrong(node, (*path, "<<"), says)
+        return []
 
     def _scalar(self, node: Node, path: Path) -> Any:
         try:
@@ -179,6 +201,24 @@ class _Reading:
         self.document.problems.append(
             Problem(key=dotted(path), says=says, line=place.line, column=place.column)
         )
+
+
+def _count_unfolded(node: Node, counts: dict[int, int]) -> int:
+    """How many values a node holds with its aliases unfolded; `counts` has each node once."""
+    if id(node) in counts:
+        return counts[id(node)]
+    counts[id(node)] = 0  # A node inside itself counts once; `value` reports it.
+    below: list[Node] = []
+    if isinstance(node, MappingNode):
+        below = [value for _, value in node.value]
+    elif isinstance(node, SequenceNode):
+        below = node.value
+    counts[id(node)] = 1 + sum(_count_unfolded(each, counts) for each in below)
+    return counts[id(node)]
+
+
+def _rounded(count: int) -> str:
+    return str(count) if count < 10**9 else "billions"
 
 
 def _place(mark: StringMark) -> Place:

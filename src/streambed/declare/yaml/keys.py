@@ -10,6 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from streambed.declare.experiment import Experiment
 from streambed.declare.generators import GENERATORS
 from streambed.kinds.check_table import CHECKS
+from streambed.kinds.one_of import OneOf
 from streambed.kinds.tables import COMPONENTS, FAULTS
 
 TABLES: dict[str, Mapping[str, type]] = {
@@ -28,17 +29,16 @@ def dotted(path: Path) -> str:
 
 
 def is_declared(kind: Any) -> bool:
-    """Whether a type is one of ours, with keys of its own."""
+    """Whether a type is one of ours, with its own keys."""
     return hasattr(kind, "__pydantic_fields__")
 
 
 def keys_of(kind: Any) -> list[str]:
     """The keys of a declared class in a file, where a component's name is not among them."""
-    return [
-        key
-        for key in kind.__pydantic_fields__
-        if not (key == "name" and kind in COMPONENTS.values())
-    ]
+    keys = list(kind.__pydantic_fields__)
+    if COMPONENTS.get(_kind_of(kind)) is kind:
+        keys.remove("name")
+    return keys
 
 
 def noun_of(kind: Any) -> str:
@@ -47,19 +47,27 @@ def noun_of(kind: Any) -> str:
     return f"an {words}" if words[0] in "aeiou" else f"a {words}"
 
 
-def chosen(kind: Any, found: Any) -> Any:
-    """The plain type without its annotations; of several kinds, the one that `found` says it is."""
+def plain_type(kind: Any, value: Any) -> Any:
+    """The plain type without its annotations; of several kinds, the one that `value` says it is."""
     if get_origin(kind) is Annotated:
-        return chosen(get_args(kind)[0], found)
+        mark = table_mark(kind)
+        named_kind = mark.kind_of(value) if mark else None
+        return named_kind or plain_type(get_args(kind)[0], value)
     if get_origin(kind) not in (Union, UnionType):
         return kind
     arms = [arm for arm in get_args(kind) if arm is not NoneType]
     if len(arms) == 1:
-        return chosen(arms[0], found)
-    if not isinstance(found, Mapping):
+        return plain_type(arms[0], value)
+    if not isinstance(value, Mapping):
         return kind
-    tag = found.get("kind")
+    tag = value.get("kind")
     return next((arm for arm in arms if is_declared(arm) and _kind_of(arm) == tag), kind)
+
+
+def table_mark(kind: Any) -> OneOf | None:
+    """What says of a type that it is one of the kinds of a table; None for other types."""
+    marks = get_args(kind) if get_origin(kind) is Annotated else ()
+    return next((mark for mark in marks if isinstance(mark, OneOf)), None)
 
 
 def _kind_of(declared: Any) -> Any:
@@ -81,24 +89,20 @@ def within(kind: Any, key: str | int) -> Any:
 
 def type_at(path: Path, content: Any, root: Any = Experiment) -> Any:
     """The type that is declared for a place in the content of a file that declares a `root`."""
-    kind, found = chosen(root, content), content
+    kind, value = plain_type(root, content), content
     for key in path:
-        found = entry(found, key)
-        kind = chosen(within(kind, key), found)
+        value = entry(value, key)
+        kind = plain_type(within(kind, key), value)
     return kind
 
 
-def entry(found: Any, key: str | int) -> Any:
+def entry(container: Any, key: str | int) -> Any:
     """What stands under a key or an index; nothing if it is not there."""
-    if isinstance(found, Mapping):
-        return found.get(key)
-    if (
-        isinstance(found, Sequence)
-        and not isinstance(found, str)
-        and isinstance(key, int)
-        and key < len(found)
-    ):
-        return found[key]
+    if isinstance(container, Mapping):
+        return container.get(key)
+    is_list = isinstance(container, Sequence) and not isinstance(container, str)
+    if is_list and isinstance(key, int) and key < len(container):
+        return container[key]
     return None
 
 
@@ -108,9 +112,5 @@ def table_at(path: Sequence[str | int]) -> Mapping[str, type] | None:
 
 
 def path_of(location: Sequence[str | int]) -> Path:
-    """The place in a file of an error's location, which also names the kind that was chosen, and
-    marks keys and forms in brackets.
-    """
-    path = [step for step in location if not str(step).startswith("[")]
-    tagged = len(path) > 2 and path[2] in (table_at(path) or ())
-    return (*path[:2], *path[3:]) if tagged else tuple(path)
+    """The place in a file of an error's location, which marks keys and forms in brackets."""
+    return tuple(step for step in location if not str(step).startswith("["))

@@ -4,7 +4,7 @@ been meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +27,10 @@ from streambed.errors import MISSING_KEY, UNKNOWN_KEY, UNKNOWN_KIND, Problem, ne
 from streambed.kinds.declaring import NAME_PATTERN, WORD_PATTERN
 
 NAME_RULE = (
-    "begin with a letter, go on with letters, digits, '-', '_' or '.', 63 characters at most"
+    "begin with a letter, continue with letters, digits, '-', '_' or '.', 63 characters at most"
 )
-NODE_RULE = "begin with a letter, go on with letters, digits or '-', 63 characters at most"
-WORD_RULE = "begin with a letter, go on with letters, digits or '_', 48 characters at most"
+NODE_RULE = "begin with a letter, continue with letters, digits or '-', 63 characters at most"
+WORD_RULE = "begin with a letter, continue with letters, digits or '_', 48 characters at most"
 _RULES = {
     NAME_PATTERN: NAME_RULE,
     NODE_PATTERN: NODE_RULE,
@@ -41,15 +41,13 @@ _RULES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Complaint:
-    """A place in a file and what is wrong there; `at_key` if the key is, not what stands under
-    it.
-    """
+    """A place in a file and what is wrong there; `at_key`: the key is wrong, not its value."""
 
     path: Path
     says: str
     at_key: bool = False
     code: str = ""
-    """As of a Problem."""
+    """The code of its problem."""
     suggests: str = ""
     """The key that an unknown one is probably meant to be."""
 
@@ -61,14 +59,23 @@ class Complaint:
 
 def complaints(errors: list[ErrorDetails], content: Any, root: Any = Experiment) -> list[Complaint]:
     """One for each place of a file that declares a `root`. A key that is missing because it is
-    misspelt is told once.
+    misspelt is reported once.
     """
-    found: dict[Path, Complaint] = {}
+    by_path: dict[Path, Complaint] = {}
     for error in errors:
         complaint = _complaint(error, content, root)
-        found.setdefault(complaint.path, complaint)
-    misspelt = {(*one.path[:-1], one.suggests) for one in found.values() if one.suggests}
-    return [one for one in found.values() if not (one.code == MISSING_KEY and one.path in misspelt)]
+        by_path.setdefault(complaint.path, complaint)
+    misspelt = {
+        (*complaint.path[:-1], complaint.suggests)
+        for complaint in by_path.values()
+        if complaint.suggests
+    }
+    remaining = []
+    for path, complaint in by_path.items():
+        if complaint.code == MISSING_KEY and path in misspelt:
+            continue
+        remaining.append(complaint)
+    return remaining
 
 
 def _complaint(error: ErrorDetails, content: Any, root: Any) -> Complaint:
@@ -84,30 +91,31 @@ def _complaint(error: ErrorDetails, content: Any, root: Any) -> Complaint:
     if error["loc"][-1] == "[key]":
         return Complaint(path=path, says=_SAYS.get(kind, _other)(error), at_key=True)
     written = _written_part(path, content)
-    if (
-        len(written) < len(path)
-        # What may be of several plain types gives an error for each, with the type's name in the
-        # path.
-    ):
-        return Complaint(
-            path=written,
-            says=f"{_shown(error['input'])} is not a setting: write text, a number, true or false",
-        )
+    # A value that may have several plain types gives an error for each, with the type's name at
+    # the end of the path.
+    if len(written) < len(path):
+        advice = "write text, a number, true or false"
+        says = f"{_shown(error['input'])} is not a setting: {advice}"
+        return Complaint(path=written, says=says)
     return Complaint(path=path, says=_SAYS.get(kind, _other)(error))
 
 
 def _written_part(path: Path, content: Any) -> Path:
+    """The longest part of a path that the content has."""
     for at, key in enumerate(path):
-        if key not in (
-            content
-            if isinstance(content, Mapping)
-            else range(len(content))
-            if isinstance(content, list)
-            else ()
-        ):
+        if key not in _keys_in(content):
             return path[:at]
         content = content[key]
     return path
+
+
+def _keys_in(content: Any) -> Collection[Any]:
+    """The keys of a mapping or the indices of a list; none for plain values."""
+    if isinstance(content, Mapping):
+        return content.keys()
+    if isinstance(content, list):
+        return range(len(content))
+    return ()
 
 
 def _unknown(path: Path, content: Any, root: Any) -> Complaint:
@@ -140,18 +148,16 @@ def _missing(path: Path, content: Any, root: Any) -> str:
     return f"is missing: {noun_of(type_at(path[:-1], content, root))} needs '{path[-1]}'"
 
 
-def _shown(found: Any) -> str:
-    if isinstance(found, Mapping):
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
         return "a mapping"
-    if isinstance(found, (list, tuple)):
+    if isinstance(value, (list, tuple)):
         return "a list"
-    return (
-        "nothing"
-        if found is None
-        else {True: "true", False: "false"}[found]
-        if isinstance(found, bool)
-        else repr(found)
-    )
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)
 
 
 def _name(error: ErrorDetails) -> str:
@@ -165,19 +171,16 @@ def _not(noun: str, advice: str) -> Callable[[ErrorDetails], str]:
 
 
 def _text(error: ErrorDetails) -> str:
-    found = error["input"]
-    advice = (
-        f"put it in quotes, '{_shown(found)}'"
-        if isinstance(found, (int, float))
-        else "write one word or put it in quotes"
-    )
-    return f"{_shown(found)} is not text: {advice}"
+    value = error["input"]
+    advice = "write one word or put it in quotes"
+    if isinstance(value, (int, float)):
+        advice = f"put it in quotes, '{_shown(value)}'"
+    return f"{_shown(value)} is not text: {advice}"
 
 
 def _other(error: ErrorDetails) -> str:
-    return (
-        f"{_shown(error['input'])} cannot stand here: {error['msg'][0].lower()}{error['msg'][1:]}"
-    )
+    message = error["msg"]
+    return f"{_shown(error['input'])} is not allowed: {message[0].lower()}{message[1:]}"
 
 
 _LIST = _not("a list", "write entries in brackets, such as [first, second]")
@@ -189,7 +192,7 @@ _SAYS: dict[str, Callable[[ErrorDetails], str]] = {
     "quantity": lambda error: str(error["ctx"]["says"]),
     "value_error": lambda error: str(error["ctx"]["error"]),
     "literal_error": lambda error: (
-        f"{_shown(error['input'])} is not among what is allowed: {error['ctx']['expected']}"
+        f"{_shown(error['input'])} is not allowed: write one of {error['ctx']['expected']}"
     ),
     "string_pattern_mismatch": _name,
     "string_type": _text,

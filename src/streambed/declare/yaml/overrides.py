@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, get_args, get_origin
 
@@ -11,12 +11,13 @@ from streambed.declare.experiment import Experiment
 from streambed.declare.yaml.document import Document, document_of
 from streambed.declare.yaml.keys import (
     Path,
-    chosen,
     dotted,
     entry,
     is_declared,
     keys_of,
     noun_of,
+    plain_type,
+    table_mark,
     within,
 )
 from streambed.errors import Problem, suggestion
@@ -28,10 +29,10 @@ class _NoSuchKey(Exception):
 
 def override(key: str, value: Any) -> str:
     """A change as the command line would say it: duration=60s."""
-    plain = (
-        isinstance(value, str) and document_of(value).content == value
-    )  # Quotes only where YAML would read something else.
-    return f"{key}={value if plain else json.dumps(value, default=str, ensure_ascii=False)}"
+    # Quotes only where YAML would read something else.
+    if isinstance(value, str) and document_of(value).content == value:
+        return f"{key}={value}"
+    return f"{key}={json.dumps(value, default=str, ensure_ascii=False)}"
 
 
 def option_of(override: str) -> str:
@@ -44,11 +45,8 @@ def apply(document: Document, override: str) -> list[Problem]:
     option = option_of(override)
     key, equals, text = override.partition("=")
     if not equals or not key:
-        return [
-            Problem(
-                key="", says="write a key, '=' and a value, such as duration=60s", option=option
-            )
-        ]
+        says = "write a key, '=' and a value, such as duration=60s"
+        return [Problem(key="", says=says, option=option)]
     value = document_of(text)
     if value.problems:
         return [
@@ -66,59 +64,66 @@ def _find(content: Any, key: str) -> tuple[Any, Path]:
     """The container that holds a key, and the key's path; containers that the file leaves out are
     made.
     """
-    kind, found, rest = chosen(Experiment, content), content, key
+    kind = plain_type(Experiment, content)
+    container = content
+    rest = key
     path: Path = ()
     while True:
-        step, rest = _step(kind, found, path, rest)
+        step, rest = _step(kind, container, path, rest)
         path = (*path, step)
         if not rest:
-            return found, path
+            return container, path
         below = within(kind, step)
-        if entry(found, step) is None and (
-            is_declared(chosen(below, None)) or get_origin(chosen(below, None)) is dict
-        ):
-            found[step] = {}
-        found = entry(found, step)
-        kind = chosen(below, found)
+        if entry(container, step) is None and _is_mapping(plain_type(below, None)):
+            container[step] = {}
+        container = entry(container, step)
+        kind = plain_type(below, container)
 
 
-def _step(kind: Any, found: Any, path: Path, rest: str) -> tuple[str | int, str]:
+def _is_mapping(kind: Any) -> bool:
+    return is_declared(kind) or get_origin(kind) is dict
+
+
+def _step(kind: Any, value: Any, path: Path, rest: str) -> tuple[str | int, str]:
     """The next key or index of a dotted path, and what comes after it. Names may have dots
     themselves.
     """
     here = f"'{dotted(path)}'" if path else "the declaration"
-    if isinstance(found, list):
-        step, _, after = rest.partition(".")
-        if not step.isdecimal() or int(step) >= len(found):
-            raise _NoSuchKey(
-                f"there is no '{step}' in {here}, which has {len(found)} entries, counted from 0"
-            )
+    step, _, after = rest.partition(".")
+    if isinstance(value, list):
+        if not step.isdecimal() or int(step) >= len(value):
+            size = f"which has {len(value)} entries, counted from 0"
+            raise _NoSuchKey(f"there is no '{step}' in {here}, {size}")
         return int(step), after
-    if not isinstance(found, Mapping):
+    if not isinstance(value, Mapping):
         raise _NoSuchKey(f"there is no '{rest}' in {here}, which holds no keys")
     if is_declared(kind):
-        step, _, after = rest.partition(".")
-        if step not in keys_of(kind):
-            raise _NoSuchKey(
-                f"{noun_of(kind)} has no key '{step}'. {suggestion(step, keys_of(kind))}"
-            )
+        keys = keys_of(kind)
+        if step not in keys:
+            raise _NoSuchKey(f"{noun_of(kind)} has no key '{step}'. {suggestion(step, keys)}")
         return step, after
-    if (
-        get_origin(kind) is dict
-        and not is_declared(chosen(get_args(kind)[1], None))
-        and not _of_kinds(get_args(kind)[1])
-    ):
+    if _holds_plain_values(kind):
         return rest, ""
-    names = [name for name in found if rest == name or rest.startswith(f"{name}.")]
-    if not names:
-        raise _NoSuchKey(
-            f"there is no '{rest.partition('.')[0]}' in {here}. "
-            f"{suggestion(rest.partition('.')[0], map(str, found))}"
-        )
-    step = max(names, key=len)
-    return step, rest[len(step) + 1 :]
+    name = _longest_name(value, rest)
+    if not name:
+        raise _NoSuchKey(f"there is no '{step}' in {here}. {suggestion(step, map(str, value))}")
+    return name, rest[len(name) + 1 :]
+
+
+def _longest_name(names: Iterable[str], path: str) -> str:
+    """The longest of these names that a dotted path begins with; empty if there is none."""
+    beginning = [name for name in names if path == name or path.startswith(f"{name}.")]
+    return max(beginning, key=len, default="")
+
+
+def _holds_plain_values(kind: Any) -> bool:
+    """Whether a type is a mapping of names to values without keys, such as settings of Kafka."""
+    if get_origin(kind) is not dict:
+        return False
+    value_kind = get_args(kind)[1]
+    return not is_declared(plain_type(value_kind, None)) and not _of_kinds(value_kind)
 
 
 def _of_kinds(kind: Any) -> bool:
     """Whether a type is one of several declared kinds."""
-    return any(is_declared(arm) for arm in get_args(chosen(kind, None)))
+    return table_mark(kind) is not None

@@ -1,11 +1,9 @@
-"""Experiments from YAML files. All that is wrong with a file is told at once, each with its
-line.
-"""
+"""Experiments from YAML files. All problems of a file are reported at once, each with its line."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +15,29 @@ from streambed.declare.expansion import expand
 from streambed.declare.experiment import Experiment, problems
 from streambed.declare.yaml import overrides as command_line
 from streambed.declare.yaml.document import Document, document_at
-from streambed.declare.yaml.keys import entry, is_declared, keys_of, path_of, type_at
+from streambed.declare.yaml.keys import (
+    dotted,
+    entry,
+    is_declared,
+    keys_of,
+    path_of,
+    table_at,
+    type_at,
+)
 from streambed.declare.yaml.messages import complaints
-from streambed.errors import UNKNOWN_TOPIC, DeclarationError, Problem
+from streambed.errors import (
+    UNKNOWN_FAULT,
+    UNKNOWN_TOPIC,
+    DeclarationError,
+    Problem,
+    nearest,
+)
 from streambed.planner.placement import place_components
 
 VERSION = 1
+MISSING_VERSION = Problem(
+    key="version", says=f"is missing: write 'version: {VERSION}' at the top", line=1, column=1
+)
 _EXPERIMENT = TypeAdapter(Experiment)
 
 
@@ -30,10 +45,10 @@ def read(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> 
     """The experiment that a file declares, changed by `key=value` overrides and a seed of the
     caller's.
     """
-    return understood(document_at(path, "an experiment"), path, overrides, seed)
+    return experiment_of(document_at(path, "an experiment"), path, overrides, seed)
 
 
-def understood(
+def experiment_of(
     document: Document,
     path: Path,
     overrides: Sequence[str] = (),
@@ -48,11 +63,11 @@ def understood(
         document.problems += command_line.apply(document, override)
     if seed is not None:
         document.put(document.content, ("seed",), seed, f"--seed {seed}")
-    if wrong := wrong_version(document):
-        raise DeclarationError([wrong], str(path))
-    experiment, found = _understood(document, base or path.parent)
-    if experiment is None or document.problems or found:
-        raise DeclarationError([*document.problems, *found], str(path))
+    if version_problem := wrong_version(document):
+        raise DeclarationError([version_problem], str(path))
+    experiment, wrong = _experiment_of(document, base or path.parent)
+    if experiment is None or document.problems or wrong:
+        raise DeclarationError([*document.problems, *wrong], str(path))
     return experiment
 
 
@@ -64,59 +79,62 @@ def wrong_version(document: Document) -> Problem | None:
     return document.problem("version", f"this streambed reads version {VERSION}, not {version!r}")
 
 
-def _understood(document: Document, base: Path) -> tuple[Experiment | None, list[Problem]]:
+def _experiment_of(document: Document, base: Path) -> tuple[Experiment | None, list[Problem]]:
     content = document.content
-    found = (
-        []
-        if "version" in content
-        else [
-            Problem(
-                key="version", says="is missing: write 'version: 1' at the top", line=1, column=1
-            )
-        ]
-    )
-    experiment, errors = _validated(content)
-    heard = complaints([*errors, *_named_inside(content)], content)
-    found += [document.locate(one.problem, at_key=one.at_key) for one in heard]
+    wrong = [] if "version" in content else [MISSING_VERSION]
+    experiment, errors = _validate(content)
+    unknown_kinds, content = _with_nearest_kinds(content, errors)
+    if unknown_kinds:
+        experiment, errors = _validate(content)
+    for complaint in complaints([*unknown_kinds, *errors, *_named_inside(content)], content):
+        wrong.append(document.locate(complaint.problem, at_key=complaint.at_key))
     left_out = _LeftOut()
     if errors:
         rest, left_out = _without(content, errors)
-        experiment, _ = _validated(rest)
-    if experiment is not None:
-        made = expand(experiment.topology, base)
-        document.notes += made.notes
-        if made.problems:
-            return experiment, found + [
-                _placed(document, replace(problem, key=f"topology.{problem.key}"))
-                for problem in made.problems
-            ]
-        experiment = place_components(replace(experiment, topology=made.topology))
-        told = {problem.key for problem in found}
-        for problem in problems(experiment, base):
-            if problem.key not in told and not left_out.explains(problem):
-                found.append(document.locate(problem))
-    return experiment, found
+        experiment, _ = _validate(rest)
+    if experiment is None:
+        return None, wrong
+    expanded = expand(experiment.topology, base)
+    document.notes += expanded.notes
+    if expanded.problems:
+        for problem in expanded.problems:
+            below_topology = replace(problem, key=f"topology.{problem.key}")
+            wrong.append(_locate(document, below_topology))
+        return experiment, wrong
+    experiment = place_components(replace(experiment, topology=expanded.topology))
+    reported = {problem.key for problem in wrong}
+    for problem in problems(experiment, base):
+        if problem.key not in reported and not left_out.explains(problem):
+            wrong.append(document.locate(problem))
+    return experiment, wrong
 
 
-def _placed(document: Document, problem: Problem) -> Problem:
+def _locate(document: Document, problem: Problem) -> Problem:
     """Where it stands in the declaration, unless it is in another file."""
     return problem if problem.file else document.locate(problem)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _LeftOut:
-    """The components that had to be left out, and whether any of them may declare topics."""
+    """What had to be left out: components, whether any of them may declare topics, whether faults,
+    and from which links a key.
+    """
 
     names: frozenset[str] = frozenset()
     topics: bool = False
+    faults: bool = False
+    links: tuple[str, ...] = ()
+    """The keys of these links, such as topology.links.0."""
 
     def explains(self, problem: Problem) -> bool:
-        """Whether a problem is only there because a component was left out."""
+        """Whether a problem may be there only because something was left out."""
         lacks_topic = self.topics and problem.code == UNKNOWN_TOPIC
-        return lacks_topic or bool(problem.about & self.names)
+        lacks_fault = self.faults and problem.code == UNKNOWN_FAULT
+        of_link = problem.key.startswith(tuple(f"{link}." for link in self.links))
+        return lacks_topic or lacks_fault or of_link or bool(problem.about & self.names)
 
 
-def _validated(content: Any) -> tuple[Experiment | None, list[ErrorDetails]]:
+def _validate(content: Any) -> tuple[Experiment | None, list[ErrorDetails]]:
     if content is None:
         return None, []
     try:
@@ -125,10 +143,29 @@ def _validated(content: Any) -> tuple[Experiment | None, list[ErrorDetails]]:
         return None, error.errors()
 
 
+def _with_nearest_kinds(content: Any, errors: list[ErrorDetails]) -> tuple[list[ErrorDetails], Any]:
+    """The errors of misspelt kinds, and the content with the kinds that were probably meant, so
+    that the other problems of these entries show.
+    """
+    misspelt = []
+    changed = copy.deepcopy(content)
+    for error in errors:
+        path = path_of(error["loc"])
+        if error["type"] != "union_tag_invalid":
+            continue
+        meant = nearest(str(error["ctx"]["tag"]), table_at(path) or {})
+        body = _entry_at(changed, path)
+        if meant and isinstance(body, dict):
+            body["kind"] = meant
+            misspelt.append(error)
+    return (misspelt, changed) if misspelt else ([], content)
+
+
 def _named_inside(content: dict[str, Any]) -> list[ErrorDetails]:
     """In a file a component's name is its key; only Python gives it as a field."""
     components = content.get("components")
-    bodies = components.items() if isinstance(components, dict) else ()
+    if not isinstance(components, dict):
+        return []
     return [
         ErrorDetails(
             type="unexpected_keyword_argument",
@@ -136,7 +173,7 @@ def _named_inside(content: dict[str, Any]) -> list[ErrorDetails]:
             msg="",
             input=body["name"],
         )
-        for name, body in bodies
+        for name, body in components.items()
         if isinstance(body, dict) and "name" in body
     ]
 
@@ -150,26 +187,41 @@ def _without(content: Any, errors: list[ErrorDetails]) -> tuple[Any, _LeftOut]:
     """
     rest = copy.deepcopy(content)
     names: set[str] = set()
+    faults = False
+    links: list[str] = []
     for error in errors:
         *above, last = path_of(error["loc"]) or ("",)
-        holder = rest
-        for key in above:
-            holder = entry(holder, key)
-        if above and above[0] in ("faults", "checks"):
-            rest[above[0]] = []
-        elif isinstance(holder, dict) and not isinstance(holder.get(last, {}), (dict, list)):
-            del holder[last]
-        elif above and above[0] == "components":
+        section = above[0] if above else ""
+        container = _entry_at(rest, above)
+        if section in ("faults", "checks"):
+            rest[section] = []
+            faults = faults or section == "faults"
+        elif isinstance(container, dict) and _is_plain(container.get(last, {})):
+            del container[last]
+            if above[:2] == ["topology", "links"]:
+                links.append(dotted(tuple(above[:3])))
+        elif section == "components":
             names.add(str([*above, last][1]))
         else:
             return None, _LeftOut()
     bodies = [rest["components"].pop(name, None) for name in names]
     if names:  # Faults and checks may be about them.
+        faults = True
         rest["faults"], rest["checks"] = [], []
     if any(isinstance(body, dict) and "topics" in body for body in bodies):
         return None, _LeftOut()
     topics = any(_may_declare_topics(name, content) for name in names)
-    return rest, _LeftOut(names=frozenset(names), topics=topics)
+    return rest, _LeftOut(names=frozenset(names), topics=topics, faults=faults, links=tuple(links))
+
+
+def _entry_at(content: Any, path: Iterable[str | int]) -> Any:
+    for key in path:
+        content = entry(content, key)
+    return content
+
+
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, (dict, list))
 
 
 def _may_declare_topics(component: str, content: Any) -> bool:

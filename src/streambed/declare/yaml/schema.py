@@ -33,12 +33,14 @@ class _Generator(GenerateJsonSchema):
         return str(dft) if isinstance(dft, Quantity) else super().encode_default(dft)
 
 
-def _definitions(found: dict[str, Any], kinds: Mapping[str, type]) -> list[dict[str, Any]]:
+def _definitions(schema: dict[str, Any], kinds: Mapping[str, type]) -> list[dict[str, Any]]:
     """The definition of each of these kinds. Classes of two packages may have the same name, so it
     is found by `kind` and title.
     """
     titles = {(kind, declared.__name__) for kind, declared in kinds.items()}
-    definitions = [each for each in found["$defs"].values() if "kind" in each.get("properties", {})]
+    definitions = [
+        each for each in schema["$defs"].values() if "kind" in each.get("properties", {})
+    ]
     return [
         each
         for each in definitions
@@ -50,12 +52,14 @@ def schema() -> dict[str, Any]:
     """The schema of the YAML form, in which a component's name is its key and `kind` and `version`
     must be given.
     """
-    found: dict[str, Any] = TypeAdapter(Experiment).json_schema(schema_generator=_Generator)
+    schema_of_experiment: dict[str, Any] = TypeAdapter(Experiment).json_schema(
+        schema_generator=_Generator
+    )
     for kinds in (COMPONENTS, FAULTS, CHECKS, GENERATORS):
-        for definition in _definitions(found, kinds):
+        for definition in _definitions(schema_of_experiment, kinds):
             definition["required"] = ["kind", *definition.get("required", [])]
             if kinds is COMPONENTS:
                 del definition["properties"]["name"]
                 definition["required"].remove("name")
-    found["required"] = ["version", *found.get("required", [])]
-    return {"$schema": DRAFT, **found, "title": "An experiment of streambed"}
+    schema_of_experiment["required"] = ["version", *schema_of_experiment.get("required", [])]
+    return {"$schema": DRAFT, **schema_of_experiment, "title": "An experiment of streambed"}

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from streambed.errors import DeclarationError, Problem
 
+BYTES_MAX = 64 << 20
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -25,16 +27,19 @@ def text_of(path: Path) -> str:
     try:
         return bytes_of(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DeclarationError(
-            [Problem(key="", says=f"this is not UTF-8: byte {error.start} cannot be read")],
-            str(path),
-        ) from None
+        byte = f"byte {error.start} is {error.object[error.start]:#04x}"
+        says = f"this is not a text file ({byte}): name a YAML file in UTF-8"
+        raise DeclarationError([Problem(key="", says=says)], str(path)) from None
 
 
 def bytes_of(path: Path) -> bytes:
     """What a file holds; DeclarationError if it cannot be read."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+        if len(content) <= BYTES_MAX:
+            return content
+        says = f"it has more than {BYTES_MAX >> 20} MiB, too much for a declaration"
     except FileNotFoundError:
         says = "there is no such file"
     except IsADirectoryError:

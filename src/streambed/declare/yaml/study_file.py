@@ -1,5 +1,5 @@
-"""Studies from YAML files. Every point is checked before the first run, so that a wrong value at
-the last is told at once.
+"""Studies from YAML files. Every point is checked before the first run, so that a wrong value of
+the last point is reported at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streambed.declare.study import Point, Study, Trial
 from streambed.declare.yaml import overrides
 from streambed.declare.yaml.document import Document, document_at
 from streambed.declare.yaml.messages import complaints
-from streambed.declare.yaml.reader import wrong_version
+from streambed.declare.yaml.reader import MISSING_VERSION, wrong_version
 from streambed.errors import DeclarationError, Problem
 
 _STUDY = TypeAdapter(Study)
@@ -53,16 +53,11 @@ def read(path: Path, repetitions: int | None = None) -> DeclaredStudy:
     if wrong := wrong_version(document):
         raise DeclarationError([wrong], str(path))
     if "version" not in document.content:
-        document.problems.append(
-            Problem(
-                key="version", says="is missing: write 'version: 1' at the top", line=1, column=1
-            )
-        )
-    study = _understood(document)
+        document.problems.append(MISSING_VERSION)
+    study = _study_of(document)
     if study and not (path.parent / study.experiment).is_file():
-        document.problems.append(
-            document.problem("experiment", f"there is no file '{study.experiment}' beside this one")
-        )
+        says = f"there is no file '{study.experiment}' beside this one"
+        document.problems.append(document.problem("experiment", says))
     if study is None or document.problems:
         raise DeclarationError(document.problems, str(path))
     points = _points(study, document, path)
@@ -71,64 +66,73 @@ def read(path: Path, repetitions: int | None = None) -> DeclaredStudy:
     )
 
 
-def _understood(document: Document) -> Study | None:
+def _study_of(document: Document) -> Study | None:
     try:
         study = _STUDY.validate_python(document.content)
     except ValidationError as error:
-        heard = complaints(error.errors(), document.content, Study)
-        document.problems += [document.locate(one.problem, at_key=one.at_key) for one in heard]
+        for complaint in complaints(error.errors(), document.content, Study):
+            located = document.locate(complaint.problem, at_key=complaint.at_key)
+            document.problems.append(located)
         return None
     document.problems += [document.locate(problem) for problem in study.problems()]
     return study
 
 
 def _points(study: Study, document: Document, path: Path) -> tuple[Declared, ...]:
-    found: list[Declared] = []
-    told: dict[tuple[str, str], Problem] = {}
+    points: list[Declared] = []
+    problems: dict[tuple[str, str], Problem] = {}
     fixed = {overrides.override(key, value): f"set.{key}" for key, value in study.set.items()}
     for point in study.points():
-        places = {**fixed, **dict(zip(point.overrides, _places(study.vary, point), strict=True))}
+        varied = dict(zip(point.overrides, _keys_of(study.vary, point), strict=True))
+        keys_by_override = {**fixed, **varied}
         try:
-            declared = reading.read(path.parent / study.experiment, list(places))
+            declared = reading.read(path.parent / study.experiment, list(keys_by_override))
         except DeclarationError as error:
-            options = {overrides.option_of(override): place for override, place in places.items()}
-            wrong = [_at_its_place(problem, options) for problem in error.problems]
-            if inside := [problem for problem in wrong if problem.line or not problem.key]:
-                raise DeclarationError(
-                    inside, error.file
-                ) from None  # The experiment itself is wrong, whatever the study changes.
+            wrong = _problems_of_overrides(error, keys_by_override)
         else:
             wrong = list(_beside(study, declared.experiment))
-            found.append(declared)
-        told |= {(problem.key, problem.says): problem for problem in wrong}
-    if told:
-        raise DeclarationError([document.locate(problem) for problem in told.values()], str(path))
-    return tuple(found)
+            points.append(declared)
+        problems |= {(problem.key, problem.says): problem for problem in wrong}
+    if problems:
+        located = [document.locate(problem) for problem in problems.values()]
+        raise DeclarationError(located, str(path))
+    return tuple(points)
 
 
-def _places(vary: Any, point: Point) -> Iterator[str]:
-    """Where the study's file gives each value of a point."""
+def _keys_of(vary: Any, point: Point) -> Iterator[str]:
+    """The key of the study's file that gives each value of a point."""
     for key, value in point.values.items():
-        yield (
-            f"vary.{key}.{vary[key].index(value)}"
-            if isinstance(vary, dict)
-            else f"{point.at}.{key}"
-        )
+        if isinstance(vary, dict):
+            yield f"vary.{key}.{vary[key].index(value)}"
+        else:
+            yield f"{point.at}.{key}"
 
 
-def _at_its_place(problem: Problem, options: dict[str, str]) -> Problem:
-    """A problem of an override belongs to the line of the study that made the override."""
-    place = options.get(problem.option)
-    return replace(problem, key=place, line=0, column=0, option="") if place else problem
+def _problems_of_overrides(
+    error: DeclarationError, keys_by_override: dict[str, str]
+) -> list[Problem]:
+    """The problems of an experiment, each at the key of the study whose override made it.
+
+    DeclarationError if the experiment itself is wrong, with or without the study's changes.
+    """
+    keys = {overrides.option_of(override): key for override, key in keys_by_override.items()}
+    wrong = []
+    for problem in error.problems:
+        key = keys.get(problem.option)
+        if key:
+            problem = replace(problem, key=key, line=0, column=0, option="")
+        wrong.append(problem)
+    inside = [problem for problem in wrong if problem.line or not problem.key]
+    if inside:
+        raise DeclarationError(inside, error.file) from None
+    return wrong
 
 
 def _beside(study: Study, experiment: Experiment) -> Iterator[Problem]:
     """What is wrong with a study beside the experiment of one of its points."""
     if study.warm_up >= experiment.duration:
-        yield Problem(
-            key="warm_up",
-            says=f"{study.warm_up} leaves nothing of a load that lasts {experiment.duration}",
-        )
+        says = f"{study.warm_up} leaves nothing of a load that lasts {experiment.duration}"
+        yield Problem(key="warm_up", says=says)
     for name, measure in study.measures.items():
         for problem in measure.problems(experiment.components):
             yield replace(problem, key=f"measures.{name}.{problem.key}")

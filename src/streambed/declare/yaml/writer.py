@@ -1,5 +1,5 @@
 """A declaration as YAML that people like to read: what is large in blocks, each component, link and
-fault on a line of its own.
+fault on its own line.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ _Representer.add_representer(
 def yaml_text(content: dict[str, Any], heading: Sequence[str] = ()) -> str:
     """The text of a declaration, with a heading of comments."""
     writer = YAML()
-    writer.width = (
-        WIDTH * 10
-    )  # Lines are never broken: a part that is too long for one has become a block already.
+    # Lines are never broken: a part that is too long for one has become a block already.
+    writer.width = WIDTH * 10
     writer.indent(mapping=2, sequence=4, offset=2)
     writer.Representer = _Representer
     text = StringIO()
-    writer.dump(_arranged(content, ()), text)
+    writer.dump(_arrange(content, ()), text)
     return "".join(f"# {line}\n" for line in heading) + text.getvalue()
 
 
-def _arranged(found: Any, path: tuple[str, ...]) -> Any:
+def _arrange(content: Any, path: tuple[str, ...]) -> Any:
     """Blocks for the whole, for topology and components, for long components, and for the lists of
     links, faults and checks.
     """
-    if isinstance(found, dict):
-        mapping = CommentedMap(
-            {key: _arranged(value, (*path, key)) for key, value in found.items()}
-        )
-        long = path[:1] == ("components",) and len(path) == 2 and len(str(found)) > WIDTH
-        if path not in ((), ("topology",), ("components",)) and not long:
+    if isinstance(content, dict):
+        mapping = CommentedMap()
+        for key, value in content.items():
+            mapping[key] = _arrange(value, (*path, key))
+        is_component = path[:1] == ("components",) and len(path) == 2
+        is_block = path in ((), ("topology",), ("components",))
+        if not is_block and not (is_component and len(str(content)) > WIDTH):
             mapping.fa.set_flow_style()
         return mapping
-    if isinstance(found, list):
-        sequence = CommentedSeq([_arranged(value, (*path, "")) for value in found])
+    if isinstance(content, list):
+        sequence = CommentedSeq([_arrange(value, (*path, "")) for value in content])
         if path not in (("topology", "links"), ("faults",), ("checks",)):
             sequence.fa.set_flow_style()
         return sequence
-    return found
+    return content
