@@ -57,3 +57,9 @@ def test_what_cannot_be_converted_is_refused(tmp_path: Path) -> None:
         .exception,
         UsageError,
     )
+
+
+def test_its_help_names_both_that_it_converts() -> None:
+    done = CliRunner().invoke(app, ["convert", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
+
+    assert "GraphML of stream2gym or streamline, or YAML with a generated topology" in done.output

@@ -101,7 +101,7 @@ def test_without_a_terminal_each_piece_of_work_has_a_line_and_no_jar_has(
     machine.fetch(["kafka"])
 
     assert capsys.readouterr().err.splitlines() == [
-        "jars",
+        "checking jars",
         "fetching jars",
         "making: a class archive",
         "note: a note",

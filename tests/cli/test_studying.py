@@ -22,24 +22,24 @@ def streambed(*words: str | Path) -> Result:
 def test_a_study_says_each_trial_and_ends_with_its_table(tmp_path, monkeypatch):
     install(monkeypatch)
 
-    said = streambed("study", write_study(tmp_path), "--into", tmp_path)
+    result = streambed("study", write_study(tmp_path), "--into", tmp_path)
 
-    assert said.exit_code == 0, said.output
-    assert "delays: 2 points, 4 trials of small.yaml" in said.output
-    assert "4/4  topology.links.0.delay=" in said.output
-    assert "95 % interval" in said.output
+    assert result.exit_code == 0, result.output
+    assert "delays: 2 points, 4 trials of small.yaml" in result.output
+    assert "4/4  topology.links.0.delay=" in result.output
+    assert "95 % interval" in result.output
     assert (tmp_path / "delays" / "study.html").exists()
 
 
 def test_a_study_as_json_is_one_object(tmp_path, monkeypatch):
     install(monkeypatch, "failed")
 
-    found = json.loads(
+    report = json.loads(
         streambed("study", write_study(tmp_path), "--into", tmp_path, "--json").output
     )
 
-    assert (found["trials"], found["finished"], len(found["failures"])) == (4, 3, 1)
-    assert found["summary"][0]["measure"] == "ready"
+    assert (report["trials"], report["finished"], len(report["failures"])) == (4, 3, 1)
+    assert report["summary"][0]["measure"] == "ready"
 
 
 @pytest.mark.parametrize(
@@ -74,21 +74,21 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path, monkeypatch):
 
 def test_two_runs_are_compared_in_words_and_as_json(tmp_path):
     for name in ("one", "two"):
-        synthetic.write_run(tmp_path / "words" / name, load_s=10)
+        synthetic.write_run(tmp_path / "words" / name, load_s=5)
 
-    said = streambed("compare", "words/one", "words/two", "--into", tmp_path, "--no-page")
-    found = json.loads(
+    result = streambed("compare", "words/one", "words/two", "--into", tmp_path, "--no-page")
+    report = json.loads(
         streambed(
             "compare", "words/one", "words/two", "--into", tmp_path, "--json", "--no-page"
         ).output
     )
 
-    assert said.exit_code == 0, said.output
-    assert "median latency of reader" in said.output
-    assert found["declared"] == []
-    assert {one["measure"] for one in found["measures"]} >= {
+    assert result.exit_code == 0, result.output
+    assert "median latency of reader" in result.output
+    assert report["declared"] == []
+    assert {one["measure"] for one in report["measures"]} >= {
         "p99 latency of reader",
-        "use of processors by poet",
+        "CPU of poet",
     }
 
 
@@ -107,34 +107,45 @@ def test_trials_that_are_not_to_be_believed_are_named(tmp_path, monkeypatch):
     )  # What it runs calibrates no links, so that nobody can know how well they did.
     path = write_study(tmp_path)
 
-    said = streambed("study", path, "--into", tmp_path)
-    found = json.loads(streambed("study", path, "--into", tmp_path, "--json").output)
+    result = streambed("study", path, "--into", tmp_path)
+    report = json.loads(streambed("study", path, "--into", tmp_path, "--json").output)
 
     assert (
-        " ".join(said.output.split()).count("is doubtful: link fidelity unknown")
-        == len(found["doubts"])
+        " ".join(result.output.split()).count("is doubtful: link fidelity unknown")
+        == len(report["doubts"])
         == 4
     )
-    assert (tmp_path / "delays" / "study.html").read_text().count(
-        "is doubtful: link fidelity unknown"
-    ) == 4
+    page = (tmp_path / "delays" / "study.html").read_text()
+    assert "Hollow points are doubtful: in 4 of 4 trials" in page
+    assert page.count("<td>link fidelity unknown") == 4
+
+
+def test_a_study_says_which_checks_do_not_hold_and_where(tmp_path, monkeypatch):
+    install(monkeypatch)
+
+    result = streambed("study", write_study(tmp_path, STUDY, SMALL + CHECKED), "--into", tmp_path)
+
+    output = " ".join(result.output.split())
+    assert "checks of 4 trials: UNKNOWN" in output
+    assert "UNKNOWN in 4 of 4 trials: topology.links.0.delay=100ms, repetition" in output
+    assert "and 1 more" in output
 
 
 def test_a_compared_run_that_is_not_to_be_believed_is_marked(tmp_path):
     for name in ("one", "two"):
-        synthetic.write_run(tmp_path / "words" / name, load_s=10)
+        synthetic.write_run(tmp_path / "words" / name, load_s=5)
     (tmp_path / "words" / "two" / "fidelity.json").write_text(json.dumps(DOUBTFUL))
 
     assert (
         streambed(
             "compare", "words/one", "words/two", "--into", tmp_path, "--no-page"
-        ).output.count("DOUBTFUL links were 9 ms late")
+        ).output.count("fidelity DOUBTFUL in B: links were 9 ms late")
         == 1
     )
 
 
 def test_a_run_that_is_not_there_is_told(tmp_path):
-    said = streambed("compare", "one", "two", "--into", tmp_path)
+    result = streambed("compare", "one", "two", "--into", tmp_path)
 
-    assert isinstance(said.exception, UsageError)
-    assert "there is no run 'one'" in str(said.exception)
+    assert isinstance(result.exception, UsageError)
+    assert "No run called 'one'" in str(result.exception)

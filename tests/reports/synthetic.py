@@ -20,6 +20,8 @@ from streambed.record import codec, tables
 from streambed.record.event_log import line_of
 from streambed.record.events import EVENTS, Batch, Event
 from streambed.record.history import History, Ledger, empty
+from streambed.record.ledger import schemas
+from streambed.record.ledger.schemas import Outcome
 
 SECOND = 1_000_000_000
 BEGAN = 5_000 * SECOND
@@ -37,26 +39,28 @@ def at(seconds: float) -> int:
 
 
 def event(seconds: float, name: str, **fields: object) -> Event:
-    """Something happened so many seconds after the run began."""
+    """An event this many seconds after the run began."""
     return codec.convert(EVENTS[name], {"time": at(seconds), **codec.fields_of(fields)})
 
 
 def sample_table(*rows: tuple[float, str, str, float]) -> pl.DataFrame:
     """Samples of (seconds, metric, of, value)."""
     found = [(at(seconds), metric, of, value) for seconds, metric, of, value in rows]
-    return pl.DataFrame(found, schema=empty(tables.SAMPLES).schema, orient="row")
+    return pl.DataFrame(found, schema=empty(schemas.SAMPLES).schema, orient="row")
 
 
 def sent(sequence: int, due: float, topic: str = "lines") -> tuple[Any, ...]:
     """A record that the poet sent and that was acked."""
-    return ("poet", sequence, topic, 0, sequence, at(due), at(due + 0.001), at(due + 0.01), None)
+    times = (at(due), at(due + 0.001), at(due + 0.01))
+    return ("poet", sequence, topic, 0, sequence, *times, None, None, Outcome.WRITTEN, 1, None)
 
 
 def seen(
     sequence: int, when: float, consumer: str, group: str | None = None, topic: str = "lines"
 ) -> tuple[Any, ...]:
     """A record of the poet that a consumer saw."""
-    return (consumer, group or consumer, topic, 0, sequence, "poet", sequence, at(when), 0)
+    names = (consumer, group or consumer, topic)
+    return (*names, 0, sequence, "poet", sequence, at(when), 0, None, 1, 1, None)
 
 
 def history_of(
@@ -68,8 +72,8 @@ def history_of(
 ) -> History:
     """A history that began with the build."""
     ledger = Ledger(
-        sent=pl.DataFrame(list(sent), schema=empty(tables.SENT).schema, orient="row"),
-        seen=pl.DataFrame(list(seen), schema=empty(tables.SEEN).schema, orient="row"),
+        sent=pl.DataFrame(list(sent), schema=empty(schemas.SENT).schema, orient="row"),
+        seen=pl.DataFrame(list(seen), schema=empty(schemas.SEEN).schema, orient="row"),
     )
     return History(
         events=(event(0, "phase", phase="build"), *events),
@@ -165,21 +169,41 @@ def write_run(directory: Path, name: str = "word-count", load_s: int = 30) -> No
 VERDICTS = [
     {
         "check": "no_loss",
+        "about": "lines",
         "answer": "fails",
-        "says": "3 of 6000 acked records were never seen: poet=1601, poet=1602, poet=1603",
+        "brief": "3 of 6,000 acknowledged records of lines lost",
+        "says": "3 of 6000 acked records were never seen: poet=1601–1603 (lost in the log)",
         "evidence": {
-            "topic": "lines",
             "acked": 6000,
-            "seen": 5997,
-            "lost": ["poet=1601", "poet=1602", "poet=1603"],
-            "during": "partition",
+            "readers": {"readers": {"seen": 5997, "duplicates": 2}},
+            "lost": [
+                {
+                    "producer": "poet",
+                    "sequence": sequence,
+                    "topic": "lines",
+                    "part": "log",
+                    "where": "lost in the log",
+                    "during": "partition",
+                    "before": "",
+                }
+                for sequence in (1601, 1602, 1603)
+            ],
         },
     },
     {
         "check": "latency",
+        "about": "reader",
         "answer": "holds",
+        "brief": "latency of reader within its limits",
         "says": "reader p99 1.8 s, limit 2 s",
-        "evidence": {"p99 s": 1.8123, "limit s": 2.0, "records": 6000},
+        "evidence": {
+            "p50_ns": 40_000_000,
+            "p99_ns": 1_812_300_000,
+            "max_ns": None,
+            "limits_ns": {"p99": 2 * SECOND},
+            "records": 6000,
+            "slack_ns": 187_700_000,
+        },
     },
     {
         "check": "order",
@@ -307,7 +331,7 @@ def _batch(number: int, start: float) -> Batch:
 def _write_samples(folder: Path, load_s: int) -> None:
     chance = random.Random(7)
     totals: dict[tuple[str, str], float] = {}
-    with tables.Table(folder / "samples.arrow", tables.SAMPLES) as table:
+    with tables.Table(folder / "samples.arrow", schemas.SAMPLES) as table:
         for second in range(1, load_s + 15):
             loaded, cut = 10 <= second < 10 + load_s, 18 <= second < 25
             for (metric, of), step in _steps(chance, loaded, cut).items():
@@ -366,15 +390,16 @@ def _write_counts(table: tables.Table, load_s: int) -> None:
         ended = _batch(number, 11.5 + 1.5 * number).end
         written_ms = (WALL + ended - BEGAN) // 1_000_000 - 20
         table.append(
-            "reader", "readers", "counts", 0, number, None, None, ended + SECOND // 20, written_ms
+            *("reader", "readers", "counts", 0, number),
+            *(None, None, ended + SECOND // 20, written_ms, None, 1, 1, None),
         )
 
 
 def _write_ledger(folder: Path, load_s: int) -> None:
     chance = random.Random(8)
     with (
-        tables.Table(folder / "sent-poet.arrow", tables.SENT) as sent_table,
-        tables.Table(folder / "seen-reader.arrow", tables.SEEN) as seen_table,
+        tables.Table(folder / "sent-poet.arrow", schemas.SENT) as sent_table,
+        tables.Table(folder / "seen-reader.arrow", schemas.SEEN) as seen_table,
     ):
         for sequence in range(load_s * 200):
             due = 10 + sequence / 200

@@ -5,9 +5,9 @@ injected.
 import polars as pl
 
 from streambed.kinds.evidence.readers import Reader
-from streambed.record import tables
 from streambed.record.events import Drained, Phase
 from streambed.record.history import History, Ledger, empty
+from streambed.record.ledger import schemas
 from streambed.reports import page
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import delivery, timeline
@@ -54,9 +54,9 @@ def test_every_record_has_one_state():
         components=READER,
     )  # fmt: skip
 
-    found = states(history, Reader(name="reader", components=("reader",)))
+    states_by_record = states(history, Reader(name="reader", components=("reader",)))
 
-    assert found == {1: "delivered", 2: "duplicated", 3: "lost", 4: "unacked"}
+    assert states_by_record == {1: "delivered", 2: "duplicated", 3: "lost", 4: "unacked"}
 
 
 def test_what_a_late_reader_need_not_see_is_not_lost():
@@ -165,6 +165,24 @@ def test_faults_are_shaded_and_their_edges_drawn_over_the_cells():
     assert [row["from_s"] for row in rule["data"]["values"]] == [3.0, 7.0]
 
 
+def test_the_names_of_faults_stand_above_the_names_of_producers():
+    history = history_of(
+        acked("lines", "a=1"), seen("lines", "a=1"), inject(3, "isolate"), components=READER
+    )
+
+    figure = delivery.heat_map(history)
+
+    assert isinstance(figure, Figure)
+    domains = [
+        layer["encoding"]["y"]["scale"]["domain"]
+        for layer in figure.spec("run")["layer"]
+        if "domain" in layer.get("encoding", {}).get("y", {}).get("scale", {})
+    ]
+
+    assert domains
+    assert all(domain[:2] == [" ", "lines\ta\t"] for domain in domains)
+
+
 def test_without_records_or_readers_it_says_why():
     assert isinstance(delivery.heat_map(History()), Absent)
     assert isinstance(delivery.heat_map(history_of(acked("lines", "a=1"))), Absent)
@@ -185,15 +203,23 @@ def test_a_million_sightings_become_a_few_rectangles():
         sent=pl.col("sequence") * 1_000_000,
         acked=pl.col("sequence") * 1_000_000,
         error=pl.lit(None),
+        key=pl.lit(None),
+        outcome=pl.lit(0),
+        life=pl.lit(1),
+        transaction=pl.lit(None),
     )
     views = records.select(
         *("topic", "partition", "offset", "producer", "sequence"),
         seen=pl.col("due") + 5,
         timestamp=pl.lit(0),
+        key=pl.lit(None),
+        life=pl.lit(1),
+        tenure=pl.lit(1),
+        transaction=pl.lit(None),
     ).join(pl.DataFrame({"consumer": readers, "group": readers}), how="cross")  # fmt: skip
     ledger = Ledger(
-        sent=records.select(empty(tables.SENT).columns).cast(dict(empty(tables.SENT).schema)),
-        seen=views.select(empty(tables.SEEN).columns).cast(dict(empty(tables.SEEN).schema)),
+        sent=records.select(empty(schemas.SENT).columns).cast(dict(empty(schemas.SENT).schema)),
+        seen=views.select(empty(schemas.SEEN).columns).cast(dict(empty(schemas.SEEN).schema)),
     )
     ends = (Phase(time=0, phase="load"), Phase(time=10**11, phase="drain"), Drained(time=10**11))
 

@@ -80,7 +80,7 @@ def test_pressure_is_a_share_of_all_cores():
     assert figure.table.rows() == [(2.0, "busy", 75.0)]
 
 
-def test_a_doubtful_time_is_shaded_and_named():
+def test_a_time_in_which_the_network_was_off_is_a_thin_strip_at_the_bottom():
     samples = tuple(
         (second, "delay_line_late_mean_ns", "delay line", 9e6 if second == 5 else 0.0)
         for second in range(1, 10)
@@ -97,11 +97,12 @@ def test_a_doubtful_time_is_shaded_and_named():
     figure = fidelity.lateness(history_of(*phases, samples=samples))
 
     assert isinstance(figure, Figure)
-    shade, *_, name = figure.spec("run")["layer"]
-    assert (shade["mark"]["style"], name["mark"]["style"]) == ("doubt", "doubt_name")
-    assert [
-        (found["doubt"], found["from_s"], found["to_s"]) for found in shade["data"]["values"]
-    ] == [("D1", 4.0, 5.0)]
+    strip = figure.spec("run")["layer"][-1]
+    assert (strip["mark"]["type"], strip["mark"]["style"]) == ("rule", "doubt")
+    assert strip["encoding"]["y"] == {"value": {"expr": "height - 2"}}
+    # The load began at second 1 of the run.
+    spans = [(span["from_s"], span["to_s"]) for span in strip["data"]["values"]]
+    assert spans == [(3.0, 4.0)]
 
 
 def test_lateness_is_shown_in_milliseconds():
@@ -133,4 +134,18 @@ def test_a_plot_shades_each_fault_from_inject_to_heal():
     assert isinstance(figure, Figure)
     shade = figure.spec("run")["layer"][0]
     assert shade["mark"]["style"] == "fault"
-    assert [(found["from_s"], found["to_s"]) for found in shade["data"]["values"]] == [(2.0, 5.0)]
+    assert [(span["from_s"], span["to_s"]) for span in shade["data"]["values"]] == [(2.0, 5.0)]
+
+
+def test_a_table_that_leaves_out_directions_says_so():
+    ways = [
+        calibrated("core", f"host{number}", declared_ms=20, measured_ms=20.1)
+        for number in range(20)
+    ]
+
+    figure = fidelity.calibration(history_of(*ways))
+
+    assert isinstance(figure, Figure)
+    assert figure.summary is not None
+    assert figure.summary.height == 16
+    assert "Below are the worst 16 of 20 directions." in figure.caption

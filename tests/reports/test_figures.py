@@ -3,7 +3,7 @@
 from streambed.plan import Shape
 from streambed.record.history import History
 from streambed.reports import series
-from streambed.reports.figure import Absent, Figure
+from streambed.reports.figure import Absent, Figure, share_data
 from streambed.reports.figures import processes, records, spark, timeline, topology
 from tests.reports.synthetic import at, event, history_of, plan_of
 
@@ -75,14 +75,17 @@ def test_batches_are_shown_at_their_end_with_what_the_trigger_took():
             start=at(1),
             end=at(2),
             rows=10,
-            durations_ms={"triggerExecution": 750},
+            durations_ms={"triggerExecution": 750, "addBatch": 500},
         )
     )
 
-    figure = spark.durations(history)
+    (figure,) = spark.durations(history)
 
     assert isinstance(figure, Figure)
-    assert figure.table.rows() == [(2.0, "counter", 4, 0.75, 10.0)]
+    assert figure.table.rows() == [
+        (2.0, "counter", 4, "addBatch", 0.5),
+        (2.0, "counter", 4, "other", 0.25),
+    ]
 
 
 def test_a_fault_that_was_never_healed_lasts_to_the_end():
@@ -120,6 +123,20 @@ def test_a_death_that_was_asked_for_is_no_mark_on_the_timeline():
     assert timeline.moments(history).is_empty()
 
 
+def test_the_timeline_has_a_row_for_each_fault_and_no_name_over_other_rows():
+    history = history_of(
+        event(1, "phase", phase="load"),
+        event(2, "inject", fault=0, kind="cut", target="edge"),
+        event(9, "phase", phase="drain"),
+    )
+
+    figure = timeline.timeline(history)
+
+    assert isinstance(figure, Figure)
+    assert "F1 cut edge" in figure.table["row"].to_list()
+    assert "text" not in [layer["mark"]["type"] for layer in figure.spec("run")["layer"]]
+
+
 def test_a_run_in_which_nothing_happened_says_so():
     assert isinstance(timeline.timeline(History()), Absent)
 
@@ -135,7 +152,8 @@ def test_the_topology_names_every_link():
     figure = topology.topology(plan_of())
 
     assert isinstance(figure, Figure)
-    assert ("edge-core", "edge – core", "20ms ± 2ms · 1% lost · 10Mbit") in figure.table.rows()
+    links = figure.table.select("link", "ends", "properties").rows()
+    assert ("edge-core", "edge – core", "20ms ± 2ms · 1% lost · 10Mbit") in links
 
 
 def test_nodes_that_the_plan_puts_in_one_place_are_drawn_apart():
@@ -186,3 +204,36 @@ def test_with_too_many_series_the_caption_says_which_are_drawn():
 
     assert isinstance(figure, Figure)
     assert "Drawn are the 16 with the largest peaks out of 30" in figure.caption
+
+
+def test_cores_of_the_run_are_told_from_those_of_the_machine():
+    history = history_of(
+        samples=((1, "process_cpu_s", "broker1", 3.0), (3, "process_cpu_s", "broker1", 4.0))
+    )
+
+    figure = processes.processors(history, plan_of())
+
+    assert isinstance(figure, Figure)
+    assert "The processes of this run used 0.5 cores at most under load" in figure.caption
+
+
+def test_the_topology_shows_throughput_and_what_a_fault_hit():
+    grown = ((1, "port_tx_bytes", "edge/eth0", 0.0), (2, "port_tx_bytes", "edge/eth0", 125_000.0))
+    history = history_of(
+        event(1, "inject", fault=0, kind="cut", target="edge – core", links=[["edge", "core"]]),
+        event(2, "inject", fault=1, kind="kill", target="broker1", processes=["broker1"]),
+        samples=grown,
+    )
+
+    figure = topology.topology(plan_of(), history)
+
+    assert isinstance(figure, Figure)
+    (edge,) = [row for row in figure.table.rows() if row[0] == "edge-core"]
+    assert edge[3:] == (1.0, "F1 cut")
+    nodes = [
+        row
+        for data in share_data(figure.plain_spec())["datasets"].values()
+        for row in data
+        if row.get("node") == "broker1"
+    ]
+    assert {row["fault"] for row in nodes} == {"F2 kill"}

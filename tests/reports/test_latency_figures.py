@@ -71,7 +71,8 @@ def test_latency_through_spark_is_shown_beside_that_of_consumers():
         end=at(3),
         offsets={"lines": {"0": [0, 5]}},
     )
-    output = ("reader", "readers", "counts", 0, 0, None, None, at(3.5), 2_900)
+    position = ("counts", 0, 0)
+    output = ("reader", "readers", *position, None, None, at(3.5), 2_900, None, 1, 1, None)
     history = history_of(
         event(0, "clock", wall_ns=0),
         batch,

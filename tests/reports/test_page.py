@@ -60,7 +60,8 @@ def test_every_figure_is_kept_as_svg_and_as_a_table(complete: Path):
         "throughput_sent",
         "latency",
         "synchronisation",
-        "batch_rows",
+        "story",
+        "batch_durations",
         "lateness",
     } <= names
     assert pl.read_parquet(complete / "figures" / "lag.parquet").columns == [
@@ -74,8 +75,8 @@ def test_every_chart_is_one_that_vega_lite_knows(complete: Path):
     run = page.read(complete)
     figures = [
         figure
-        for found in page.sections(run.history, run.plan).values()
-        for figure in found
+        for section in page.sections(run.history, run.plan).values()
+        for figure in section
         if isinstance(figure, page.Figure)
     ]
 
@@ -108,8 +109,47 @@ def test_every_plot_carries_run_and_seed(complete: Path):
 def test_verdicts_are_words_with_evidence(complete: Path):
     text = (complete / "report.html").read_text()
 
-    assert [text.count(f">{answer}<") for answer in ("HOLDS", "FAILS", "UNKNOWN")] == [1, 1, 1]
-    assert "<td>poet=1601, poet=1602, poet=1603</td>" in text
+    # The worst answer is in the headline, too.
+    assert [text.count(f">{answer}<") for answer in ("HOLDS", "FAILS", "UNKNOWN")] == [1, 2, 1]
+    assert "3 of 6,000 acknowledged records of lines lost" in text.split("</header>")[0]
+    assert "no_loss · lines" in text
+    assert ">poet 1601–1603</a>" in text
+
+
+def test_durations_are_in_milliseconds_or_seconds(complete: Path):
+    text = (complete / "report.html").read_text().split("</main>")[0]
+
+    assert "1.81 s" in text
+    assert '<th scope="row">slack</th><td>188 ms</td>' in text
+    assert "187700000" not in text
+
+
+def test_results_come_before_the_figures_of_the_test_bed_which_are_folded(complete: Path):
+    text = (complete / "report.html").read_text()
+    order = ["verdicts", "story", "delivery", "latency", "records", "timeline", "network"]
+    order += ["resources", "fidelity", "timers", "processes", "versions", "files"]
+
+    places = [text.index(f'id="{name}"') for name in order]
+
+    assert places == sorted(places)
+    for name in ("fidelity", "timers", "processes", "versions", "files"):
+        assert f'<details class="card" id="{name}">' in text
+
+
+def test_each_process_has_a_link_to_its_log(complete: Path):
+    assert '<a href="logs/poet.log">poet</a>' in (complete / "report.html").read_text()
+
+
+def test_the_command_and_the_declaration_can_be_copied(tmp_path: Path):
+    (tmp_path / "history").mkdir()
+    command = "streambed run leader.yaml --set components.shop.acks=all"
+    plans.write(replace(synthetic.plan_of(tmp_path), command=command), tmp_path / "plan.json")
+    (tmp_path / "experiment.yaml").write_text("name: leader\n")
+
+    text = page.write(tmp_path).read_text()
+
+    assert f'data-copy="command">copy</button></p><pre id="command">{command}</pre>' in text
+    assert '<pre id="declaration">name: leader\n</pre>' in text
 
 
 def test_the_libraries_are_embedded_once(complete: Path):

@@ -1,60 +1,103 @@
-"""The table of commands, and how errors end."""
+"""The commands as one program, and how errors end."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from streambed.cli import convert, machine, query, run, runs, shell, spark_history, studies
-from streambed.cli.options import err
-from streambed.errors import StreambedError, UsageError
+from streambed.cli.commands import COMMANDS, help_text
+from streambed.errors import StreambedError, UsageError, suggestion
+
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+WHOLE = {"shell": {"allow_interspersed_args": False}}
+"""Options after the host belong to the command that runs there."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C or another signal, past the library, which would end in silence."""
+
+    def __init__(self, by: KeyboardInterrupt) -> None:
+        super().__init__()
+        self.by = by
+
+
+class Commands(TyperGroup):
+    """Commands whose modules are imported when they are called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names; completion asks for them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        one = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        settings = {**SETTINGS, **WHOLE.get(cmd_name, {})}
+        command = COMMANDS[cmd_name]
+        one.command(cmd_name, cls=command.load_form(), context_settings=settings)(command.load())
+        return get_command(one)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """UsageError for a word that is no command."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UsageError(f"there is no command '{args[0]}'. {suggestion(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Import the command and call it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise Interrupted(stop) from None
+
+    def get_help(self, ctx: Any) -> str:
+        """The same help that is printed before anything is imported."""
+        return help_text()
+
 
 app = typer.Typer(
-    help=(
-        "A test bed for streams: real Kafka and PySpark on an emulated network, on one machine, "
-        "without root."
-    ),
+    cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings=SETTINGS,
 )
-COMMANDS: dict[str, Callable[..., None]] = {
-    "run": run.run,
-    "plan": run.plan,
-    "convert": convert.convert,
-    "study": studies.study,
-    "compare": studies.compare,
-    "check": runs.check,
-    "report": runs.report,
-    "list": runs.list_runs,
-    "logs": runs.logs,
-    "query": query.query,
-    "history": spark_history.history,
-    "rm": runs.remove,
-    "shell": shell.shell,
-    "schema": machine.schema,
-    "doctor": machine.doctor,
-    "fetch": machine.fetch,
-}
-for _name, _command in COMMANDS.items():
-    app.command(_name, context_settings=shell.WHOLE if _name == "shell" else None)(_command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from streambed import __version__
+
+        typer.echo(f"streambed {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A test bed for streams."""
 
 
 def run_command_line() -> None:
     """Run a command; errors become one message and an exit status."""
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="streambed", standalone_mode=False)
     except typer.Exit as end:
         status = end.exit_code
+    except Interrupted as interrupted:
+        raise interrupted.by from None
     except StreambedError as error:
-        err.print(escape(str(error)), style="red" if err.is_terminal else "")
+        typer.secho(str(error), err=True, fg="red" if sys.stderr.isatty() else None)
         status = error.exit_status
-    except (KeyboardInterrupt, typer.Abort):
-        err.print("interrupted")
-        status = 3
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     except Exception as error:
         status = _usage(error)
     sys.exit(status if isinstance(status, int) else 0)

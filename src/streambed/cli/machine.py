@@ -1,8 +1,7 @@
-"""Commands for the machine: doctor, fetch, schema."""
+"""Commands for the machine: doctor, fetch."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -14,26 +13,20 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from streambed import artifacts
 from streambed.cli.options import err, out
 from streambed.declare import reading
-from streambed.declare.yaml.schema import schema as schema_of
 from streambed.errors import UsageError, suggestion
 from streambed.kinds.components.component import Needs
 from streambed.kinds.tables import COMPONENTS
 from streambed.runner import doctor as examination
 
 
-def schema() -> None:
-    """Print the JSON Schema of the declaration, for editors."""
-    typer.echo(json.dumps(schema_of(), indent=1))
-
-
 def doctor() -> None:
-    """Say what this machine can emulate, by which means, and how to mend what is missing."""
+    """Check this machine: what it can emulate, and how to fix what is missing."""
     findings = examination.examine()
     for finding in findings:
         if finding.good:
             mark = "[green]ok [/]"
         else:
-            mark = "[yellow]no [/]" if finding.optional else "[red]NO [/]"
+            mark = "[dim]–  [/]" if finding.optional else "[red]NO [/]"
         out.print(f"{mark} {finding.what:<12} {escape(finding.says)}")
         if finding.mend:
             out.print(f"    [bold]→ {escape(finding.mend)}[/]")
@@ -46,9 +39,9 @@ def fetch(
         typer.Argument(metavar="FILE|KIND...", help="Declarations, or kinds such as kafka."),
     ],
 ) -> None:
-    """Fetch the jars and make the class archives that an experiment or a kind needs.
+    """Fetch the files that an experiment or a kind needs.
 
-    Nothing is fetched during a run.
+    Jars, servers and class archives; nothing is fetched during a run.
     """
     asked: dict[str, Needs] = {}
     for word in what:
@@ -98,12 +91,16 @@ def _with_progress(work: Callable[[artifacts.Progress], list[str]]) -> list[str]
 
 def _say_once() -> artifacts.Progress:
     """Progress without a terminal: a line for each piece of work, none for each jar."""
-    said: set[str] = set()
+    printed: set[str] = set()
 
     def say(step: artifacts.Step) -> None:
-        what = "fetching jars" if step.stage == "download" else step.what
-        if what not in said:
-            said.add(what)
+        what = step.what
+        if step.stage == "check":
+            what = f"checking {step.what}"
+        elif step.stage == "download":
+            what = "fetching jars"
+        if what not in printed:
+            printed.add(what)
             err.print(escape(what))
 
     return say

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import webbrowser
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from streambed.record.history import EXIT_STATUS, NOTHING_CHECKED, Verdict, worst
-from streambed.results.runs import Run
+from streambed.record import history
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from streambed.record.fidelity import Fidelity
+    from streambed.record.history import Verdict
+    from streambed.results.runs import Judgement, Run
+
+    out: Console
+    err: Console
+else:
+
+    def __getattr__(name: str) -> Console:
+        """The consoles `out` and `err`: commands that print plain text never load rich."""
+        if name in ("out", "err"):
+            return console(name)
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
 COLOURS = {"holds": "green", "fails": "red", "unknown": "yellow"}
 
 FileArgument = Annotated[
@@ -48,9 +64,27 @@ SparkMasterOption = Annotated[
         help="Run the Spark jobs on this cluster, outside any box.",
     ),
 ]
+FaultsOption = Annotated[
+    str,
+    typer.Option(
+        "--faults",
+        metavar="PROFILE",
+        help="Add a set of faults: flaky_wan, rolling_restart, leader_under_attack, split_brain or "
+        "bad_clock.",
+    ),
+]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the report in your browser.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", help="Draw everything random from another seed.")
 ]
+
+
+@cache
+def console(name: str) -> Console:
+    """The console for results, or that for errors and notes."""
+    from rich.console import Console
+
+    return Console(stderr=name == "err", highlight=False, soft_wrap=True)
 
 
 def write_report(done: Run, *, quiet: bool) -> Path:
@@ -60,12 +94,34 @@ def write_report(done: Run, *, quiet: bool) -> Path:
 
     if quiet:
         return page.write(done.directory)
-    with out.status("writing the report"):
+    with console("out").status("writing the report"):
         return page.write(done.directory)
 
 
-def show_end(done: Run, verdicts: list[Verdict], page: Path | None) -> None:
+def open_page(page: Path) -> None:
+    """Open a page in the user's browser; say where it is if there is none."""
+    # Without a display webbrowser may start a text browser in this terminal.
+    graphical = any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+    if not (graphical and webbrowser.open(page.absolute().as_uri())):
+        typer.echo(f"There is no browser here. The report is {page}", err=True)
+
+
+def keep_or_say(done: Run, judgement: Judgement) -> None:
+    """Keep a judgement in the run's folder, or say why that could not be."""
+    try:
+        done.keep(judgement)
+    except OSError as error:
+        reason = error.strerror or error
+        typer.echo(f"the verdicts could not be kept in {short(done.directory)}: {reason}", err=True)
+
+
+def show_end(
+    done: Run, verdicts: list[Verdict], page: Path | None, *, fidelity: Fidelity | None = None
+) -> None:
     """Print how a run ended, its verdicts and its folder."""
+    from rich.markup import escape
+
+    out, err = console("out"), console("err")
     if done.state != "finished":
         err.print(f"[bold red]{done.state}[/]: {escape(done.reason)}")
     for verdict in verdicts:
@@ -75,8 +131,8 @@ def show_end(done: Run, verdicts: list[Verdict], page: Path | None) -> None:
         )
     if done.state == "finished":
         if not verdicts:
-            out.print(NOTHING_CHECKED)
-        fidelity = done.fidelity()
+            out.print(history.NOTHING_CHECKED)
+        fidelity = fidelity or done.fidelity()
         answer = "[green]BELIEVED[/]" if fidelity.believable else "[yellow]DOUBTFUL[/]"
         out.print(f"{'fidelity':<9} {answer} {escape(fidelity.says)}")
     out.print(f"kept in {short(done.directory)}" + (f", report in {short(page)}" if page else ""))
@@ -89,4 +145,4 @@ def short(path: Path) -> str:
 
 def status_of(done: Run, verdicts: list[Verdict]) -> int:
     """The exit status: that of the worst verdict, or 3 if the run did not finish."""
-    return EXIT_STATUS[worst(verdicts)] if done.state == "finished" else 3
+    return history.EXIT_STATUS[history.worst(verdicts)] if done.state == "finished" else 3

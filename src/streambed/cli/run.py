@@ -1,43 +1,75 @@
-"""The commands run and plan."""
+"""The command run."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
+from rich.text import Text
 
 from streambed.cli import live_view
 from streambed.cli.options import (
     BootstrapOption,
+    FaultsOption,
     FileArgument,
     IntoOption,
+    OpenOption,
     SeedOption,
     SetOption,
     SparkMasterOption,
+    keep_or_say,
+    open_page,
     out,
     show_end,
     status_of,
     write_report,
 )
 from streambed.declare import reading
+from streambed.errors import UsageError
 from streambed.plan import Plan
-from streambed.planner.description import describe
 from streambed.planner.existing import on_existing
 from streambed.record.history import Verdict, worst
-from streambed.results.runs import RUNS, Run
+from streambed.results.runs import RUNS, Judgement, Run
 from streambed.runner import launcher
+
+
+def repeat_command(
+    file: Path,
+    changes: list[str],
+    seed: int | None,
+    *,
+    profile: str = "",
+    bootstrap: str = "",
+    spark_master: str = "",
+) -> str:
+    """The command line that makes the same run again."""
+    words = ["streambed", "run", str(file)]
+    for change in changes:
+        words += ["--set", change]
+    if seed is not None:
+        words += ["--seed", str(seed)]
+    if profile:
+        words += ["--faults", profile]
+    if bootstrap:
+        words += ["--bootstrap", bootstrap]
+    if spark_master:
+        words += ["--spark-master", spark_master]
+    return shlex.join(words)
 
 
 def run(
     file: FileArgument,
     changes: SetOption = [],  # noqa: B006 (typer copies it)
     seed: SeedOption = None,
+    profile: FaultsOption = "",
     bootstrap: BootstrapOption = "",
     spark_master: SparkMasterOption = "",
     into: IntoOption = RUNS,
@@ -45,52 +77,92 @@ def run(
         bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")
     ] = False,
     with_report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write the HTML page at the end.")
+        bool, typer.Option("--report/--no-report", help="Write the HTML report at the end.")
     ] = True,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Print how it ended and nothing before.")
+    ] = False,
+    opened: OpenOption = False,
 ) -> None:
-    """Run an experiment, judge it, and write its report.
+    """Run an experiment, check it, and write its report.
 
     Exit status: 0 every check holds or none is declared, 1 one fails, 2 one is unknown, 3 the run
     could not be made, 64 wrong usage.
     """
-    declared = reading.read(file, changes, seed)
+    if opened and not with_report:
+        raise UsageError("--open needs the report: leave out --no-report")
+    declared = reading.read(file, changes, seed, profile)
     experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)
     plan = launcher.prepare(experiment, base=declared.base, into=into, notes=declared.notes)
+    command = repeat_command(
+        file, changes, seed, profile=profile, bootstrap=bootstrap, spark_master=spark_master
+    )
+    plan = replace(plan, command=command)
     text = declared.text
-    done = launcher.launch(plan, text=text) if as_json else _run_with_live_view(plan, text)
-    verdicts, page = _judge_and_show(done, with_report=with_report, quiet=as_json)
+    quiet = quiet or as_json
+    done = launcher.launch(plan, text=text) if quiet else _run_with_live_view(plan, text)
+    judgement, page = _judge(done, with_report=with_report, quiet=quiet)
+    verdicts = judgement.verdicts if judgement else []
     if as_json:
         typer.echo(json.dumps(_summary(done, verdicts, page), default=str))
     else:
-        show_end(done, verdicts, page)
+        show_end(done, verdicts, page, fidelity=judgement.fidelity if judgement else None)
+    if opened and page:
+        open_page(page)
     raise typer.Exit(status_of(done, verdicts))
 
 
-def _judge_and_show(
-    done: Run, *, with_report: bool, quiet: bool
-) -> tuple[list[Verdict], Path | None]:
+def _judge(done: Run, *, with_report: bool, quiet: bool) -> tuple[Judgement | None, Path | None]:
+    """The judgement and the report's path; None for what a full disk does not allow."""
+    judgement = None
     try:
-        return done.check(), write_report(done, quiet=quiet) if with_report else None
-    except OSError:
+        judgement = done.judge()
+        keep_or_say(done, judgement)
+        return judgement, write_report(done, quiet=quiet) if with_report else None
+    except OSError as error:
+        # If the run itself did not finish, its reason says why.
         if done.state == "finished":
-            raise
-        return [], None  # The disk is full: the run's reason says so.
+            typer.echo(f"the report could not be written: {error.strerror or error}", err=True)
+        return judgement, None
 
 
 def _run_with_live_view(plan: Plan, text: str) -> Run:
-    """Run and print a line for each event; on a terminal show a live table too."""
+    """Run and print a line for each event, and progress: live on a terminal, else now and then."""
     out.print(live_view.headline(plan), style="bold")
     happenings = live_view.Happenings(plan)
+    progress = live_view.Progress(plan, happenings)
+    if out.is_terminal:
+        return _run_on_terminal(plan, text, happenings, progress)
+    output = live_view.Output(plan)
+
+    def look(_: Run) -> None:
+        _print_lines(output.new())
+        _print_lines(happenings.new())
+        if progress.due():
+            _print_lines([progress.line()])
+
+    done = launcher.launch(plan, text=text, on_look=look)
+    _print_lines(output.rest())
+    return done
+
+
+def _run_on_terminal(
+    plan: Plan, text: str, happenings: live_view.Happenings, progress: live_view.Progress
+) -> Run:
+    """Below the lines of events: progress, rates, and the last lines that programs printed."""
     flow = live_view.Flow(Run(Path(plan.directory)), plan)
-    if not out.is_terminal:
-        return launcher.launch(plan, text=text, on_look=lambda _: _print_lines(happenings.new()))
+    output = live_view.Output(plan, first=0)
     with Live(console=out, refresh_per_second=4, transient=True) as live:
 
         def look(_: Run) -> None:
+            output.new()
             _print_lines(happenings.new())
-            live.update(flow.table(happenings.phase))
+            printed = [Text(line, style="dim") for line in output.last()]
+            live.update(Group(flow.table(progress.line()), *printed))
 
-        return launcher.launch(plan, text=text, on_look=look)
+        done = launcher.launch(plan, text=text, on_look=look)
+    _print_lines(output.rest())
+    return done
 
 
 def _print_lines(lines: Iterable[str]) -> None:
@@ -108,16 +180,3 @@ def _summary(done: Run, verdicts: list[Verdict], page: Path | None) -> dict[str,
         "fidelity": asdict(done.fidelity()),
         "report": str(page) if page else None,
     }
-
-
-def plan(
-    file: FileArgument,
-    changes: SetOption = [],  # noqa: B006
-    seed: SeedOption = None,
-    bootstrap: BootstrapOption = "",
-    spark_master: SparkMasterOption = "",
-) -> None:
-    """Show what a run would do: addresses, routes, commands, timeline. Changes nothing."""
-    declared = reading.read(file, changes, seed)
-    experiment = on_existing(declared.experiment, bootstrap=bootstrap, spark_master=spark_master)
-    typer.echo(describe(launcher.prepare(experiment, base=declared.base, notes=declared.notes)))

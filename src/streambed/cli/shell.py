@@ -13,9 +13,6 @@ from streambed.results.runs import RUNS
 from streambed.runner.visits.namespaces import command_on
 from streambed.runner.visits.shell import choose
 
-WHOLE = {"allow_interspersed_args": False}
-"""Options after the host belong to the command."""
-
 
 def shell(
     words: Annotated[

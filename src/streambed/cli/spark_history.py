@@ -26,7 +26,7 @@ def history(
     ] = 0,
     into: IntoOption = RUNS,
 ) -> None:
-    """Show the event logs of a run's Spark jobs in Spark's history server, until Ctrl-C."""
+    """Show a run's Spark jobs in Spark's history server, until Ctrl-C."""
     with history_server(runs.find(named, into).directory, port) as (url, process):
         try:
             typer.echo(url)

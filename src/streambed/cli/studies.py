@@ -17,8 +17,10 @@ from streambed.cli.options import COLOURS, IntoOption, err, out, short
 from streambed.declare.yaml import study_file
 from streambed.record.history import EXIT_STATUS, NOTHING_CHECKED, worst
 from streambed.results import comparison, runs
-from streambed.results.comparison import Compared, shown
-from streambed.results.runs import RUNS, Run
+from streambed.results.comparison import Comparison, shown
+from streambed.results.declared import Differing
+from streambed.results.facts import UNCHECKED
+from streambed.results.runs import RUNS
 from streambed.results.studies import StudyResult
 from streambed.runner import study as trials
 from streambed.runner.study import OnProgress, Progress
@@ -26,6 +28,10 @@ from streambed.runner.study import OnProgress, Progress
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")
 ]
+DECLARED = 20
+"""Most differences of declarations shown on the terminal."""
+TRIALS = 3
+"""Most trials named for a check that does not hold."""
 REASON = 200
 """Most characters of a reason shown on the terminal; the table has all of it."""
 
@@ -155,12 +161,21 @@ def _show(result: StudyResult, page: Path | None, file: Path) -> None:
         out.print(
             f"checks of {len(result.finished)} trials: [{COLOURS[answer]}]{answer.upper()}[/]"
         )
+        _print_not_holding(result)
     if result.interrupted:
         err.print(
             f"interrupted after {len(result.finished)} of {len(result.declared.trials)} trials. Go "
             f"on with: streambed study {file}"
         )
     out.print(f"kept in {short(result.folder)}" + (f", page in {short(page)}" if page else ""))
+
+
+def _print_not_holding(result: StudyResult) -> None:
+    """Which checks do not hold, and in which trials."""
+    for check, names in result.not_holding().items():
+        more = f" and {len(names) - TRIALS} more" if len(names) > TRIALS else ""
+        count = f"{len(names)} of {len(result.finished)} trials"
+        out.print(escape(f"  {check} in {count}: {'; '.join(names[:TRIALS])}{more}"))
 
 
 def _print_summary(result: StudyResult) -> None:
@@ -175,8 +190,9 @@ def _print_summary(result: StudyResult) -> None:
         point = [row[key] or "" for key in keys]
         trial_count = f"{row['n']} of {row['trials']}"
         table.append((*point, row["measure"], mean, interval, trial_count))
-    headings = (*keys, "measure", "mean", "95 % interval", "trials")
-    _print_aligned(headings, table, texts=len(keys) + 1)
+    names = [result.declared.study.label(key) for key in keys]
+    headings = (*names, "measure", "mean", "95 % interval", "trials")
+    print_aligned(headings, table, texts=len(keys) + 1)
 
 
 def compare(
@@ -196,39 +212,59 @@ def compare(
         bool, typer.Option("--page/--no-page", help="Write comparison.html into B's folder.")
     ] = True,
 ) -> None:
-    """Compare two runs: differing declarations, differing results, and whether that is chance."""
+    """Compare two runs: verdicts and losses first, then what differs, then statistics."""
     a, b = runs.find(first, into), runs.find(second, into)
-    histories = a.history(), b.history()
-    differing = comparison.differences(histories[0].declaration, histories[1].declaration)
-    compared = comparison.compare(*histories)
-    page = _comparison_page(a, b, compared) if with_page else None
+    compared = comparison.compare_runs(a, b)
+    page = _comparison_page(compared) if with_page else None
     if as_json:
-        typer.echo(json.dumps(_side_by_side(a, b, differing, compared, page), default=str))
+        typer.echo(json.dumps(_side_by_side(compared, page), default=str))
         return
     for letter, run in (("A", a), ("B", b)):
         state = "" if run.state == "finished" else f", {run.state}: {run.reason}"
         out.print(escape(f"{letter} {short(run.directory)}{state}"))
-        if not (fidelity := run.fidelity()).believable:
-            out.print(f"  [yellow]DOUBTFUL[/] {escape(fidelity.says)}")
-    for key, was, now in differing:
-        out.print(escape(f"  declared {key}: A {was}, B {now}"))
-    headings = ("measure", "A", "B", "B − A", "95 % interval", "chance")
-    _print_aligned(headings, [(one.measure, *one.cells) for one in compared], texts=1)
-    for one in compared:
-        if not one.difference or one.difference.clear:
-            out.print(escape(one.says))
-    out.print(comparison.CAUTION, style="dim")
+    _print_facts(compared)
+    _print_declared(compared.declared)
+    _print_statistics(compared)
     if page:
         out.print(f"page in {short(page)}")
 
 
-def _comparison_page(a: Run, b: Run, compared: list[Compared]) -> Path:
+def _comparison_page(compared: Comparison) -> Path:
     from streambed.reports import comparison as report
 
-    return report.write(a, b, compared)
+    return report.write(compared)
 
 
-def _print_aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> None:
+def _print_facts(compared: Comparison) -> None:
+    facts = [(fact.name, fact.a, fact.b) for fact in (*compared.verdicts, *compared.counts)]
+    print_aligned(("", "A", "B"), facts, texts=1)
+    for fact in compared.verdicts:
+        for letter, answer, says in zip("AB", (fact.a, fact.b), fact.reasons, strict=True):
+            if answer not in (UNCHECKED, "HOLDS", "BELIEVED"):
+                out.print(escape(f"  {fact.name} {answer} in {letter}: {says}"))
+
+
+def _print_declared(declared: Sequence[Differing]) -> None:
+    out.print("declared differently:" if declared else "both declare the same", style="bold")
+    for key, was, now in declared[:DECLARED]:
+        out.print(escape(f"  {key}: A {was}, B {now}"))
+    if (more := len(declared) - DECLARED) > 0:
+        out.print(f"  and {more} more: the page has all of them")
+
+
+def _print_statistics(compared: Comparison) -> None:
+    out.print("what differs:" if compared.differing else "nothing clearly differs", style="bold")
+    for says in compared.differing:
+        out.print(escape(f"  {says}"))
+    headings = ("statistic", "A", "B", "B − A", "95 % interval", "p")
+    measured = [(one.measure, *one.cells) for one in compared.statistics if one.difference]
+    print_aligned(headings, measured, texts=1)
+    for says in compared.unavailable:
+        out.print(escape(says))
+    out.print(comparison.CAUTION, style="dim")
+
+
+def print_aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> None:
     """Print a table: the first `texts` columns are text, the rest numbers. Lines never wrap."""
     lines = [headings, *rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
@@ -240,22 +276,21 @@ def _print_aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], *, te
         out.print(escape("  ".join(cells).rstrip()))
 
 
-def _side_by_side(
-    a: Run,
-    b: Run,
-    differing: list[tuple[str, str, str]],
-    compared: list[Compared],
-    page: Path | None,
-) -> dict[str, Any]:
+def _side_by_side(compared: Comparison, page: Path | None) -> dict[str, Any]:
+    runs_by_letter = {"a": compared.a, "b": compared.b}
     return {
-        "a": str(a.directory),
-        "b": str(b.directory),
+        **{letter: str(run.directory) for letter, run in runs_by_letter.items()},
         "doubts": {
             letter: run.fidelity().says
-            for letter, run in (("a", a), ("b", b))
+            for letter, run in runs_by_letter.items()
             if not run.fidelity().believable
         },
-        "declared": [{"key": key, "a": was, "b": now} for key, was, now in differing],
-        "measures": [{**asdict(one), "says": one.says} for one in compared],
+        "verdicts": [{**asdict(fact), "differs": fact.differs} for fact in compared.verdicts],
+        "counts": [{**asdict(fact), "differs": fact.differs} for fact in compared.counts],
+        "differing": compared.differing,
+        "declared": [{"key": key, "a": was, "b": now} for key, was, now in compared.declared],
+        "measures": [
+            {**asdict(one), "says": one.says, "clear": one.clear} for one in compared.statistics
+        ],
         "page": str(page) if page else None,
     }

@@ -1,4 +1,4 @@
-"""The page that compares two runs: differing declarations, all measures, latencies overlaid."""
+"""The page that compares two runs: verdicts first, then what differs, then statistics."""
 
 from __future__ import annotations
 
@@ -18,51 +18,59 @@ from streambed.reports.figures.latency import (
     percentiles,
     share_axis,
 )
-from streambed.results.comparison import CAUTION, Compared, differences
-from streambed.results.runs import Run
+from streambed.results.comparison import CAUTION, Comparison
 
 PAGE = "comparison.html"
-HEADINGS = ("A", "B", "B − A", "95 % interval", "chance")
+HEADINGS = ("A", "B", "B − A", "95 % interval", "p")
 
 
-def write(a: Run, b: Run, compared: list[Compared]) -> Path:
+def write(compared: Comparison) -> Path:
     """Write comparison.html and its figures into B's folder."""
-    runs = {"A": a, "B": b}
+    runs = {"A": compared.a, "B": compared.b}
     histories = {letter: run.history() for letter, run in runs.items()}
-    run_names = {letter: f"{run.name}/{run.directory.name}" for letter, run in runs.items()}
+    names = {letter: f"{run.name}/{run.directory.name}" for letter, run in runs.items()}
     unfinished = [
         f"{letter} is {run.state}: {run.reason}"
         for letter, run in runs.items()
         if run.state != "finished"
     ]
-    measures = [
-        dict(zip(("measure", *HEADINGS), (one.measure, *one.cells), strict=True))
-        for one in compared
-    ]
     page = sheet.Sheet(
         kind="comparison",
-        title="A and B",
-        subtitle=f"A {run_names['A']} · B {run_names['B']}",
-        facts=run_names,
+        title=f"{names['A']} and {names['B']}",
+        subtitle=f"A {names['A']} · B {names['B']}",
+        facts=names,
         banners=unfinished,
         sections=[
-            _declared_differently(histories),
-            sheet.Section(title="What differs", lines=[one.says for one in compared]),
-            sheet.Section(title="All measures", lines=[CAUTION], table=pl.DataFrame(measures)),
+            sheet.Section(title="Verdicts", facts=compared.verdicts),
+            sheet.Section(title="Records", facts=compared.counts),
+            _what_differs(compared),
+            _declared_differently(compared),
+            sheet.Section(title="Statistics", lines=[CAUTION], table=_statistics(compared)),
             sheet.Section(
                 title="Latency", figures=[distributions(histories)], table=_percentiles(histories)
             ),
         ],
     )
-    return sheet.write(page, b.directory / PAGE)
+    return sheet.write(page, compared.b.directory / PAGE)
 
 
-def _declared_differently(histories: dict[str, History]) -> sheet.Section:
+def _what_differs(compared: Comparison) -> sheet.Section:
+    lines = compared.differing or ["Nothing differs clearly."]
+    if compared.alike:
+        lines = [*lines, f"No clear difference: {', '.join(compared.alike)}."]
+    return sheet.Section(title="What differs", lines=lines)
+
+
+def _statistics(compared: Comparison) -> pl.DataFrame:
+    rows = [(one.measure, *one.cells) for one in compared.statistics if one.difference]
+    return pl.DataFrame(rows, schema=["statistic", *HEADINGS], orient="row")
+
+
+def _declared_differently(compared: Comparison) -> sheet.Section:
     title = "Declared differently"
-    declared = differences(histories["A"].declaration, histories["B"].declaration)
-    if not declared:
+    if not compared.declared:
         return sheet.Section(title=title, lines=["Nothing: both declare the same."])
-    table = pl.DataFrame(declared, schema=["key", "A", "B"], orient="row")
+    table = pl.DataFrame(compared.declared, schema=["key", "A", "B"], orient="row")
     return sheet.Section(title=title, table=table)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,45 +17,61 @@ import vl_convert
 
 from streambed import plan as plans
 from streambed import record
+from streambed.declare.yaml.masking import masked_declaration
 from streambed.plan import Machine, Plan
+from streambed.record import codec
 from streambed.record import fidelity as fidelities
 from streambed.record.codec import fields_of
 from streambed.record.events import Clock, Timers
-from streambed.record.history import History
-from streambed.reports import style
+from streambed.record.history import History, Verdict, worst
+from streambed.record.secrets import masked_command
+from streambed.reports import cards, style
 from streambed.reports.bundle import bundle
-from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults
+from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults, share_data
 from streambed.reports.figures import (
     delivery,
     fidelity,
+    handed_in,
     kafka,
+    kafka_overview,
     latency,
     network,
     ports,
     processes,
     records,
     spark,
+    story,
     timeline,
     topology,
 )
+from streambed.reports.masking import Mask
 from streambed.results.runs import history_at
+from streambed.units import shown as shown_span
 
 Shown = Figure | Absent
 TEMPLATES = Path(__file__).parent
 LISTED = 60
 """Most items of a list written out in evidence; then the number of the others."""
+FOLDED = ("Fidelity",)
+"""Sections about the test bed itself: they come last, folded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """The content of a run directory. A run that failed early may lack all but its name."""
+    """The content of a run directory without secrets. A run that failed early may lack all but its
+    name.
+    """
 
     directory: Path
     history: History
     plan: Plan | None
-    verdicts: list[dict[str, Any]]
+    verdicts: list[Verdict]
     status: dict[str, Any]
     versions: dict[str, Any]
+    command: str
+    """The command that makes the same run again; empty if it is unknown."""
+    declaration: str
+    """The text of the declaration; empty if it was not recorded."""
 
     @property
     def name(self) -> str:
@@ -71,21 +89,39 @@ class Recorded:
 
 def read(directory: Path) -> Recorded:
     """Read a run directory; files that do not exist are read as empty."""
-    plan, verdicts = directory / "plan.json", directory / "verdicts.json"
+    planned, verdicts = directory / "plan.json", directory / "verdicts.json"
+    declared = directory / "experiment.yaml"
+    plan = plans.read(planned) if planned.exists() else None
+    mask = Mask.of(plan.declaration if plan else {})
     return Recorded(
         directory=directory.resolve(),
-        history=history_at(directory),
-        plan=plans.read(plan) if plan.exists() else None,
-        verdicts=json.loads(verdicts.read_text()) if verdicts.exists() else [],
-        status=record.read_json(directory / "status.json"),
+        history=mask.history(history_at(directory)),
+        plan=plan,
+        verdicts=mask.verdicts(_verdicts(verdicts, plan)) if verdicts.exists() else [],
+        status=mask.value("", record.read_json(directory / "status.json")),
         versions=record.read_json(directory / "versions.json"),
+        command=mask.text(masked_command(plan.command)) if plan else "",
+        declaration=masked_declaration(declared.read_text()) if declared.exists() else "",
     )
+
+
+def _verdicts(path: Path, plan: Plan | None) -> list[Verdict]:
+    """The verdicts of a run; those of an older version get what they are about from its checks."""
+    verdicts = [codec.convert(Verdict, fields) for fields in json.loads(path.read_text())]
+    checks = plan.declaration.get("checks") or [] if plan else []
+    if len(checks) != len(verdicts):
+        return verdicts
+    return [
+        replace(verdict, about=verdict.about or str(check.get("topic") or check.get("of") or ""))
+        for verdict, check in zip(verdicts, checks, strict=True)
+    ]
 
 
 def write(directory: Path) -> Path:
     """Write report.html and figures/ into a run directory; returns the page's path."""
     run = read(directory)
-    shown = sections(run.history, run.plan)
+    shown = sections(run.history, run.plan, cards.limits_of(run.verdicts))
+    shown = {"Story": shown.pop("Story")} | handed_in.section(directory) | shown
     for figures in shown.values():
         for figure in figures:
             if isinstance(figure, Figure):
@@ -95,35 +131,45 @@ def write(directory: Path) -> Path:
     return path
 
 
-def sections(history: History, plan: Plan | None) -> dict[str, list[Shown]]:
-    """Every figure of a report by section, in page order."""
+def sections(
+    history: History, plan: Plan | None, limits_s: dict[str, float] | None = None
+) -> dict[str, list[Shown]]:
+    """Every figure of a report by section, in page order. `limits_s`: limits of latency by name."""
     return {
-        "Network": [topology.topology(plan)],
-        "Fidelity": [
-            fidelity.calibration(history),
-            fidelity.lateness(history),
-            fidelity.pressure(history),
-        ],
-        "Timeline": [timeline.timeline(history)],
-        "Throughput": [
-            network.throughput(history, plan, "received"),
-            network.throughput(history, plan, "sent"),
-            *network.traffic(history),
-        ],
-        "Switches": [
-            ports.switch_ports(history, plan, "received"),
-            ports.switch_ports(history, plan, "sent"),
-        ],
-        "Records": [records.record_rates(history), records.lag(history)],
-        "Kafka": [kafka.leadership(history), kafka.replication(history)],
+        "Story": [story.story(history, limits_s or {})],
         "Delivery": [delivery.heat_map(history)],
         "Latency": [
             latency.over_time(history),
             latency.distribution(history),
             latency.synchronisation(history),
         ],
+        "Records": [
+            records.record_rates(history),
+            *handed_in.record_rates(history),
+            records.lag(history),
+        ],
+        "Kafka": [
+            kafka_overview.partitions(history),
+            kafka_overview.groups(history),
+            kafka.leadership(history),
+            kafka.replication(history),
+        ],
+        "Spark": spark.figures(history),
+        "Timeline": [timeline.timeline(history)],
+        "Network": [
+            topology.topology(plan, history),
+            network.throughput(history, plan, "received"),
+            network.throughput(history, plan, "sent"),
+            *network.traffic(history),
+            ports.switch_ports(history, plan, "received"),
+            ports.switch_ports(history, plan, "sent"),
+        ],
         "Resources": [processes.processors(history, plan), processes.memory(history)],
-        "Spark": [spark.durations(history), spark.batch_rows(history)],
+        "Fidelity": [
+            fidelity.calibration(history),
+            fidelity.lateness(history),
+            fidelity.pressure(history),
+        ],
     }
 
 
@@ -143,24 +189,51 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters |= {"plain": plain, "script": as_script}
+    environment.filters |= {"plain": plain, "named": named, "script": as_script}
     figures = [figure for part in shown.values() for figure in part if isinstance(figure, Figure)]
+    judged = fidelities.fidelity(run.history)
     return environment.get_template("report.html").render(
         run=run,
         facts=facts(run),
-        sections=shown,
-        specs={figure.name: figure.spec(run.subtitle) for figure in figures},
+        answer=worst(run.verdicts),
+        headline=cards.headline(run.verdicts),
+        cards=cards.cards(run.verdicts, run.history, judged),
+        sections={name: part for name, part in shown.items() if name not in FOLDED},
+        folded={name: part for name, part in shown.items() if name in FOLDED},
+        specs=packed({figure.name: share_data(figure.plain_spec()) for figure in figures}),
         themes={theme: style.config(theme) for theme in style.INK},
         ink=style.INK,
         font=style.FONT,
         faults=faults(run.history),
-        fidelity=fidelities.fidelity(run.history),
+        fidelity=judged,
+        chip=network_chip(judged),
+        remedy=fidelities.REMEDY,
         doubts=doubts(run.history),
         timers=timers(run.history),
         lives=processes.lives(run.history),
+        logs={life: log for life in _processes(run) if (log := _log(run, life))},
         files=files(run.directory),
         bundle=bundle(),
     )
+
+
+def network_chip(judged: fidelities.Fidelity) -> str:
+    """How well the network did, in a few words; empty if it is unknown."""
+    if judged.spans:
+        return f"network timing off for {fidelities.off_s(judged):.0f} s"
+    if judged.within_ms:
+        return f"links within {judged.within_ms:.2g} ms"
+    return ""
+
+
+def _processes(run: Recorded) -> list[str]:
+    return processes.lives(run.history)["process"].unique(maintain_order=True).to_list()
+
+
+def _log(run: Recorded, process: str) -> str:
+    """The log of a process, relative to the run's folder; empty if it has none."""
+    log = Path("logs") / f"{process.replace('/', '.')}.log"
+    return str(log) if (run.directory / log).is_file() else ""
 
 
 def facts(run: Recorded) -> dict[str, str]:
@@ -180,12 +253,16 @@ def facts(run: Recorded) -> dict[str, str]:
         "run": run.directory.name,
         "seed": seed,
         "began": date,
-        "lasted": f"{end_s(run.history):.1f} s",
+        "lasted": f"{_lasted_s(run.history):.1f} s",
         "machine": machine,
         "links by": means,
         "state": str(run.status.get("state", "unknown")),
     }
     return names | {"Spark keeps": spark_state} if spark_state else names
+
+
+def _lasted_s(history: History) -> float:
+    return end_s(history) - history.load_seconds(history.start_ns)
 
 
 def _machine_words(machine: Machine) -> str:
@@ -220,11 +297,24 @@ def plain(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {plain(item)}" for key, item in value.items())
+        return "; ".join(f"{key}: {named(key, item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         more = f" and {len(value) - LISTED} more" if len(value) > LISTED else ""
         return ", ".join(plain(item) for item in value[:LISTED]) + more
     return "" if value is None else str(value)
+
+
+def named(name: object, value: object) -> str:
+    """Render the value of a name for people: a name that ends in _ns holds nanoseconds."""
+    if str(name).endswith("_ns") and isinstance(value, int | float):
+        return shown_span(value)
+    return plain(value)
+
+
+def packed(specs: dict[str, dict[str, Any]]) -> str:
+    """Specifications as compressed JSON in base64; the page's script unpacks it."""
+    text = json.dumps(specs, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def as_script(value: object) -> str:

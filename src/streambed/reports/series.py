@@ -7,6 +7,7 @@ from typing import Literal
 
 import polars as pl
 
+from streambed.plan import WITNESS
 from streambed.record.history import History
 
 Keep = Literal["mean", "max"]
@@ -14,19 +15,26 @@ POINTS = 400
 """Most points drawn of one series."""
 SERIES = 16
 """Most series drawn in one figure."""
+GAP = 2.5
+"""A series has a gap where its next sample comes this many usual steps later, or more."""
 STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 
 
 def samples(history: History, *metrics: str) -> pl.DataFrame:
-    """The samples of these metrics, sorted: metric, of, time_s, value."""
-    chosen = history.samples.filter(pl.col("metric").is_in(metrics)).sort("metric", "of", "time")
+    """The samples of these metrics, sorted: metric, of, time_s, value. The witness is left out: it
+    reads back after the drain.
+    """
+    wanted = pl.col("metric").is_in(metrics) & (pl.col("of") != WITNESS)
+    chosen = history.samples.filter(wanted).sort("metric", "of", "time")
     return chosen.select(
-        "metric", "of", time_s=(pl.col("time") - history.start_ns) / 1e9, value="value"
+        "metric", "of", time_s=(pl.col("time") - history.zero_ns) / 1e9, value="value"
     )
 
 
 def rates(history: History, *metrics: str) -> pl.DataFrame:
-    """Growth of counters per second; the step in which a counter was reset is left out."""
+    """Growth of counters per second. Left out is a step in which a counter was reset, and one over
+    a gap, such as the time in which a process was dead.
+    """
     by = ["metric", "of"]
     steps = (
         samples(history, *metrics)
@@ -35,6 +43,7 @@ def rates(history: History, *metrics: str) -> pl.DataFrame:
             passed_s=pl.col("time_s").diff().over(by),
         )
         .filter((pl.col("grown") >= 0) & (pl.col("passed_s") > 0))
+        .filter(pl.col("passed_s") < GAP * pl.col("passed_s").median().over(by))
     )
     return steps.select("metric", "of", "time_s", value=pl.col("grown") / pl.col("passed_s"))
 
@@ -76,3 +85,29 @@ def thin(
         shown = steps.agg(statistic).select("time_s", by, value)
         says = f"Each point is the {noun} of {step:g} s; the table has every sample."
     return shown.with_columns(pl.col("time_s").round(3), pl.col(value).round_sig_figs(5)), says
+
+
+def with_gaps(table: pl.DataFrame, *, by: str, value: str) -> pl.DataFrame:
+    """Add a row without a value where samples are missing, so that no line is drawn across."""
+    passed_s = pl.col("time_s").diff().over(by)
+    steps = table.with_columns(passed_s=passed_s, before_s=pl.col("time_s").shift().over(by))
+    usual_s = pl.col("passed_s").median().over(by)
+    gaps = steps.filter(pl.col("passed_s") >= GAP * usual_s.clip(lower_bound=0.001))
+    breaks = gaps.select(
+        (pl.col("before_s") + 0.001).round(3).alias("time_s"),
+        by,
+        pl.lit(None, dtype=table.schema[value]).alias(value),
+    )
+    return pl.concat([table, breaks]).sort(by, "time_s")
+
+
+def with_breaks(
+    table: pl.DataFrame, breaks: dict[str, list[float]], *, by: str, value: str
+) -> pl.DataFrame:
+    """Add a row without a value to each series at these times."""
+    times = [(time_s, name) for name, times_s in breaks.items() for time_s in times_s]
+    schema = {"time_s": table.schema["time_s"], by: table.schema[by]}
+    empty = pl.DataFrame(times, schema=schema, orient="row").with_columns(
+        pl.lit(None, dtype=table.schema[value]).alias(value)
+    )
+    return pl.concat([table.select("time_s", by, value), empty]).sort(by, "time_s")

@@ -14,13 +14,15 @@ from streambed.reports import style
 from streambed.reports.bundle import bundle
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.page import TEMPLATES, as_script, plain, write_figure
+from streambed.results.facts import Fact
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One part of a page: sentences, then figures, then a table."""
+    """One part of a page: facts of two runs, sentences, figures, then a table."""
 
     title: str
+    facts: Sequence[Fact] = ()
     lines: Sequence[str] = ()
     figures: Sequence[Figure | Absent] = ()
     table: pl.DataFrame | None = None

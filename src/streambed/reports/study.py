@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,11 +12,19 @@ import polars as pl
 
 from streambed.declare.study import Plot, Study
 from streambed.errors import UsageError
+from streambed.record.secrets import masked_text
 from streambed.reports import sheet
 from streambed.reports.figure import Absent, Chart, Figure, rows
 from streambed.results.studies import PAGE, StudyResult
 from streambed.units import Bandwidth, Duration, Frequency, Quantity, Share, Size
 
+NUMBERS = ("value", "mean", "deviation", "low", "high")
+LABELLED_MAX = 6
+"""Most lines with a label at their end; more have a legend."""
+LABEL_GAP = 0.07
+"""Least distance of two labels, as a share of the height."""
+LABEL_ROOM = 0.3
+"""Room for labels at the right, as a share of the width."""
 QUANTITIES: tuple[type[Quantity], ...] = (Duration, Bandwidth, Share, Frequency, Size)
 
 
@@ -47,22 +56,19 @@ def axis_of(texts: list[str]) -> Axis:
 
 def write(result: StudyResult) -> Path:
     """Write study.html and figures/ into the study's folder, from its tables."""
-    study, trials, summary = result.declared.study, result.trials(), result.summary()
-    banners = [f"{name} did not finish: {reason}" for name, reason in result.failures.items()]
-    banners += [f"{name} is doubtful: {says}" for name, says in result.doubts().items()]
-    warm_up = "Nothing is left out as warm-up."
-    if study.warm_up.ns:
-        warm_up = (
-            f"Records due, and seconds passed, before {study.warm_up} of the load "
-            "are left out of latency, throughput and cpu."
-        )
-    intervals = (
-        "Bars are 95 % intervals of the mean by Student's t over repetitions; "
-        "faint points are single trials."
-    )
+    study, doubts = result.declared.study, result.doubts()
+    keys = study.keys()
+    trials = in_milliseconds(with_doubts(result.trials(), doubts), by="value")
+    summary = in_milliseconds(result.summary(), by="mean")
+    failed = [
+        masked_text(f"{name} did not finish: {reason}") for name, reason in result.failures.items()
+    ]
     measures = sheet.Section(
-        title="Measures", lines=[warm_up, intervals], figures=figures(study, trials, summary)
+        title="Measures",
+        lines=list(_remarks(result, doubts)),
+        figures=figures(study, trials, summary),
     )
+    labels = {key: study.label(key) for key in keys}
     page = sheet.Sheet(
         kind="study",
         title=study.name,
@@ -75,14 +81,54 @@ def write(result: StudyResult) -> Path:
             "seed": str(study.seed),
             "warm-up": str(study.warm_up),
         },
-        banners=banners,
+        banners=failed,
         sections=[
             measures,
-            sheet.Section(title="Points", table=summary.drop("study")),
-            sheet.Section(title="Trials", table=trials.drop("study", "trial")),
+            sheet.Section(title="Points", table=summary.drop("study").rename(labels)),
+            sheet.Section(title="Trials", table=trials.drop("study", "trial").rename(labels)),
         ],
     )
     return sheet.write(page, result.folder / PAGE)
+
+
+def _remarks(result: StudyResult, doubts: dict[str, str]) -> Iterator[str]:
+    """What a reader of the plots must know."""
+    study = result.declared.study
+    for check, names in result.not_holding().items():
+        yield f"{check} in {len(names)} of {len(result.finished)} trials: {'; '.join(names)}."
+    if study.warm_up.ns:
+        yield (
+            f"Records due, and seconds passed, before {study.warm_up} of the load "
+            "are left out of latency, throughput and cpu."
+        )
+    else:
+        yield "Nothing is left out as warm-up."
+    yield (
+        "Bars are 95 % intervals of the mean by Student's t over repetitions; "
+        "faint points are single trials."
+    )
+    if doubts:
+        yield (
+            f"Hollow points are doubtful: in {len(doubts)} of {len(result.finished)} trials the "
+            "network was not as declared all the time. The table of trials says why."
+        )
+
+
+def with_doubts(trials: pl.DataFrame, doubts: dict[str, str]) -> pl.DataFrame:
+    """The trials with a column that says why each is doubtful; empty if it is not."""
+    reasons = pl.col("trial").replace_strict(doubts, default="", return_dtype=pl.String)
+    return trials.with_columns(doubt=reasons)
+
+
+def in_milliseconds(table: pl.DataFrame, *, by: str) -> pl.DataFrame:
+    """The table with measures in ms whose values are all below 1 s."""
+    small = (pl.col("unit") == "s") & (pl.col(by).abs().max().over("measure") < 1)
+    names = [name for name in NUMBERS if name in table.columns]
+    scaled = []
+    for name in names:
+        scaled.append(pl.when(small).then(pl.col(name) * 1e3).otherwise(name).alias(name))
+    unit = pl.when(small).then(pl.lit("ms")).otherwise("unit").alias("unit")
+    return table.with_columns(*scaled, unit)
 
 
 def figures(study: Study, trials: pl.DataFrame, summary: pl.DataFrame) -> list[Figure | Absent]:
@@ -92,37 +138,58 @@ def figures(study: Study, trials: pl.DataFrame, summary: pl.DataFrame) -> list[F
         reason = "Nothing is varied: the table below has all there is."
         return [Absent(name="none", title="Plots", reason=reason)]
     plots = study.plots or tuple(Plot(x=keys[0], y=measure) for measure in study.measures)
-    return [figure(plot, at, keys, trials, summary) for at, plot in enumerate(plots)]
+    return [figure(plot, at, study, trials, summary) for at, plot in enumerate(plots)]
 
 
 def figure(
-    plot: Plot, at: int, keys: list[str], trials: pl.DataFrame, summary: pl.DataFrame
+    plot: Plot, at: int, study: Study, trials: pl.DataFrame, summary: pl.DataFrame
 ) -> Figure | Absent:
     """One measure over one key: the mean of each point with its interval, and every trial."""
-    name, title = f"plot_{at}_{re.sub('[^A-Za-z0-9]+', '_', plot.y)}", f"{plot.y} over {plot.x}"
+    name = f"plot_{at}_{re.sub('[^A-Za-z0-9]+', '_', plot.y)}"
+    title = f"{plot.y} over {study.label(plot.x)}"
     on_plot = (pl.col("measure") == plot.y) & pl.col(plot.x).is_not_null()
     points = summary.filter(on_plot & pl.col("n").gt(0))
     if points.is_empty():
         return Absent(name=name, title=title, reason="No trial gave a value.")
     axis = axis_of(points[plot.x].unique(maintain_order=True).to_list())
     single = trials.filter(on_plot & pl.col("value").is_not_null())
-    others = [key for key in keys if key != plot.x]
-    means = _drawable(points, plot, others, axis)
-    values = _drawable(single, plot, others, axis)
+    means = _drawable(_mark_doubts(points, single, study.keys()), plot, study, axis)
+    values = _drawable(single, plot, study, axis)
     unit = points["unit"][0]
     caption = (
         "Mean of each point with its 95 % interval by Student's t; every trial as a faint point. "
         f"{plot.y} in {unit}."
     )
-    chart = _chart(means, values, plot, axis, unit)
+    look = Look(x=study.label(plot.x), y=f"{plot.y} in {unit}", colour=study.label(plot.colour))
+    chart = _chart(means, values, look, axis)
     return Figure(name=name, title=title, caption=caption, chart=chart, table=points)
 
 
-def _drawable(table: pl.DataFrame, plot: Plot, others: list[str], axis: Axis) -> pl.DataFrame:
+def _mark_doubts(points: pl.DataFrame, trials: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """Add the column `doubt`: a mean is as doubtful as the worst of its trials."""
+    doubtful = trials.filter(pl.col("doubt") != "").select(keys).unique()
+    doubtful = doubtful.with_columns(doubt=pl.lit("doubtful"))
+    marked = points.join(doubtful, on=keys, how="left", nulls_equal=True)
+    return marked.with_columns(pl.col("doubt").fill_null(""))
+
+
+class Look(NamedTuple):
+    """The titles of a plot."""
+
+    x: str
+    y: str
+    colour: str
+
+
+def _drawable(table: pl.DataFrame, plot: Plot, study: Study, axis: Axis) -> pl.DataFrame:
     """Rename columns: keys contain dots, which Vega-Lite reads as nested fields."""
     x = pl.col(plot.x)
-    line = [pl.format("{}={}", pl.lit(key), pl.col(key).fill_null("")) for key in others]
-    together = pl.concat_str(line, separator=", ") if line else pl.lit("")
+    keys = study.keys()
+    others = [key for key in keys if key != plot.x]
+    parts = [
+        pl.format("{}={}", pl.lit(study.label(key)), pl.col(key).fill_null("")) for key in others
+    ]
+    together = pl.concat_str(parts, separator=", ") if parts else pl.lit("")
     colour = pl.col(plot.colour) if plot.colour else together
     numbers = [
         pl.col(name).round_sig_figs(6)
@@ -131,42 +198,69 @@ def _drawable(table: pl.DataFrame, plot: Plot, others: list[str], axis: Axis) ->
     ]
     if axis.numbers:
         x = x.replace_strict(axis.numbers, return_dtype=pl.Float64)
-    return table.select(*numbers, x=x, line=together, colour=colour)
+    doubtful = pl.col("doubt") != ""
+    return table.select(*numbers, x=x, line=together, colour=colour, doubtful=doubtful)
 
 
-def _x_axis(points: pl.DataFrame, plot: Plot, axis: Axis) -> alt.X:
+def _x_axis(points: pl.DataFrame, look: Look, axis: Axis, *, labelled: bool) -> alt.X:
     """Numbers on a continuous axis; anything else in the order of the study."""
-    if axis.numbers:
-        title = f"{plot.x} in {axis.unit}" if axis.unit else plot.x
-        return alt.X("x:Q", title=title, sort=None, scale=alt.Scale(zero=False, padding=16))
-    order = points["x"].unique(maintain_order=True).to_list()
-    return alt.X("x:O", title=plot.x, sort=order)
+    if not axis.numbers:
+        order = points["x"].unique(maintain_order=True).to_list()
+        return alt.X("x:O", title=look.x, sort=order)
+    title = f"{look.x} in {axis.unit}" if axis.unit else look.x
+    scale = alt.Scale(zero=False, padding=16)
+    if labelled:
+        low, high = min(axis.numbers.values()), max(axis.numbers.values())
+        room = (high - low) * LABEL_ROOM
+        scale = alt.Scale(zero=False, domain=[low, high + room], padding=16)
+    return alt.X("x:Q", title=title, sort=None, scale=scale)
 
 
-def _chart(points: pl.DataFrame, single: pl.DataFrame, plot: Plot, axis: Axis, unit: str) -> Chart:
-    legend = alt.Legend(title=plot.colour or None) if points["colour"].n_unique() > 1 else None
-    x = _x_axis(points, plot, axis)
+def line_labels(points: pl.DataFrame) -> pl.DataFrame:
+    """The name of each line at its last point, moved apart where two would overlap."""
+    ends = points.sort("x").group_by("line", maintain_order=True).last().sort("mean")
+    means: list[float] = ends["mean"].to_list()
+    gap = max(points["mean"].to_list()) * LABEL_GAP
+    heights: list[float] = []
+    for mean in means:
+        heights.append(max(mean, heights[-1] + gap) if heights else mean)
+    text = pl.when(pl.col("colour") == "").then("line").otherwise("colour")
+    return ends.select("x", "colour", text=text, height=pl.Series(heights, dtype=pl.Float64))
+
+
+def _chart(points: pl.DataFrame, single: pl.DataFrame, look: Look, axis: Axis) -> Chart:
+    count = points["line"].n_unique()
+    labelled = len(axis.numbers) > 1 and 1 < count <= LABELLED_MAX
+    several = points["colour"].n_unique() > 1
+    legend = alt.Legend(title=look.colour or None) if several and not labelled else None
+    x = _x_axis(points, look, axis, labelled=labelled)
     colour = alt.Color("colour:N", legend=legend)
-    y = alt.Y(
-        "mean:Q",
-        title=f"{plot.y} in {unit}",
-        scale=alt.Scale(zero=True),
-        axis=alt.Axis(minExtent=44),
-    )
+    y = alt.Y("mean:Q", title=look.y, scale=alt.Scale(zero=True), axis=alt.Axis(minExtent=44))
+    every_trial = alt.Chart(rows(single)).mark_point(opacity=0.35, size=25)
     base = alt.Chart(rows(points)).encode(x, colour)
-    tooltip = [
-        alt.Tooltip("x:N", title=plot.x),
-        alt.Tooltip("line:N"),
-        *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("mean", "low", "high")),
-    ]
+    lines = base.mark_line(opacity=0.5)
+    intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
+    means = base.mark_point(size=60, opacity=1)
     layers = [
-        alt.Chart(rows(single))
-        .mark_point(opacity=0.3, size=25, filled=True)
-        .encode(x, alt.Y("value:Q"), colour),
-        base.mark_line(opacity=0.5).encode(y, alt.Detail("line:N")),
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2)
-        .encode(alt.Y("low:Q"), alt.Y2("high:Q")),
-        base.mark_point(size=60, filled=True, opacity=1).encode(y, tooltip=tooltip),
+        every_trial.encode(x, alt.Y("value:Q"), colour, *_hollow_if_doubtful()),
+        lines.encode(y, alt.Detail("line:N")),
+        intervals.encode(alt.Y("low:Q"), alt.Y2("high:Q")),
+        means.encode(y, *_hollow_if_doubtful(), tooltip=_tooltip(look)),
     ]
+    if labelled:
+        ends = alt.Chart(rows(line_labels(points)))
+        text = ends.mark_text(align="left", dx=9, baseline="middle")
+        layers.append(text.encode(x, alt.Y("height:Q"), colour, alt.Text("text:N")))
     return alt.layer(*layers).properties(height=280)
+
+
+def _hollow_if_doubtful() -> tuple[alt.Fill, alt.FillOpacity]:
+    scale = alt.Scale(domain=[False, True], range=[1, 0])
+    fill = alt.Fill("colour:N", legend=None)
+    return fill, alt.FillOpacity("doubtful:N", scale=scale, legend=None)
+
+
+def _tooltip(look: Look) -> list[alt.Tooltip]:
+    numbers = [alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("mean", "low", "high")]
+    x = alt.Tooltip("x:N", title=look.x)
+    return [x, alt.Tooltip("line:N"), *numbers, alt.Tooltip("doubtful:N")]

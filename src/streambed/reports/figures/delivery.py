@@ -9,7 +9,17 @@ from streambed.kinds.checks.no_loss import acked_records, finding_of
 from streambed.kinds.evidence.readers import IDENTITY, Reader, readers_of, times_seen
 from streambed.record.history import History
 from streambed.reports import series
-from streambed.reports.figure import Absent, Chart, Figure, edges, rows, shaded, time_axis
+from streambed.reports.figure import (
+    FAULT_ROWS,
+    Absent,
+    Chart,
+    Figure,
+    edges,
+    faults,
+    rows,
+    shaded,
+    time_axis,
+)
 
 STATES = ("delivered", "duplicated", "unacked", "undecided", "lost")
 """From good to bad: a column takes the worst state of its records."""
@@ -52,9 +62,7 @@ def binned(history: History) -> tuple[pl.DataFrame, float]:
     """Records by state per step of due time, topic, producer and reader; and the step in s."""
     sent = history.ledger.sent
     step = _step_s(sent)
-    column = (
-        ((pl.col("due") - history.start_ns) / 1e9 / step).floor().cast(pl.Int64).alias("column")
-    )
+    column = ((pl.col("due") - history.zero_ns) / 1e9 / step).floor().cast(pl.Int64).alias("column")
     counts = [(pl.col("state") == state).sum().cast(pl.Int64).alias(state) for state in STATES]
     parts = []
     for topic in sent["topic"].unique().sort():
@@ -167,23 +175,38 @@ def _with_times(table: pl.DataFrame, step: float) -> pl.DataFrame:
 
 
 def _chart(history: History, table: pl.DataFrame) -> Chart:
-    """Rows of one producer are grouped beneath its name; the topmost row is for fault names."""
+    """Rows of one producer are grouped beneath its name; the topmost rows are for fault names."""
     keyed = table.with_columns(
         head=pl.format("{}\t{}\t", "topic", "producer"), row=pl.format("{}\t{}\t{}", *ROW)
     )
     heads = keyed.group_by("topic", "producer", "head", maintain_order=True).agg(
         pl.col("row").unique(maintain_order=True), pl.col("from_s").min()
     )
-    order = [""]
+    order = [" " * row for row in range(1, 1 + min(FAULT_ROWS, max(1, faults(history).height)))]
     for head, readers in heads.select("head", "row").iter_rows():
         order += [head, *readers]
     at = time_axis(history, "from_s"), _row_axis(order)
-    cells = _cells(keyed.drop("head"), at).properties(height=ROW_PX * len(order))
+    grid = cells(keyed.drop("head"), at).properties(height=ROW_PX * len(order))
     producers = heads.select("from_s", row="head", says=pl.format("{} → {}", "producer", "topic"))
     names = alt.Chart(rows(producers)).mark_text(
         style="soft", align="left", baseline="middle", fontWeight="bold"
     )
-    return shaded(history, cells, names.encode(*at, alt.Text("says:N")), *edges(history))
+    named = names.encode(*at, alt.Text("says:N"))
+    return shaded(history, grid, named, *edges(history), _highlight(history))
+
+
+def _highlight(history: History) -> alt.Chart:
+    """A band that the page's script moves to lost records, by the signals shown_from, shown_to."""
+    start, end = (alt.param(name=name, value=-1e9) for name in ("shown_from", "shown_to"))
+    nothing = alt.Data(values=[{}])  # type: ignore[no-untyped-call]
+    band: alt.Chart = (
+        alt.Chart(nothing)
+        .transform_calculate(from_s="shown_from - 0.1", to_s="shown_to + 0.1")
+        .mark_rect(style="shown", clip=True)
+        .encode(time_axis(history, "from_s"), alt.X2("to_s:Q"))
+        .add_params(start, end)
+    )
+    return band
 
 
 def _row_axis(order: list[str]) -> alt.Y:
@@ -199,11 +222,12 @@ def _row_axis(order: list[str]) -> alt.Y:
     return alt.Y("row:N", sort=None, title=None, scale=scale, axis=axis)
 
 
-def _cells(table: pl.DataFrame, at: tuple[alt.X, alt.Y]) -> alt.Chart:
+def cells(table: pl.DataFrame, at: tuple[alt.X, alt.Y]) -> alt.Chart:
+    """Rectangles in the colour of their worst record."""
     colour = alt.Color(
         "state:N",
         scale=alt.Scale(domain=WORST_FIRST, range="heatmap"),
-        legend=alt.Legend(symbolType="square", columns=len(STATES)),
+        legend=alt.Legend(symbolType="square"),
     )
     tooltip = [
         *(alt.Tooltip(f"{name}:N") for name in ROW),
@@ -212,5 +236,5 @@ def _cells(table: pl.DataFrame, at: tuple[alt.X, alt.Y]) -> alt.Chart:
         *(alt.Tooltip(f"{state}:Q") for state in WORST_FIRST),
     ]
     cell = alt.Chart(rows(table)).mark_rect(clip=True)
-    cells: alt.Chart = cell.encode(*at, colour, alt.X2("to_s:Q"), tooltip=tooltip)
-    return cells
+    drawn: alt.Chart = cell.encode(*at, colour, alt.X2("to_s:Q"), tooltip=tooltip)
+    return drawn

@@ -41,12 +41,14 @@ def calibration(history: History) -> Figure | Absent:
     shown = table.head(WAYS)
     left_out = ""
     if table.height > WAYS:
-        left_out = f"Drawn are the worst {WAYS} of {table.height}; the table has all. "
+        left_out = f"Drawn are the worst {WAYS} of {table.height}; the file has all. "
+    if table.height > series.SERIES:
+        left_out += f"Below are the worst {series.SERIES} of {table.height} directions. "
     caption = (
-        "How long packets took beyond the declared delay, each way, before anything ran; "
-        "what sending and receiving cost everywhere is taken off. "
-        "Whiskers: how far the declared jitter alone may put the mean off. "
-        f"Ticks: how far it may be to be believed. {left_out}"
+        "How much longer than declared packets took, in each direction, before anything ran; "
+        "the cost of sending and receiving is subtracted. "
+        "Whiskers: error expected from jitter alone. "
+        f"Ticks: tolerance. {left_out}"
     )
     return Figure(
         name=name,
@@ -121,7 +123,7 @@ def lateness(history: History) -> Figure | Absent:
         return Absent(
             name=name,
             title=title,
-            reason="No delay line ran: no link needed one, or the kernel's own emulation was used.",
+            reason="No delay line ran: no link needed one, or the kernel emulated the delays.",
         )
     statistic = (
         pl.when(pl.col("metric") == "delay_line_late_max_ns")
@@ -132,9 +134,8 @@ def lateness(history: History) -> Figure | Absent:
     chart, says = lines(history, table, by="statistic", value="late_ms", unit="ms late", keep="max")
     bound_ms = bound_ns(least_delay_ns(calibrations(history))) / 1e6
     caption = (
-        "How long packets waited beyond the delay that was declared, in each second. "
-        "What is seen here is the test bed's own error. "
-        f"A second whose mean is above {bound_ms:.3g} ms is not to be believed. {says}"
+        "How long packets waited beyond the declared delay, per second: the test bed's own error. "
+        f"Network timing counts as off in a second whose mean is above {bound_ms:.3g} ms. {says}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
@@ -162,10 +163,8 @@ def pressure(history: History) -> Figure | Absent:
     table = table.filter(pl.col("time_s").diff().over("what").fill_null(1) > SHORT_S)
     chart, says = lines(history, table, by="what", value="percent", unit="%")
     caption = (
-        "Of all cores: how much was busy, with any program of this machine, "
-        "and how much the hypervisor took away. "
-        "Of the time: in how much of it some program, or the delay line, "
-        "was ready and had to wait. "
+        "CPU busy and stolen (all cores, any program of this machine); share of time in which a "
+        "program, or the delay line, waited for a CPU. "
         f"Busy programs alone are no reason for doubt. {says}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

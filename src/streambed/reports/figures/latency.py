@@ -9,8 +9,9 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
+from streambed.kinds.evidence.course import by_reader
+from streambed.kinds.evidence.journeys import journeys
 from streambed.kinds.evidence.readers import IDENTITY
-from streambed.plan import WITNESS
 from streambed.record.history import History
 from streambed.reports import series
 from streambed.reports.figure import Absent, Chart, Figure, end_s, lines, rows
@@ -40,15 +41,16 @@ def end_to_end(history: History) -> pl.DataFrame:
     Readers are consumers and Spark queries. A duplicate counts once, when it was first seen.
     """
     sent = history.ledger.sent.select(*IDENTITY, "due")
-    seen = history.ledger.seen.filter(pl.col("consumer") != WITNESS)
+    seen = history.ledger.seen.filter(by_reader())
     first = seen.group_by("consumer", *IDENTITY).agg(pl.col("seen").min())
     direct = first.join(sent, on=IDENTITY).select(to="consumer", due="due", seen="seen")
     tables = [direct]
     for name, component in history.components.items():
         if component.as_engine:
-            journeys = component.as_engine.evidence.journeys(history).drop_nulls("seen")
             to = pl.lit(f"through {name}").alias("to")
-            tables.append(journeys.select(to, pl.col("due", "seen").cast(pl.Int64)))
+            last_seen = pl.coalesce("seen", "latest").alias("seen")
+            made = journeys(history, name).select(to, "due", last_seen)
+            tables.append(made.drop_nulls("seen"))
     return _latencies(history, pl.concat(tables))
 
 
@@ -71,7 +73,7 @@ def synchronised(history: History) -> pl.DataFrame:
 def subscribers(history: History) -> dict[str, set[str]]:
     """The consumer groups of each topic: those declared, and those that read it."""
     groups: dict[str, set[str]] = {}
-    seen = history.ledger.seen.filter(pl.col("consumer") != WITNESS)
+    seen = history.ledger.seen.filter(by_reader())
     for topic, group in seen.select("topic", "group").unique().iter_rows():
         groups.setdefault(topic, set()).add(group)
     group_of = dict(seen.select("consumer", "group").unique().iter_rows())
@@ -84,7 +86,7 @@ def subscribers(history: History) -> dict[str, set[str]]:
 
 
 def _seen_by_groups(history: History) -> pl.DataFrame:
-    seen = history.ledger.seen.filter(pl.col("consumer") != WITNESS)
+    seen = history.ledger.seen.filter(by_reader())
     first = seen.group_by("group", *RECORD).agg(pl.col("seen").min())
     return first.join(history.ledger.sent.select(*RECORD, "due"), on=RECORD)
 
@@ -92,7 +94,7 @@ def _seen_by_groups(history: History) -> pl.DataFrame:
 def _latencies(history: History, times: pl.DataFrame) -> pl.DataFrame:
     return times.select(
         "to",
-        due_s=(pl.col("due") - history.start_ns) / 1e9,
+        due_s=(pl.col("due") - history.zero_ns) / 1e9,
         latency_s=(pl.col("seen") - pl.col("due")) / 1e9,
     ).sort("to", "due_s")
 
@@ -222,6 +224,9 @@ def synchronisation(history: History) -> Figure | Absent:
             title=title,
             reason="No record reached all subscribers of its topic, or no topic has a subscriber.",
         )
+    if all(len(groups) < 2 for groups in subscribers(history).values()):
+        reason = "Every topic has one subscriber, so it is the same as the end-to-end latency."
+        return Absent(name=name, title=title, reason=reason)
     table, step = _statistics(history, latencies)
     chart, says = lines(
         history, table, by="series", value="latency_s", unit="latency in s", keep="max"
@@ -244,4 +249,5 @@ def synchronisation(history: History) -> Figure | Absent:
         chart=chart,
         table=table,
         summary=percentiles(latencies),
+        folded=True,
     )

@@ -51,6 +51,7 @@ def switch_ports(history: History, plan: Plan | None, direction: Direction) -> F
         chart=_chart(history, cells, shown),
         table=table,
         summary=_totals(table),
+        folded=True,
     )
 
 
@@ -98,8 +99,8 @@ def _cells(table: pl.DataFrame, step: float) -> pl.DataFrame:
 def _totals(table: pl.DataFrame) -> pl.DataFrame:
     """The ports that carried most."""
     carried = table.group_by("port").agg(
-        (pl.col("bit_per_s").mean() / 1e6).alias("mean Mbit/s"),
-        (pl.col("bit_per_s").max() / 1e6).alias("most Mbit/s"),
+        (pl.col("bit_per_s").mean() / 1e6).round(3).alias("mean Mbit/s"),
+        (pl.col("bit_per_s").max() / 1e6).round(3).alias("most Mbit/s"),
     )
     return carried.sort("mean Mbit/s", "port", descending=[True, False]).head(series.SERIES)
 

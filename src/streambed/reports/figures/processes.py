@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import polars as pl
 
 from streambed.plan import Plan
 from streambed.record.events import ProcessEnded, ProcessStarted
 from streambed.record.history import History
 from streambed.reports import series
-from streambed.reports.figure import Absent, Figure, lines
+from streambed.reports.figure import Absent, Figure, end_s, lines
 
 LIVES = {
     "process": pl.String,
@@ -29,16 +31,39 @@ def lives(history: History) -> pl.DataFrame:
     for event in history.of(ProcessStarted, ProcessEnded):
         if isinstance(event, ProcessStarted):
             life = {"process": event.process, "component": event.component, "node": event.node}
-            alive[event.process] = life | {"start_s": history.seconds(event.time)}
+            alive[event.process] = life | {"start_s": history.load_seconds(event.time)}
             lives.append(alive[event.process])
         elif isinstance(event, ProcessEnded) and event.process in alive:
-            alive.pop(event.process).update(_end(event) | {"end_s": history.seconds(event.time)})
+            alive.pop(event.process).update(
+                _end(event) | {"end_s": history.load_seconds(event.time)}
+            )
     return pl.DataFrame(lives, schema=LIVES)
 
 
+def dead_spans(history: History, process: str) -> list[tuple[float, float]]:
+    """When a process was dead between two of its lives, or after its last one."""
+    of_process = lives(history).filter(pl.col("process") == process)
+    ends, starts = of_process["end_s"].to_list(), of_process["start_s"].to_list()
+    spans = []
+    for end, start in zip_longest(ends, starts[1:]):
+        if end is not None:
+            spans.append((end, end_s(history) if start is None else start))
+    return spans
+
+
+def while_alive(history: History, table: pl.DataFrame, *, by: str) -> pl.DataFrame:
+    """The rows of processes that were alive at their time; `by` holds the process."""
+    for process in table[by].unique():
+        for dead_from, dead_to in dead_spans(history, process):
+            inside = pl.col("time_s").is_between(dead_from, dead_to, closed="none")
+            table = table.filter((pl.col(by) != process) | ~inside)
+    return table
+
+
 def _end(event: ProcessEnded) -> dict[str, object]:
+    stopped = event.expected and event.status < 0
     return {
-        "status": str(event.status),
+        "status": "stopped by the run" if stopped else str(event.status),
         "expected": event.expected,
         "last_lines": "\n".join(event.last_lines),
     }
@@ -52,15 +77,19 @@ def processors(history: History, plan: Plan | None) -> Figure | Absent:
         return Absent(
             name=name,
             title=title,
-            reason="No process was sampled twice, so there is no use of processors to show.",
+            reason="No process was sampled twice.",
         )
     table = cores.select("time_s", process="of", cores="value")
-    chart, says = lines(history, table, by="process", value="cores", unit="cores")
-    machine = f"This machine has {plan.machine.cores}. " if plan else ""
-    total = max(table.group_by("time_s").agg(pl.col("cores").sum())["cores"])
+    alive = while_alive(history, table, by="process")
+    chart, says = lines(history, alive, by="process", value="cores", unit="cores")
+    machine = f"This machine has {plan.machine.cores} cores. " if plan else ""
+    under_load = table.filter(pl.col("time_s") >= 0)
+    together = under_load.group_by("time_s").agg(pl.col("cores").sum())["cores"]
+    total = max(together.to_list(), default=0.0)
     caption = (
-        f"Seconds of processor time in a second; one is one core. {machine}"
-        f"All together used {total:.2g} at most. {says}"
+        f"CPU seconds per second, by process; 1 is one core. {machine}"
+        f"The processes of this run used {total:.2g} cores at most under load; "
+        f"what else ran on the machine is only in its pressure, under Fidelity. {says}"
     )
     return Figure(
         name=name,
@@ -91,6 +120,7 @@ def memory(history: History) -> Figure | Absent:
     if rss_bytes.is_empty():
         return Absent(name=name, title=title, reason="The memory of no process was sampled.")
     table = rss_bytes.select("time_s", process="of", mib=pl.col("value") / 2**20)
-    chart, says = lines(history, table, by="process", value="mib", unit="MiB", keep="max")
+    alive = while_alive(history, table, by="process")
+    chart, says = lines(history, alive, by="process", value="mib", unit="MiB", keep="max")
     caption = f"Resident memory of each process and its children. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

@@ -6,7 +6,7 @@ import polars as pl
 
 from streambed.record.history import History
 from streambed.reports import series
-from streambed.reports.figure import Absent, Figure, lines
+from streambed.reports.figure import Absent, Figure, constant, lines
 
 COUNTERS = ("sent_total", "acked_total", "failed_total", "seen_total")
 
@@ -23,7 +23,7 @@ def record_rates(history: History) -> Figure | Absent:
         return Absent(
             name=name,
             title=title,
-            reason="No producer or consumer reported twice how many records it had sent or seen.",
+            reason="No throughput: this run has no streambed producer or consumer.",
         )
     what = pl.format("{} {}", pl.col("of"), pl.col("metric").str.strip_suffix("_total"))
     table = drawn.select("time_s", "of", "metric", series=what, per_s="value").sort(
@@ -31,8 +31,8 @@ def record_rates(history: History) -> Figure | Absent:
     )
     chart, says = lines(history, table, by="series", value="per_s", unit="records/s", number="~s")
     caption = (
-        "Records in a second. "
-        f"Where acked falls below sent, records waited for acknowledgement. {says}"
+        "Records per second. "
+        f"Where acked falls below sent, records wait for their acknowledgement. {says}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
@@ -44,6 +44,12 @@ def lag(history: History) -> Figure | Absent:
     if lags.is_empty():
         return Absent(name=name, title=title, reason="No consumer reported its lag.")
     table = lags.select("time_s", consumer="of", records="value")
+    same = constant(table, by="consumer", value="records")
+    if same is not None and set(same.values()) == {0.0}:
+        reason = (
+            f"0 records behind throughout, as far as the client knew: {', '.join(sorted(same))}."
+        )
+        return Absent(name=name, title=title, reason=reason)
     chart, says = lines(
         history,
         table,
@@ -52,6 +58,7 @@ def lag(history: History) -> Figure | Absent:
         unit="records behind",
         number="~s",
         keep="max",
+        counts=True,
     )
-    caption = f"Records that were in the log and that the consumer had not read yet. {says}"
+    caption = f"Records in the log that the consumer had not read yet. {says}"
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)

@@ -17,7 +17,17 @@ from streambed.record.events import (
     TableDamaged,
 )
 from streambed.record.history import History
-from streambed.reports.figure import Absent, Chart, Figure, end_s, faults, rows, shaded, time_axis
+from streambed.reports.figure import (
+    Absent,
+    Chart,
+    Figure,
+    end_s,
+    faults,
+    rows,
+    shaded,
+    shown_until_s,
+    time_axis,
+)
 from streambed.reports.figures import processes
 from streambed.wording import waits_text
 
@@ -44,7 +54,7 @@ def spans(history: History) -> pl.DataFrame:
     """What lasted: one row for each phase, fault and life of a process."""
     end = end_s(history)
     phases = history.of(Phase)
-    starts = [history.seconds(event.time) for event in phases]
+    starts = [history.load_seconds(event.time) for event in phases]
     names = [f"phase {event.phase}" for event in phases]
     bars = [
         (name, "phase", start, to, "")
@@ -67,7 +77,7 @@ def moments(history: History) -> pl.DataFrame:
     for event in history.events:
         if moment := _moment(event):
             row, kind, says = moment
-            at = history.seconds(event.time)
+            at = history.load_seconds(event.time)
             marks.append((row, kind, at, at, says))
     return pl.DataFrame(marks, schema=SPANS, orient="row")
 
@@ -102,7 +112,10 @@ def timeline(history: History) -> Figure | Absent:
             title=title,
             reason="Nothing happened: the run recorded no phase, fault or process.",
         )
-    order = pl.concat([bars["row"], marks["row"]]).unique(maintain_order=True).to_list()
+    table = pl.concat([bars, marks])
+    # What ended before the load is outside the axis; what never began to show is left out, too.
+    visible = table.filter((pl.col("to_s") > 0) & (pl.col("from_s") < shown_until_s(history)))
+    order = visible["row"].unique(maintain_order=True).to_list()
     shown = [row for row in order if row != "notes"][:ROWS]
     if "notes" in order:
         shown.append("notes")
@@ -110,12 +123,10 @@ def timeline(history: History) -> Figure | Absent:
     if len(shown) < len(order):
         left_out = f" Drawn are the first {ROWS} rows of {len(order)}; the table has all."
     caption = (
-        "Bars last; a cross is a process that died unasked, "
-        "a triangle a fault that could not be healed (pointing down: not injected), "
-        f"a diamond a note, a circle the moment when routes changed.{left_out}"
+        "Bars: from start to end. ✕ crash, ▲ fault not healed, ▼ fault not injected, ◆ note, "
+        f"● routes changed. The start-up, before 0 s, is in the table.{left_out}"
     )
     chart = _chart(history, bars, marks, shown)
-    table = pl.concat([bars, marks])
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
 
 
@@ -141,4 +152,5 @@ def _chart(history: History, bars: pl.DataFrame, marks: pl.DataFrame, shown: lis
         history,
         bar.encode(*at, kind, alt.X2("to_s:Q"), tooltip=tooltip).properties(height=18 * len(shown)),
         mark.encode(*at, alt.Shape("kind:N", scale=shapes, legend=None), tooltip=tooltip),
+        named=False,
     )

@@ -8,34 +8,70 @@ import altair as alt
 import polars as pl
 
 from streambed.kinds.direction_words import shape_words
-from streambed.plan import Plan, PlannedLink, Shape
-from streambed.reports.figure import Absent, Figure, rows
+from streambed.plan import Plan, PlannedLink, PlannedNode, Shape
+from streambed.record.events import Inject
+from streambed.record.history import History
+from streambed.reports import series
+from streambed.reports.figure import Absent, Figure, end_s, rows
+from streambed.reports.figures import kafka
 
 LABELS = 40
 """With more links than this, their properties are only in the tooltips."""
+WIDTH_PX = 760
+"""The drawing keeps its width and is scaled as a whole, so that it fits a phone, too."""
+LEADS = 2
+"""Most partitions named at a host that leads them; then their number."""
+LABEL_AT = 0.42
+"""Where the label of a link stands, from the host at one end to the switch at the other."""
 
 
-def topology(plan: Plan | None) -> Figure | Absent:
-    """Nodes, components and links."""
+def topology(plan: Plan | None, history: History | None = None) -> Figure | Absent:
+    """Nodes, components and links, and what happened to them."""
     name, title = "topology", "Topology"
     if not plan or not plan.nodes:
         return Absent(
             name=name, title=title, reason="The plan has no node, so there is no network to draw."
         )
+    history = history or History()
     places = positions(plan)
-    nodes = pl.DataFrame(
-        [_node(plan, node.name, node.switch, node.address, places) for node in plan.nodes]
+    switches = {node.name for node in plan.nodes if node.switch}
+    nodes = pl.DataFrame([_node(plan, history, node, places) for node in plan.nodes])
+    flows = flows_bps(history)
+    links = pl.DataFrame(
+        [_link(link, places, switches, flows, history) for link in plan.links],
+        schema=LINKS,
+        orient="row",
     )
-    links = pl.DataFrame([_link(link, places) for link in plan.links], schema=LINKS, orient="row")
     labels = links.height <= LABELS
-    height_px = max(260, min(720, 90 * _levels(nodes)))
+    height_px = max(280, min(720, 110 * _levels(nodes)))
     chart = alt.layer(*_wires(links, labels=labels), *_nodes(nodes)).properties(height=height_px)
-    table = links.select("link", "ends", "properties")
     about_links = "Links without a label add neither delay nor limit."
     if not labels:
         about_links = f"There are more than {LABELS} links: point at one for its properties."
-    caption = f"Circles are hosts, with the components on them; squares are switches. {about_links}"
-    return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
+    caption = (
+        "Circles are hosts, with the components on them; squares are switches. "
+        f"A link is as wide as its mean throughput under load. {about_links} "
+        "What a fault hit has the fault's colour."
+    )
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption,
+        chart=chart,
+        table=links.select("link", "ends", "properties", "mbit_per_s", "fault"),
+        fixed_px=WIDTH_PX,
+    )
+
+
+def flows_bps(history: History) -> dict[tuple[str, str], float]:
+    """Mean bits per second that each port sent and received under load, by node and interface."""
+    sums: dict[tuple[str, str], float] = {}
+    grown = series.rates(history, "port_rx_bytes", "port_tx_bytes").filter(pl.col("time_s") > 0)
+    means = grown.group_by("metric", "of").agg(pl.col("value").mean())
+    for of, bytes_per_s in means.select("of", "value").iter_rows():
+        node, _, interface = of.rpartition("/")
+        sums[node, interface] = sums.get((node, interface), 0.0) + 8 * bytes_per_s
+    return sums
 
 
 def properties(shapes: tuple[Shape, Shape]) -> str:
@@ -68,42 +104,82 @@ def _ring(names: list[str], radius: float) -> dict[str, tuple[float, float]]:
     }
 
 
-LINKS = {name: pl.String for name in ("link", "ends", "properties")} | {
-    name: pl.Float64 for name in ("x", "y", "x2", "y2", "label_x", "label_y")
+LINKS = {name: pl.String for name in ("link", "ends", "properties", "fault")} | {
+    name: pl.Float64 for name in ("mbit_per_s", "x", "y", "x2", "y2", "label_x", "label_y")
 }
 
 
-def _link(link: PlannedLink, places: dict[str, tuple[float, float]]) -> tuple[str | float, ...]:
+def _link(
+    link: PlannedLink,
+    places: dict[str, tuple[float, float]],
+    switches: set[str],
+    flows: dict[tuple[str, str], float],
+    history: History,
+) -> dict[str, object]:
+    near, far = link.ports
+    if near.node in switches and far.node not in switches:
+        near, far = far, near
+    (x, y), (x2, y2) = places[near.node], places[far.node]
     first, second = (port.node for port in link.ports)
-    (x, y), (x2, y2) = places[first], places[second]
-    return (
-        link.name,
-        f"{first} – {second}",
-        properties(link.shapes),
-        x,
-        y,
-        x2,
-        y2,
-        (x + x2) / 2,
-        (y + y2) / 2,
-    )
+    ends = {first, second}
+    hit = [
+        f"F{event.fault + 1} {event.kind}"
+        for event in history.of(Inject)
+        if any(set(pair) == ends for pair in event.links) or ends & set(event.nodes)
+    ]
+    return {
+        "link": link.name,
+        "ends": f"{first} – {second}",
+        "properties": properties(link.shapes),
+        "fault": ", ".join(dict.fromkeys(hit)),
+        "mbit_per_s": round(flows.get((near.node, near.interface), 0.0) / 1e6, 4),
+        "x": x,
+        "y": y,
+        "x2": x2,
+        "y2": y2,
+        "label_x": x + (x2 - x) * LABEL_AT,
+        "label_y": y + (y2 - y) * LABEL_AT,
+    }
 
 
 def _node(
-    plan: Plan, name: str, switch: bool, address: str, places: dict[str, tuple[float, float]]
+    plan: Plan,
+    history: History,
+    node: PlannedNode,
+    places: dict[str, tuple[float, float]],
 ) -> dict[str, object]:
-    components = list(
-        dict.fromkeys(process.component for process in plan.processes if process.node == name)
-    )
-    x, y = places[name]
+    on_node = [process for process in plan.processes if process.node == node.name]
+    names = {process.name for process in on_node}
+    hit = [
+        f"F{event.fault + 1} {event.kind}"
+        for event in history.of(Inject)
+        if node.name in event.nodes or names & set(event.processes)
+    ]
+    x, y = places[node.name]
     return {
-        "node": name,
-        "switch": switch,
-        "address": address,
-        "components": ", ".join(components),
+        "node": node.name,
+        "switch": node.switch,
+        "address": node.address,
+        "components": ", ".join(dict.fromkeys(process.component for process in on_node)),
+        "leads": _leads(history, names),
+        "fault": ", ".join(dict.fromkeys(hit)),
         "x": x,
         "y": y,
     }
+
+
+def _leads(history: History, processes: set[str]) -> str:
+    """The partitions that a broker on a host led at some time under load."""
+    led = kafka.leaders(history, end_s(history)).filter(pl.col("to_s") > 0)
+    broker = pl.format("{}/{}", "component", "leader")
+    partitions = (
+        led.filter(broker.is_in(list(processes)))["partition"].unique(maintain_order=True).to_list()
+    )
+    if not partitions:
+        return ""
+    if len(partitions) > LEADS:
+        return f"led {len(partitions)} partitions"
+    return f"led {', '.join(partitions)}"
 
 
 def _levels(nodes: pl.DataFrame) -> int:
@@ -111,36 +187,61 @@ def _levels(nodes: pl.DataFrame) -> int:
 
 
 def _at(x: str = "x", y: str = "y") -> tuple[alt.X, alt.Y]:
-    scale = alt.Scale(zero=False, nice=False, padding=56)
+    scale = alt.Scale(zero=False, nice=False, padding=64)
     return alt.X(f"{x}:Q", axis=None, scale=scale), alt.Y(f"{y}:Q", axis=None, scale=scale)
 
 
 def _wires(links: pl.DataFrame, *, labels: bool) -> list[alt.Chart]:
     base = alt.Chart(rows(links))
-    tooltip = [alt.Tooltip(f"{column}:N") for column in ("link", "ends", "properties")]
-    wire = base.mark_rule(style="wire").encode(
-        *_at(), alt.X2("x2:Q"), alt.Y2("y2:Q"), tooltip=tooltip
+    tooltip = [
+        *(alt.Tooltip(f"{column}:N") for column in ("link", "ends", "properties", "fault")),
+        alt.Tooltip("mbit_per_s:Q", title="mean Mbit/s", format=".3~r"),
+    ]
+    width = alt.StrokeWidth(
+        "mbit_per_s:Q", legend=None, scale=alt.Scale(type="sqrt", domainMin=0, range=[1.5, 9])
     )
-    text = base.encode(*_at("label_x", "label_y"), alt.Text("properties:N"))
+    ends = *_at(), alt.X2("x2:Q"), alt.Y2("y2:Q")
+    parts = [
+        base.transform_filter(f"{'!' if style == 'wire' else ''}datum.fault")
+        .mark_rule(style=style)
+        .encode(*ends, width, tooltip=tooltip)
+        for style in ("wire", "hit_wire")
+    ]
     if not labels:
-        return [wire]
-    return [wire, text.mark_text(style="halo"), text.mark_text(style="soft", tooltip=None)]
+        return parts
+    broken = base.transform_calculate(lines="split(datum.properties, ' · ')")
+    text = broken.encode(*_at("label_x", "label_y"), alt.Text("lines:N"))
+    return [
+        *parts,
+        text.mark_text(style="halo", baseline="middle"),
+        text.mark_text(style="soft", baseline="middle", tooltip=None),
+    ]
 
 
 def _nodes(nodes: pl.DataFrame) -> list[alt.Chart]:
-    tooltip = [alt.Tooltip(f"{column}:N") for column in ("node", "address", "components")]
+    columns = ("node", "address", "components", "leads", "fault")
+    tooltip = [alt.Tooltip(f"{column}:N") for column in columns]
     hosts, switches = (
         alt.Chart(rows(nodes.filter(pl.col("switch") == kind))) for kind in (False, True)
     )
-    text = alt.Chart(rows(nodes)).encode(*_at())
-    names, components = text.encode(alt.Text("node:N")), text.encode(alt.Text("components:N"))
+    hit = alt.Chart(rows(nodes.filter(pl.col("fault") != "")))
+    texts = alt.Chart(rows(nodes)).encode(*_at())
     marks = [
         hosts.mark_circle(size=320, style="node").encode(*_at(), tooltip=tooltip),
         switches.mark_square(size=260, style="switch").encode(*_at(), tooltip=tooltip),
+        hit.mark_circle(size=340, style="hit_node").encode(*_at(), tooltip=tooltip),
     ]
-    named = [names.mark_text(style=style, dy=20, fontWeight="bold") for style in ("halo", "label")]
-    return [
-        *marks,
-        *named,
-        *(components.mark_text(style=style, dy=35) for style in ("halo", "soft")),
+    named = [
+        texts.encode(alt.Text("node:N")).mark_text(style=style, dy=20, fontWeight="bold")
+        for style in ("halo", "label")
     ]
+    about = [
+        texts.encode(alt.Text(f"{column}:N")).mark_text(style=style, dy=dy)
+        for column, dy, colour in (("components", 34, "soft"), ("leads", 47, "soft"))
+        for style in ("halo", colour)
+    ]
+    faults = [
+        hit.encode(*_at(), alt.Text("fault:N")).mark_text(style=style, dy=-19)
+        for style in ("halo", "hit_name")
+    ]
+    return [*marks, *named, *about, *faults]

@@ -1,5 +1,0 @@
-"""python -m streambed.cli."""
-
-from streambed.cli import main
-
-main()
