@@ -120,6 +120,26 @@ def latencies_s(
     return (counts["time_ns"].to_numpy()[at[seen]] - due[seen]) / 1e9, int((~seen).sum())
 
 
+def seen_rows(sent: pl.DataFrame, counts: pl.DataFrame, *, consumer: str) -> pl.DataFrame:
+    """When the store held each acknowledged record, by the counts of a watch: consumer, topic,
+    producer, sequence, seen, key.
+
+    `sent` is what clients wrote with --sent. Records that the watch never saw have no row.
+    """
+    acked = sent.filter(pl.col("acked").is_not_null()).sort("due")
+    held = np.maximum.accumulate(counts["records"].to_numpy()) if len(counts) else np.empty(0)
+    at = np.searchsorted(held, np.arange(1, len(acked) + 1))
+    stored = acked.head(int((at < len(held)).sum()))
+    times = pl.Series(counts["time_ns"].to_numpy()[at[: len(stored)]], dtype=pl.Int64)
+    return stored.select(
+        pl.lit(consumer).alias("consumer"),
+        *("topic", "producer", "sequence"),
+        # A record that overtook another takes its time, which may be before it was sent.
+        pl.max_horizontal(times.alias("time"), "sent").alias("seen"),
+        "key",
+    )
+
+
 def _same(
     stored: tuple[float, float] | None, expected: tuple[float, float] | None, error: float
 ) -> bool:

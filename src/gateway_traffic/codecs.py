@@ -34,6 +34,8 @@ FIELDS = {
 }
 _KEYS = {number: frozenset(names) for number, names in FIELDS.items()}
 _NUMBERS = (float, int)
+DOUBLES_BYTES = 16
+"""ipTx and ipRx in Avro."""
 
 
 def encode(record: Record, encoding: Encoding) -> bytes:
@@ -106,4 +108,24 @@ def _read_avro(payload: bytes, encoding: Encoding) -> dict[str, Any]:
             "malformed",
             f"this is not {encoding.name}: {len(payload) - stream.tell()} bytes are left over",
         )
+    if len(payload) != _avro_bytes(fields):
+        # fastavro reads numbers of any length; Java does not, so Spark could not read the record.
+        raise RecordError(
+            "malformed", f"this is not {encoding.name}: a number is longer than it needs to be"
+        )
     return fields
+
+
+def _avro_bytes(fields: dict[str, Any]) -> int:
+    """How many bytes a record takes in Avro."""
+    id_bytes = len(fields["gateway_id"].encode())
+    numbers = _varint_bytes(id_bytes) + _varint_bytes(fields["date"])
+    if "restarts" in fields:
+        numbers += _varint_bytes(fields["restarts"])
+    return id_bytes + DOUBLES_BYTES + numbers
+
+
+def _varint_bytes(number: int) -> int:
+    """How many bytes a whole number takes in Avro: seven bits in each, the sign in the first."""
+    zigzag = number << 1 if number >= 0 else ~(number << 1)
+    return (zigzag.bit_length() + 6) // 7 or 1

@@ -67,15 +67,7 @@ class Pipeline:
 def carry_out(pipeline: Pipeline, say: Say) -> auditing.Audit:
     """Run it once, from the trace to the comparison with the exact answer."""
     folder = pipeline.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
-        raise UsageError(f"the folder {folder} is not empty: name another, each run has its own")
-    trace = traces.generate(pipeline.homes)
-    traces.write(trace, pipeline.trace, pipeline.homes)
-    topics = [topic_of(version, pipeline.prefix) for version in Version]
-    make_topics(
-        pipeline.bootstrap, topics, partitions=pipeline.partitions, replicas=1, within_s=30.0
-    )
+    trace = _prepare(pipeline)
     with ExitStack() as stack:
         server = stack.enter_context(piece("server", folder, _server(pipeline)))
         job = stack.enter_context(piece("job", folder, _job(pipeline)))
@@ -95,15 +87,29 @@ def carry_out(pipeline: Pipeline, say: Say) -> auditing.Audit:
         say(f"{ledger['acked'].count():,} acknowledged; waiting for the job to catch up")
         acked = ledger.filter(pl.col("acked").is_not_null()).unique(["gateway_id", "date"]).height
         store = StoreWatch(pipeline.store, written=lambda: job.has_printed(BATCH_DONE))
-        what = f"the store to hold {acked:,} records"
         _wait_until(
             lambda: store.holds(acked),
             [server, job],
             within_s=pipeline.drain_s,
-            what=what,
+            what=f"the store to hold {acked:,} records",
             why=lambda: store.trouble,
         )
         return _audit(pipeline, trace, ledger)
+
+
+def _prepare(pipeline: Pipeline) -> pl.DataFrame:
+    """Make the folder, the trace and the topics. Returns the trace."""
+    folder = pipeline.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise UsageError(f"the folder {folder} is not empty: name another, each run has its own")
+    trace = traces.generate(pipeline.homes)
+    traces.write(trace, pipeline.trace, pipeline.homes)
+    topics = [topic_of(version, pipeline.prefix) for version in Version]
+    make_topics(
+        pipeline.bootstrap, topics, partitions=pipeline.partitions, replicas=1, within_s=30.0
+    )
+    return trace
 
 
 def _audit(pipeline: Pipeline, trace: pl.DataFrame, ledger: pl.DataFrame) -> auditing.Audit:

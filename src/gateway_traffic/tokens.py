@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import stat
 from functools import lru_cache
 from pathlib import Path
 
@@ -39,10 +40,23 @@ class Tokens:
     def admit(self, gateway_id: str, authorization: str) -> bool:
         """Whether this is the Authorization of this gateway; compared in constant time."""
         expected = SCHEME + self.of(gateway_id)
-        return hmac.compare_digest(authorization.encode(), expected.encode())
+        # A header may hold any byte; aiohttp shows those that are not UTF-8 as surrogates.
+        received = authorization.encode(errors="surrogateescape")
+        return hmac.compare_digest(received, expected.encode())
 
     def _make(self, gateway_id: str) -> str:
         return hmac.new(self._secret, gateway_id.encode(), hashlib.sha256).hexdigest()
+
+
+def exposure_of(path: Path) -> str:
+    """A warning if other users may read this file; empty if not, or if there is no file."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return ""
+    if not mode & (stat.S_IRGRP | stat.S_IROTH):
+        return ""
+    return f"other users may read {path} (mode {mode:o}); forbid it: chmod 600 {path}"
 
 
 def read_tokens(path: Path | None) -> Tokens | None:

@@ -91,7 +91,7 @@ class Homes:
                     f"{name} is a share, between 0 and 1; asked for: {getattr(self, name)}"
                 )
         if min(self.gaps_per_day, self.restarts_per_day) < 0:
-            raise UsageError("gaps_per_day and restarts_per_day cannot be below 0")
+            raise UsageError("gaps_per_day and restarts_per_day must be 0 or more")
         _midnight_ms(self.start)
 
 
@@ -149,11 +149,13 @@ def _midnight_ms(day: str) -> int:
 def _gateway(homes: Homes, number: int, start_ms: int) -> pl.DataFrame:
     random = np.random.default_rng([homes.seed, number])
     dates_s = _dates(homes, random)
+    count = len(dates_s)
     since_s = np.concatenate([dates_s[:1], dates_s[:-1]])
-    boots = random.random(len(dates_s)) < homes.restarts_per_day * (dates_s - since_s) / 86_400
+    passed_s = dates_s - since_s
+    boots = random.random(count) < homes.restarts_per_day * passed_s / 86_400
     boots[0] = False
-    seconds = np.where(boots, random.random(len(dates_s)), 1.0) * (dates_s - since_s)
-    rx, tx = _traffic(random, start_ms / 1000 + dates_s, seconds)
+    share_up = np.where(boots, random.random(count), 1.0)
+    rx, tx = _traffic(random, start_ms / 1000 + dates_s, share_up * passed_s)
     wraps = random.random() < homes.wraps
     rows = {
         "date": start_ms + np.round(dates_s * 1000).astype(np.int64),
@@ -228,12 +230,11 @@ def _counter(
 def _add_due_times(homes: Homes, random: np.random.Generator, frame: pl.DataFrame) -> pl.DataFrame:
     """Add when each record is sent, and the records that are sent twice."""
     count = len(frame)
-    late_ms = np.where(
-        random.random(count) < homes.late,
-        1000 * (homes.interval_s * 1.5 + random.exponential(300.0, count)),
-        0.0,
-    )
-    due = frame["date"].to_numpy() + (random.uniform(0, 2000, count) + late_ms).astype(np.int64)
+    is_late = random.random(count) < homes.late
+    lateness_ms = 1000 * (homes.interval_s * 1.5 + random.exponential(300.0, count))
+    late_ms = np.where(is_late, lateness_ms, 0.0)
+    delay_ms = random.uniform(0, 2000, count) + late_ms
+    due = frame["date"].to_numpy() + delay_ms.astype(np.int64)
     first = frame.with_columns(due=pl.Series(due), copy=pl.lit(False))
     again = random.random(count) < homes.duplicates
     delay = (1000 + random.exponential(30_000.0, count)).astype(np.int64)

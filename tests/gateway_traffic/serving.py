@@ -63,12 +63,12 @@ class HeldForwarder:
         if not self.held:
             asyncio.get_running_loop().call_soon(self.settle)
 
-    def settle(self, failed: str = "") -> None:
+    def settle(self, error: str | None = None) -> None:
         waiting, self.waiting = self.waiting, []
         for topic, value, settled in waiting:
-            if not failed:
+            if error is None:
                 self.taken.append((topic, value))
-            settled(failed)
+            settled(error)
 
     def release(self) -> None:
         self.held = False
@@ -107,9 +107,11 @@ async def running(
     capacity: int = 1000,
     limits: Limits | None = None,
     tokens: Tokens | None = None,
+    origins: tuple[str, ...] = (),
 ) -> AsyncIterator[Running]:
     forwarder, tally = HeldForwarder(held=held, capacity=capacity), Tally()
-    server = Server(Admission(forwarder, limits or Limits(stop_s=2.0), tally, tokens, "traffic"))
+    admission = Admission(forwarder, limits or Limits(stop_s=2.0), tally, tokens, "traffic")
+    server = Server(admission, origins)
     port = await server.open("127.0.0.1", 0)
     try:
         yield Running(server, forwarder, tally, port)

@@ -16,7 +16,11 @@ from gateway_traffic.jobs.archive import archived_parts, batch_lander
 from gateway_traffic.records import Version
 from gateway_traffic.traces import Homes, generate, records_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.together(15),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
 HOUR_MS = 3_600_000
 HOMES = Homes(gateways=40, days=1.0, interval_s=120, late=0.0, duplicates=0.0)
 Hour = tuple[str, int]
@@ -90,23 +94,23 @@ def scored(
             batches=2,
             model=read_model(model_file),
         )
-    found = {
+    scores = {
         (each.gateway_id, each.day * 24 + each.part): each.score
         for day in store.days()
         for each in store.anomalies(day.day)
     }
     store.close()
-    return found, wrong
+    return scores, wrong
 
 
 def test_what_is_found_is_wrong_and_the_larger_it_is_the_surer_it_is_found(scored):
     scores, wrong = scored
     precisions, recalls = {}, {}
     for limit in LIMITS:
-        found = {hour for hour, score in scores.items() if score > limit}
-        precisions[limit] = len(found & wrong.keys()) / len(found)
+        flagged = {hour for hour, score in scores.items() if score > limit}
+        precisions[limit] = len(flagged & wrong.keys()) / len(flagged)
         recalls[limit] = [
-            len(found & {hour for hour in wrong if wrong[hour] == size}) * len(SWEEP) / len(wrong)
+            len(flagged & {hour for hour in wrong if wrong[hour] == size}) * len(SWEEP) / len(wrong)
             for size in SWEEP
         ]
         sizes = ", ".join(

@@ -79,11 +79,15 @@ def test_traffic_belongs_to_the_day_of_its_record_and_ties_go_by_name():
         ("g00", DAY_MS - 1, 7.0, 1.0, 0)
     ]
 
-    found = answer(reported_traffic(Version.COUNTER, records(*rows)))
+    totals = answer(reported_traffic(Version.COUNTER, records(*rows)))
 
-    assert found.days.rows() == [(0, 7.0, 1.0), (1, 60.0, 66.0)]
-    assert found.top_sent.rows()[:3] == [(0, 1, "g00", 7.0), (1, 1, "g00", 5.0), (1, 2, "g01", 5.0)]
-    assert found.top_received.filter(pl.col("day") == 1)["gateway_id"].to_list() == [
+    assert totals.days.rows() == [(0, 7.0, 1.0), (1, 60.0, 66.0)]
+    assert totals.top_sent.rows()[:3] == [
+        (0, 1, "g00", 7.0),
+        (1, 1, "g00", 5.0),
+        (1, 2, "g01", 5.0),
+    ]
+    assert totals.top_received.filter(pl.col("day") == 1)["gateway_id"].to_list() == [
         f"g{number:02}" for number in range(11, 1, -1)
     ]
 

@@ -37,36 +37,36 @@ def store_of(path: Path, version: Version, *, more: float = 0.0) -> SqliteStore:
 
 @pytest.mark.parametrize("version", Version)
 def test_a_store_with_the_exact_answer_has_no_difference(tmp_path, version):
-    found = auditing.audit(
+    result = auditing.audit(
         TRACE, ledger_of(TRACE), store_of(tmp_path / "store.db", version), version
     )
 
-    assert found.differences == []
-    assert found.says.startswith(
+    assert result.differences == []
+    assert result.says.startswith(
         f"the store equals the exact answer for {TRACE.unique(answers.IDENTITY).height:,} "
         "acknowledged records"
     )
 
 
 def test_one_byte_more_is_found(tmp_path):
-    found = auditing.audit(
+    result = auditing.audit(
         TRACE,
         ledger_of(TRACE),
         store_of(tmp_path / "store.db", Version.COUNTER, more=1),
         Version.COUNTER,
     )
 
-    assert len(found.differences) == 12
-    assert found.says.startswith("12 of the store's totals differ from the exact answer")
+    assert len(result.differences) == 12
+    assert result.says.startswith("12 of the store's totals differ from the exact answer")
 
 
 def test_a_gateway_that_the_store_lacks_is_found(tmp_path):
-    found = auditing.audit(
+    result = auditing.audit(
         TRACE, ledger_of(TRACE), SqliteStore(tmp_path / "store.db"), Version.COUNTER
     )
 
-    assert len(found.differences) == 12
-    assert "gw-000000 on day 19723: nothing, exact is " in found.says
+    assert len(result.differences) == 12
+    assert "gw-000000 on day 19723: nothing, exact is " in result.says
 
 
 def test_latency_is_from_when_the_nth_record_was_due_to_when_the_store_held_n():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,9 @@ from typing import NamedTuple
 import polars as pl
 import pytest
 
-from gateway_traffic.cli import main
+from gateway_traffic.cli import COMMANDS, main
+from gateway_traffic.cli.servers import refuse_unreachable
+from gateway_traffic.errors import ServiceError, UsageError
 from streambed.artifacts.one_shot import free_ports
 
 
@@ -65,6 +68,12 @@ def test_help_tells_every_verb(gateway_traffic):
     ] == []
 
 
+def test_help_groups_the_commands(gateway_traffic):
+    told = gateway_traffic("--help").stdout
+    assert [heading for heading in COMMANDS if heading not in told] == []
+    assert told.index("─ Traces") < told.index("│ answer") < told.index("─ Kafka and")
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
@@ -111,5 +120,22 @@ def test_a_client_without_a_server_gives_up_in_time_and_its_ledger_says_so(
         ledger,
     )
     assert done.returncode == 1, done.stderr
-    kept = pl.read_parquet(ledger)
-    assert (len(kept), kept["acked"].null_count()) == (5, 5)
+    entries = pl.read_parquet(ledger)
+    assert (len(entries), entries["acked"].null_count()) == (5, 5)
+
+
+def test_a_kafka_that_is_not_there_is_said_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ServiceError, match=f"no Kafka listens there .127.0.0.1:{port}: .*refused"):
+        refuse_unreachable(f"127.0.0.1:{port}")
+
+
+def test_one_address_of_kafka_that_answers_is_enough():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        refuse_unreachable(f"127.0.0.1:1,127.0.0.1:{server.getsockname()[1]}")
+
+
+def test_an_address_of_kafka_without_a_port_is_refused():
+    with pytest.raises(UsageError, match="'localhost' is not an address: write HOST:PORT"):
+        refuse_unreachable("localhost")

@@ -25,7 +25,7 @@ from gateway_traffic.records import (
 PAGE = (Path(__file__).parents[2] / "docs" / "gateways.md").read_text()
 COMMANDS = [
     shlex.split(line, comments=True)
-    for line in re.findall(r"^\$ gateway-traffic (.*)$", PAGE, re.MULTILINE)
+    for line in re.findall(r"^\$ gateway-traffic (.*)$", PAGE.replace("\\\n", ""), re.MULTILINE)
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -25,6 +26,7 @@ from gateway_traffic.traces import Homes, generate, records_of
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.together(30),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]  # PySpark leaves its sockets to Python.
 TRACE = generate(
@@ -91,9 +93,9 @@ def rows(spark: SparkSession, *values: tuple[str | None, bytes | None]) -> DataF
 def test_every_encoding_is_read(spark):
     written = rows(spark, *[(name, encode(GOOD, encoding)) for name, encoding in ENCODINGS.items()])
 
-    found = [tuple(row) for row in readable(decoded(written, Version.COUNTER)).collect()]
+    rows_read = [tuple(row) for row in readable(decoded(written, Version.COUNTER)).collect()]
 
-    assert sorted(found) == sorted([GOOD._replace(restarts=-1), GOOD] * 2)
+    assert sorted(rows_read) == sorted([GOOD._replace(restarts=-1), GOOD] * 2)
 
 
 def test_the_encoding_is_found_among_other_headers(spark):
@@ -130,11 +132,13 @@ def test_json_of_the_usual_form_is_read_as_the_parser_reads_it(spark):
     cut = frame.withColumn("pieces", quick_json.pieces(F.col("value"))).withColumn(
         "quick", quick_json.record("pieces")
     )
-    found = cut.select("quick", F.from_json("value", JSON_SCHEMA).alias("parsed")).collect()
+    rows_read = cut.select("quick", F.from_json("value", JSON_SCHEMA).alias("parsed")).collect()
 
     assert len(set(others)) == len(UNUSUAL)
-    assert [row.quick for row in found[: len(usual)]] == [row.parsed for row in found[: len(usual)]]
-    assert [row.quick for row in found[len(usual) :]] == [None] * len(others)
+    assert [row.quick for row in rows_read[: len(usual)]] == [
+        row.parsed for row in rows_read[: len(usual)]
+    ]
+    assert [row.quick for row in rows_read[len(usual) :]] == [None] * len(others)
 
 
 def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
@@ -154,12 +158,12 @@ def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
     )
 
     decoded_rows = decoded(bad, Version.COUNTER)
-    found = [
+    rows_read = [
         ({header.key: bytes(header.value).decode() for header in row.headers}, row.value)
         for row in dead_letters(decoded_rows).collect()
     ]
 
-    assert [headers["reason"] for headers, _ in found] == [
+    assert [headers["reason"] for headers, _ in rows_read] == [
         "no header tells the encoding",
         "unknown encoding xml.1",
         *["this is not json.2"] * 3,
@@ -168,7 +172,7 @@ def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
         "ipTx and ipRx are not both between 0 and 1099511627775",
         "an impossible date or number of restarts",
     ]
-    assert found[1][0]["place"] == "traffic-counter/0/1" and bytes(found[1][1]) == b"<a/>"
+    assert rows_read[1][0]["place"] == "traffic-counter/0/1" and bytes(rows_read[1][1]) == b"<a/>"
     assert readable(decoded_rows).count() == 1
 
 
@@ -296,3 +300,19 @@ def test_a_query_that_ends_without_a_word_is_started_again_and_not_for_ever(
         "started again at its checkpoint, because it failed: a query has ended, and Spark does not "
         "say why"
     ]
+
+
+def test_a_local_spark_listens_on_this_machine_alone(spark):
+    java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    inodes = {
+        link.readlink().name
+        for link in Path(f"/proc/{java}/fd").iterdir()
+        if link.is_symlink() and link.readlink().name.startswith("socket:")
+    }
+    rows = [line.split() for line in Path(f"/proc/{java}/net/tcp6").read_text().splitlines()[1:]]
+    rows += [line.split() for line in Path(f"/proc/{java}/net/tcp").read_text().splitlines()[1:]]
+    listening = {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes}
+    addresses = {address.partition(":")[0] for address in listening}
+
+    assert addresses <= {"0100007F", "0000000000000000FFFF00000100007F"} and addresses
+    assert spark.sparkContext.uiWebUrl is None

@@ -14,7 +14,11 @@ from gateway_traffic.answers import RATE_ERROR, answer, reported_traffic
 from gateway_traffic.records import Version
 from gateway_traffic.traces import Homes, generate, records_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.together(15),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
 HOUR_MS = 3_600_000
 HELD = (pl.col("date") // 1000 % 10 == 3) & ~pl.col("copy")
 MADE = generate(
@@ -38,13 +42,13 @@ def late_traffic(version: Version) -> dict[str, tuple[float, float]]:
         for name in ("tx", "rx")
     ]
     ordered = TRACE.unique(["gateway_id", "date"], keep="first").sort("gateway_id", "date")
-    said = ordered.with_columns(
+    reported = ordered.with_columns(
         *[
             pl.max_horizontal(name, other) if version is Version.RATE else pl.col(name)
             for name, other in zip(("tx", "rx"), following, strict=True)
         ]
     )
-    late = said.filter(HELD)
+    late = reported.filter(HELD)
     return {
         name: (tx, rx)
         for name, tx, rx in late.group_by("gateway_id").agg(pl.col("tx", "rx").sum()).iter_rows()
@@ -56,13 +60,13 @@ def test_what_late_records_cost_is_at_most_what_they_said(spark, tmp_path: Path,
     records = records_of(TRACE, version).drop("due")
     store = streamed(spark, tmp_path, version, records, batches=7, lateness="1 minute")
 
-    found, bounds = totals_in(store), late_traffic(version)
+    stored, bounds = totals_in(store), late_traffic(version)
     exact = {
         (name, day): (tx, rx)
         for name, day, tx, rx in answer(reported_traffic(version, records)).totals.iter_rows()
     }
     differences = {
-        (key, way): abs(pair[way] - found.get(key, (0.0, 0.0))[way])
+        (key, way): abs(pair[way] - stored.get(key, (0.0, 0.0))[way])
         for key, pair in exact.items()
         for way in (0, 1)
     }

@@ -23,9 +23,9 @@ Load = Callable[[str], ModuleType]
 @pytest.fixture(scope="module")
 def load() -> Iterator[Load]:
     """A module of the studies; their folder is on the path for these tests alone."""
-    sys.path.insert(0, str(STUDIES))
-    yield importlib.import_module
-    sys.path.remove(str(STUDIES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(STUDIES)
+        yield importlib.import_module
     for name in [name for name in sys.modules if name.partition(".")[0] in OWN]:
         del sys.modules[name]
 
@@ -201,23 +201,23 @@ def answers(load: Load, name: str, found: pl.DataFrame) -> list[str]:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_what_was_measured_as_claimed_holds(load: Load, name: str) -> None:
-    found = answers(load, name, repeated(*GOOD[name]))
+    statements = answers(load, name, repeated(*GOOD[name]))
 
-    assert set(found) == {"Holds"}, found
+    assert set(statements) == {"Holds"}, statements
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_was_measured_otherwise_does_not_hold(load: Load, name: str) -> None:
-    found = answers(load, name, repeated(*BAD[name]))
+    statements = answers(load, name, repeated(*BAD[name]))
 
-    assert found.count("Does not hold") >= len(found) / 2, found
+    assert statements.count("Does not hold") >= len(statements) / 2, statements
 
 
 @pytest.mark.parametrize("name", GOOD)
 def test_what_varies_much_cannot_be_told_and_is_not_explained(load: Load, name: str) -> None:
-    found = load(f"experiments.{name}").statements(repeated(*GOOD[name], noise=(0.1, 1.0, 1.9)))
+    outcomes = load(f"experiments.{name}").statements(repeated(*GOOD[name], noise=(0.1, 1.0, 1.9)))
 
-    unsure = [str(each) for each in found if each.answer == "Cannot be told"]
+    unsure = [str(each) for each in outcomes if each.answer == "Cannot be told"]
     assert unsure
     assert not any("Likely because" in says for says in unsure)
 
@@ -271,9 +271,9 @@ def test_a_failed_experiment_takes_no_other_along(
     monkeypatch.setattr(run, "ended", lambda command: command[2] == "memory")
 
     assert run.each_by_itself(["--quick"]) == 1
-    said = capsys.readouterr().out
-    assert "10 of 10: ingest_servers" in said
-    assert said.endswith("min; failed: memory\n")
+    output = capsys.readouterr().out
+    assert "10 of 10: ingest_servers" in output
+    assert output.endswith("min; failed: memory\n")
 
 
 def test_the_quick_form_tells_its_own_sizes(load: Load) -> None:

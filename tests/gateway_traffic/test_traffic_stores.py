@@ -14,6 +14,7 @@ from gateway_traffic.stores.opening import open_store
 from gateway_traffic.stores.store import NO_BATCH, Anomaly, Part, TrafficStore
 from tests.support.lone_cassandra import lone_cassandra
 
+pytestmark = pytest.mark.together(25)
 PARTS = [
     Part("a", 1, 0, 10.0, 1.0, 2),
     Part("a", 1, 1, 5.0, 1.0, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -32,24 +33,19 @@ app = typer.Typer(
     "`serve --bootstrap HOST:PORT`, "
     "`send day.parquet --ledger ledger.parquet`, `answer day.parquet --ledger ledger.parquet`.",
 )
-app.command()(trace.trace)
-app.command()(servers.topics)
-app.command()(servers.serve)
-app.command()(servers.token)
-app.command()(clients.send)
-app.command()(trace.answer)
-app.command()(jobs.job)
-app.command()(store.top)
-app.command()(store.means)
-app.command()(store.anomalies)
-app.command()(archives.batch)
-app.command()(archives.agree)
-app.command()(archives.train)
-app.command()(auditing.watch)
-app.command()(auditing.audit)
-app.command()(auditing.latency)
-app.command()(page.page)
-app.command()(running.run)
+COMMANDS: dict[str, list[Callable[..., None]]] = {
+    "All at once": [running.run],
+    "Traces": [trace.trace, trace.answer],
+    "Kafka and the ingest server": [servers.topics, servers.serve, servers.token, clients.send],
+    "Spark jobs": [jobs.job, archives.batch, archives.train],
+    "Results": [store.top, store.means, store.anomalies, auditing.watch, page.page],
+    "Judging": [auditing.audit, auditing.latency, archives.agree],
+}
+"""The commands, by the heading that they have in --help."""
+
+for heading, commands in COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=heading)(command)
 
 
 def main() -> None:

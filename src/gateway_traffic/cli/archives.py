@@ -30,7 +30,7 @@ DISAGREE = 1
 def batch(
     archive: Archive,
     version: WhichVersion,
-    store: Annotated[str, Option(help="Where the results go: a store of their own.")] = "batch.db",
+    store: Annotated[str, Option(help="Where the results go: a separate store.")] = "batch.db",
     compact: Annotated[
         bool, Option(help="First bring each day of the archive into one file.")
     ] = False,

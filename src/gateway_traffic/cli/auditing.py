@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, NamedTuple, TextIO
 
 import numpy as np
 import polars as pl
@@ -19,11 +19,19 @@ from gateway_traffic.cli.jobs import StoreAddress, table_of
 from gateway_traffic.errors import GatewayTrafficError, UsageError
 from gateway_traffic.records import Version
 from gateway_traffic.stores.opening import open_store
-from gateway_traffic.stores.store import DayTotal, TrafficStore
+from gateway_traffic.stores.store import DayTotal, Top, TrafficStore
 
 DIFFERS = 1
 Ledgers = Annotated[list[Path], Option("--ledger", help="A client's ledger; may be repeated.")]
 Counts = Annotated[Path, Option(help="CSV file of `watch --counts`.")]
+
+
+class Looks(NamedTuple):
+    """How often a watch looks at the store and shows it, and where it writes the busiest."""
+
+    every_s: float
+    show_every_s: float
+    tops: Path | None
 
 
 def watch(
@@ -34,6 +42,9 @@ def watch(
     every: Annotated[float, Option(help="Seconds between two looks.", min=0.01)] = 0.2,
     show_every: Annotated[float, Option(help="Least seconds between two tables.", min=0.0)] = 0.0,
     within: Annotated[float, Option(help="Seconds until the store must be there.")] = 120.0,
+    tops: Annotated[
+        Path | None, Option(help="Folder for the ten busiest gateways as two CSV files.")
+    ] = None,
 ) -> None:
     """Show the ten busiest gateways whenever the store has changed, until stopped."""
     stopping = threading.Event()
@@ -45,7 +56,7 @@ def watch(
             return
         stack.callback(opened.close)
         file = stack.enter_context(counts.open("w")) if counts else None
-        _poll(opened, file, stopping, every, show_every)
+        _poll(opened, file, stopping, Looks(every, show_every, tops))
 
 
 def _wait_for_store(store: str, stopping: threading.Event, within: float) -> TrafficStore | None:
@@ -68,24 +79,42 @@ def _poll(
     store: TrafficStore,
     file: TextIO | None,
     stopping: threading.Event,
-    every: float,
-    show_every: float,
+    looks: Looks,
 ) -> None:
     console = Console()
     shown, shown_s = [DayTotal(0, 0.0, 0.0, 0)], 0.0
     if file:
         print(",".join(auditing.COUNTS), file=file, flush=True)
     while True:
-        ended = stopping.wait(every)
+        ended = stopping.wait(looks.every_s)
         days = store.days()
         if file:
             records = sum(day.records for day in days)
             print(f"{time.monotonic_ns()},{records}", file=file, flush=True)
-        if days and days != shown and (ended or time.monotonic() - shown_s >= show_every):
-            console.print(table_of(store, _busiest(days, shown)))
+        if days and days != shown and (ended or time.monotonic() - shown_s >= looks.show_every_s):
+            day = _busiest(days, shown)
+            console.print(table_of(store, day))
+            if looks.tops:
+                write_tops(looks.tops, store.top(day))
             shown, shown_s = days, time.monotonic()
         if ended:
             return
+
+
+def write_tops(folder: Path, top: Top) -> None:
+    """The ten busiest gateways of a day as two tables, replaced at once so that a reader never sees
+    half of one.
+    """
+    for title, ranked in (("sent-most", top.sent), ("received-most", top.received)):
+        table = pl.DataFrame(
+            [(gateway_id, round(total / 1e9, 3)) for gateway_id, total in ranked],
+            schema={"gateway": pl.String, "GB": pl.Float64},
+            orient="row",
+        )
+        path = folder / f"table-gateways-that-{title}.csv"
+        part = path.with_suffix(".part")
+        table.write_csv(part)
+        part.replace(path)
 
 
 def _busiest(days: list[DayTotal], before: list[DayTotal]) -> int:
@@ -120,6 +149,14 @@ def latency(
     p99: Annotated[
         float | None, Option(help="Seconds within which 99 of 100 records must be in the store.")
     ] = None,
+    sent: Annotated[
+        list[Path] | None, Option(help="A client's file of `send --sent`; may be repeated.")
+    ] = None,
+    seen: Annotated[
+        Path | None,
+        Option(help="Parquet file for when the store held each record of the files of --sent."),
+    ] = None,
+    name: Annotated[str, Option(help="The consumer in the file of --seen.")] = "store",
 ) -> None:
     """Show how long records took from when they were due until the store had them.
 
@@ -131,6 +168,9 @@ def latency(
         raise UsageError(
             f"{counts} is no file of `gateway-traffic watch --counts`: {error}"
         ) from None
+    if seen:
+        rows = auditing.seen_rows(auditing.read_ledgers(sent or []), counted, consumer=name)
+        rows.write_parquet(seen)
     seconds, missing = auditing.latencies_s(auditing.read_ledgers(ledger), counted)
     if not len(seconds):
         raise UsageError("the watch saw none of the acknowledged records in the store")

@@ -61,6 +61,11 @@ def send(
     ledger: Annotated[
         Path | None, Option(help="Parquet file for what became of each record.")
     ] = None,
+    sent: Annotated[
+        Path | None,
+        Option(help="Parquet file for producer, sequence, topic, due, sent, acked, error and key."),
+    ] = None,
+    name: Annotated[str, Option(help="The producer in the file of --sent.")] = "gateways",
     secret: Annotated[
         Path | None, Option(help="File with the secret that the gateways' tokens are made from.")
     ] = None,
@@ -88,6 +93,8 @@ def send(
         records=records,
         share=_share(share),
         ledger=ledger,
+        sent=sent,
+        name=name,
         waiting_max=waiting,
         patience=Patience(record_s=patience),
         tokens=read_tokens(secret),

@@ -97,6 +97,7 @@ def job(
             min=0,
         ),
     ] = 120.0,
+    ui: Annotated[bool, Option("--ui", help="Serve Spark's page, usually on port 4040.")] = False,
     tops: Annotated[bool, Option(help="Show the ten busiest gateways after each batch.")] = True,
 ) -> None:
     """Compute each gateway's traffic per day from Kafka into a store, with Spark, until stopped.
@@ -125,6 +126,7 @@ def job(
         "partitions": partitions,
         "state_store": state_store,
         "settings": settings_of(setting or []),
+        "ui": ui,
     }
     _run(options, spark_options, store, model=model, patience_s=patience, tops=tops)
 

@@ -33,6 +33,13 @@ def page(
     ] = "",
     checkpoint: Annotated[Path | None, Option(help="The job's checkpoint.")] = None,
     topic: Annotated[str, Option(help="The job's topic.")] = topic_of(Version.COUNTER),
+    allow_host: Annotated[
+        list[str] | None,
+        Option(
+            help="A name that browsers may call this server by, besides its address and localhost; "
+            "may be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Serve a page with the busiest gateways, totals and rates as they change, until stopped."""
     if bool(bootstrap) != bool(checkpoint):
@@ -42,16 +49,18 @@ def page(
     lag = lag_of(bootstrap, topic, checkpoint) if checkpoint else lambda: None
     opened = open_store(store, read_only=True)
     try:
-        uvloop.run(_serve_until_stopped(State(opened, lag), host, port, every))
+        uvloop.run(_serve_until_stopped(State(opened, lag), host, port, every, allow_host or []))
     finally:
         opened.close()
 
 
-async def _serve_until_stopped(state: State, host: str, port: int, every: float) -> None:
+async def _serve_until_stopped(
+    state: State, host: str, port: int, every: float, names: list[str]
+) -> None:
     def announce(opened_port: int) -> None:
         print(f"ready http://{host}:{opened_port}", flush=True)
 
-    serving = asyncio.ensure_future(serve(state, host, port, every, announce))
+    serving = asyncio.ensure_future(serve(state, host, port, every, announce, names))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     with contextlib.suppress(asyncio.CancelledError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +11,18 @@ import uvloop
 from rich.console import Console
 from typer import Argument, Option
 
-from gateway_traffic.errors import UsageError
+from gateway_traffic.errors import ServiceError, UsageError
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.ingest.serve import ServeOptions
 from gateway_traffic.ingest.serve import serve as serve_until_stopped
 from gateway_traffic.records import Version, topic_of
-from gateway_traffic.tokens import read_tokens
+from gateway_traffic.tokens import exposure_of, read_tokens
+
+log = logging.getLogger(__name__)
 
 USUAL = Limits()
+CONNECT_S = 2.0
 Bootstrap = Annotated[str, Option(help="Kafka's address, HOST:PORT, or several with commas.")]
 Prefix = Annotated[
     str, Option(help="Topics are called PREFIX-cumulative, PREFIX-counter and PREFIX-rate.")
@@ -32,11 +36,32 @@ def topics(
     prefix: Prefix = "traffic",
 ) -> None:
     """Make the three topics, one for each version, if they are not there."""
+    refuse_unreachable(bootstrap)
     names = [topic_of(version, prefix) for version in Version]
     made = make_topics(bootstrap, names, partitions=partitions, replicas=replicas, within_s=30.0)
     Console().print(
         f"{', '.join(names)}: {len(made)} made, {len(names) - len(made)} there already",
         highlight=False,
+    )
+
+
+def refuse_unreachable(bootstrap: str) -> None:
+    """Raise ServiceError if nothing listens at any of the addresses: librdkafka would try again
+    until its limit.
+    """
+    reasons = []
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        if not port.isdigit():
+            raise UsageError(f"--bootstrap: '{address}' is not an address: write HOST:PORT")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_S):
+                return
+        except OSError as error:
+            reasons.append(f"{address.strip()}: {error.strerror or error}")
+    raise ServiceError(
+        f"no Kafka listens there ({'; '.join(reasons)}). Start one with `streambed up kafka`, or "
+        "correct --bootstrap"
     )
 
 
@@ -72,9 +97,19 @@ def serve(
     ] = USUAL.outstanding_records,
     record_bytes: Annotated[int, Option(help="The longest record.")] = USUAL.record_bytes,
     connections: Annotated[int, Option(help="The most connections.")] = USUAL.connections,
-    first_request_s: Annotated[
-        float, Option(help="Time for the first request of a connection.")
-    ] = USUAL.first_request_s,
+    connections_per_address: Annotated[
+        int, Option(help="The most connections of one address; gateways may share one.")
+    ] = USUAL.connections_per_address,
+    first_record_s: Annotated[
+        float, Option(help="Time for the first valid record of a connection.")
+    ] = USUAL.first_record_s,
+    allow_origin: Annotated[
+        list[str] | None,
+        Option(
+            help="Let web pages of this origin send records, such as https://example.org; may be "
+            "repeated."
+        ),
+    ] = None,
     idle_s: Annotated[
         float, Option(help="Time without a record after which a connection is cut off.")
     ] = USUAL.idle_s,
@@ -93,11 +128,15 @@ def serve(
     state. SIGTERM stops it without loss.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    for file in (secret, key or certificate):
+        if file and (warning := exposure_of(file)):
+            log.warning("%s", warning)
     limits = Limits(
         outstanding_records=outstanding,
         record_bytes=record_bytes,
         connections=connections,
-        first_request_s=first_request_s,
+        connections_per_address=connections_per_address,
+        first_record_s=first_record_s,
         idle_s=idle_s,
         hold_s=hold_s,
         stop_s=stop_s,
@@ -110,6 +149,7 @@ def serve(
         share_port=share_port,
         limits=limits,
         tokens=read_tokens(secret),
+        origins=tuple(allow_origin or ()),
         certificate=certificate,
         key=key,
     )

@@ -90,6 +90,36 @@ class Ledger:
         self.frame().write_parquet(path, metadata=metadata)
 
 
+def sent_rows(frame: pl.DataFrame, *, producer: str, topic: str) -> pl.DataFrame:
+    """A ledger's table in the common form of a ledger: what one producer sent to a topic.
+
+    | column | |
+    |---|---|
+    | producer, sequence | the record: numbers count from 0, in the order of `due` |
+    | topic, key | where it went, and its key, the gateway |
+    | due, sent, acked | monotonic nanoseconds |
+    | error | why it was not acknowledged |
+
+    A record that was sent in several copies has one row, for the store takes it once.
+    """
+    records = frame.group_by("gateway_id", "date").agg(
+        pl.col("due").min(),
+        pl.col("sent").filter(pl.col("sent") > 0).min(),
+        pl.col("acked").min(),
+        pl.col("status").last(),
+    )
+    ordered = records.sort("due", "gateway_id", "date").with_row_index("sequence")
+    refused = pl.format("status {}", "status")
+    return ordered.select(
+        pl.lit(producer).alias("producer"),
+        pl.col("sequence").cast(pl.Int64),
+        pl.lit(topic).alias("topic"),
+        *("due", "sent", "acked"),
+        pl.when(pl.col("acked").is_null()).then(refused).alias("error"),
+        pl.col("gateway_id").alias("key"),
+    )
+
+
 @dataclass(frozen=True)
 class Summary:
     """A ledger in a few numbers. Latency is from when a record was due to its acknowledgement."""

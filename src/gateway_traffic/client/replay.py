@@ -45,7 +45,7 @@ class Pace:
 
     def __post_init__(self) -> None:
         if self.speed_up < 0 or self.waiting_max < 1:
-            raise UsageError(f"speed-up cannot be below 0 nor waiting below 1; asked for: {self}")
+            raise UsageError(f"speed-up must be 0 or more and waiting 1 or more; asked for: {self}")
 
 
 def speed_up_for(records: pl.DataFrame, rate: float) -> float:

@@ -10,12 +10,12 @@ from pathlib import Path
 import polars as pl
 
 from gateway_traffic import traces
-from gateway_traffic.client.ledger import Summary, summarise
+from gateway_traffic.client.ledger import Summary, sent_rows, summarise
 from gateway_traffic.client.replay import Pace, Replay, speed_up_for
 from gateway_traffic.client.session import ClientProtocol, ClientSession, Patience
 from gateway_traffic.errors import UsageError
 from gateway_traffic.machine import allow_many_sockets
-from gateway_traffic.records import Encoding, Version
+from gateway_traffic.records import Encoding, Version, topic_of
 from gateway_traffic.tokens import Tokens
 
 
@@ -36,6 +36,10 @@ class SendOptions:
     share: tuple[int, int] = (1, 1)
     """(1, 4): the first of four clients that share the gateways."""
     ledger: Path | None = None
+    sent: Path | None = None
+    """Parquet file for the ledger in its common form (`ledger.sent_rows`)."""
+    name: str = "gateways"
+    """The producer in that ledger."""
     waiting_max: int = 200_000
     patience: Patience = field(default_factory=Patience)
     tokens: Tokens | None = None
@@ -71,7 +75,11 @@ async def send(options: SendOptions) -> Summary:
             "speed_up": speed_up,
         }
         session.ledger.write(options.ledger, **metadata)
-    return summarise(session.ledger.frame())
+    frame = session.ledger.frame()
+    if options.sent:
+        topic = topic_of(options.version)
+        sent_rows(frame, producer=options.name, topic=topic).write_parquet(options.sent)
+    return summarise(frame)
 
 
 def _records(options: SendOptions) -> pl.DataFrame:

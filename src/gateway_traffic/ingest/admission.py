@@ -108,12 +108,12 @@ class Admission:
         self.forwarder.forward(route.topic, record.gateway_id, payload, route.headers, on_settled)
 
     def _count_settled(
-        self, label: tuple[str, str], began: float, settled: Settled, failed: str
+        self, label: tuple[str, str], began: float, settled: Settled, error: str | None
     ) -> None:
-        if not failed:
+        if error is None:
             self.tally.acked[label] += 1
             self.tally.observe_ack(time.monotonic() - began)
-        settled(failed)
+        settled(error)
 
 
 def _make_route(version: Version, encoding: Encoding, prefix: str) -> IngestRoute:

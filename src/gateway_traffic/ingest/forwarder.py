@@ -18,8 +18,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from gateway_traffic.errors import ServiceError
 from gateway_traffic.ingest.limits import Limits
 
-Settled = Callable[[str], None]
-"""Called once for a record: with "" once Kafka has acknowledged it, else with the reason."""
+Settled = Callable[[str | None], None]
+"""Called once for a record: with None once Kafka has acknowledged it, else with the error."""
 Headers = list[tuple[str, str | bytes | None]]
 """Headers in the form of confluent-kafka."""
 POLL_S = 0.001
@@ -148,7 +148,10 @@ class KafkaForwarder:
             self._settled_at = time.monotonic()
         if not self._room.is_set() and self._mostly_free:
             self._room.set()
-        settled("" if error is None else f"Kafka did not take the record: {error.str()}")
+        if error is None:
+            settled(None)
+        else:
+            settled(f"Kafka did not take the record: {error.str()}")
 
     @property
     def _mostly_free(self) -> bool:
@@ -180,7 +183,7 @@ class Discard:
         waiting, self._waiting = self._waiting, []
         self.outstanding -= len(waiting)
         for settled in waiting:
-            settled("")
+            settled(None)
 
     @property
     def full(self) -> bool:

@@ -21,9 +21,17 @@ class Limits:
     in_flight: int = 256
     """Unacknowledged records of one WebSocket; at this many it is not read."""
     connections: int = 20_000
-    """Open connections; one more is closed at once."""
-    first_request_s: float = 10.0
-    """Time limit for the first whole request of a connection; then it is cut off."""
+    """Open connections. One more takes the place of the oldest without a valid record; if there is
+    none, it is closed at once.
+    """
+    connections_per_address: int = 10_000
+    """The same for one IPv4 address, or one IPv6 network of 64 bits. Many gateways may share one
+    address.
+    """
+    handshake_s: float = 10.0
+    """Time limit for a TLS handshake; then the connection is cut off."""
+    first_record_s: float = 10.0
+    """Time limit for the first valid record of a connection; then it is cut off."""
     body_s: float = 10.0
     """Time limit for the body of a request; then it is refused."""
     idle_s: float = 150.0

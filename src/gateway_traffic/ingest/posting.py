@@ -10,6 +10,7 @@ from aiohttp import hdrs, web
 
 from gateway_traffic.errors import RecordError
 from gateway_traffic.ingest.admission import STATUS, Admission
+from gateway_traffic.ingest.bounded import BoundedServer
 from gateway_traffic.records import Version
 
 EXPIRY_S = 0.1
@@ -19,10 +20,11 @@ EXPIRY_S = 0.1
 class Posting:
     """Answers POST /v1/VERSION."""
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, http: BoundedServer) -> None:
         self._admission = admission
+        self._http = http
         self._loop = asyncio.get_running_loop()
-        self._held: deque[tuple[float, asyncio.Future[str]]] = deque()
+        self._held: deque[tuple[float, asyncio.Future[str | None]]] = deque()
 
     async def answer(self, request: web.BaseRequest, version: Version) -> web.Response:
         """204: Kafka has the record; 4xx: the record is wrong; 503: send it again later."""
@@ -41,18 +43,19 @@ class Posting:
             return _response(
                 408, "body", "the body of the request did not come in time", close=True
             )
+        self._http.prove(request.protocol)
         if self._admission.forwarder.full:
             return self._refuse_for_now("full", "too many records wait for Kafka")
-        settled = self._hold()
-        self._admission.forward(
-            payload,
-            record,
-            route,
-            lambda failed: None if settled.done() else settled.set_result(failed),
-        )
-        failed = await settled
-        if failed:
-            return self._refuse_for_now("kafka", failed)
+        answer = self._hold()
+
+        def settled(error: str | None) -> None:
+            if not answer.done():
+                answer.set_result(error)
+
+        self._admission.forward(payload, record, route, settled)
+        kafka_error = await answer
+        if kafka_error is not None:
+            return self._refuse_for_now("kafka", kafka_error)
         return web.Response(status=204)
 
     async def _body(self, request: web.BaseRequest) -> bytes:
@@ -66,16 +69,17 @@ class Posting:
             # The body nearly always comes with the headers: then no timer is needed.
             if request.content.is_eof():
                 return await request.read()
-            async with asyncio.timeout(self._admission.limits.body_s):
-                return await request.read()
+            with self._http.reading_body(request.protocol):
+                async with asyncio.timeout(self._admission.limits.body_s):
+                    return await request.read()
         except web.HTTPRequestEntityTooLarge:
             raise RecordError("too_large", f"a record has at most {limit} bytes") from None
         except web.RequestPayloadError as error:
             raise RecordError("malformed", f"the body cannot be read: {error}") from None
 
-    def _hold(self) -> asyncio.Future[str]:
+    def _hold(self) -> asyncio.Future[str | None]:
         """A future that Kafka or `_expire` settles within `hold_s`. One timer serves all."""
-        future: asyncio.Future[str] = self._loop.create_future()
+        future: asyncio.Future[str | None] = self._loop.create_future()
         if not self._held:
             self._loop.call_later(EXPIRY_S, self._expire)
         self._held.append((self._loop.time() + self._admission.limits.hold_s, future))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway_traffic.errors import ServiceError, UsageError
+from gateway_traffic.errors import ServiceError
 from gateway_traffic.ingest.admission import Admission
 from gateway_traffic.ingest.forwarder import Discard, Forwarder, KafkaForwarder, missing_topics
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.ingest.server import Server
 from gateway_traffic.ingest.tally import Tally
+from gateway_traffic.ingest.tls import tls_context
 from gateway_traffic.machine import allow_many_sockets
 from gateway_traffic.records import Version, topic_of
 from gateway_traffic.tokens import Tokens
@@ -38,6 +38,8 @@ class ServeOptions:
     share_port: bool = False
     limits: Limits = field(default_factory=Limits)
     tokens: Tokens | None = None
+    origins: tuple[str, ...] = ()
+    """Origins of web pages that may send records, such as https://example.org."""
     certificate: Path | None = None
     key: Path | None = None
 
@@ -48,15 +50,20 @@ async def serve(options: ServeOptions, on_open: Callable[[int], None]) -> None:
     Raises ServiceError if Kafka did not take everything that was accepted.
     """
     allow_many_sockets()
-    tls = _tls(options)
+    tls = None
+    if options.certificate:
+        tls = tls_context(options.certificate, options.key)
     await _check_topics(options)
     forwarder: Forwarder = (
         KafkaForwarder(options.bootstrap, options.limits) if options.bootstrap else Discard()
     )
-    server = Server(Admission(forwarder, options.limits, Tally(), options.tokens, options.prefix))
+    admission = Admission(forwarder, options.limits, Tally(), options.tokens, options.prefix)
+    server = Server(admission, options.origins)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(server.count_loop_error)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        loop.add_signal_handler(number, stopped.set)
     on_open(await server.open(options.host, options.port, share_port=options.share_port, tls=tls))
     await stopped.wait()
     unsettled = await server.stop()
@@ -84,16 +91,3 @@ async def _check_topics(options: ServeOptions) -> None:
             f"Make them: gateway-traffic topics --bootstrap {options.bootstrap} --prefix "
             f"{options.prefix}"
         )
-
-
-def _tls(options: ServeOptions) -> ssl.SSLContext | None:
-    if not options.certificate:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(options.certificate, options.key)
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(
-            f"the certificate {options.certificate} and its key cannot be used: {error}"
-        ) from None
-    return context

@@ -31,6 +31,8 @@ class Tally(Collector):
         """Records to be sent again, by reason."""
         self.cut_off: Counter[str] = Counter()
         """Connections that were ended, by reason."""
+        self.failures: Counter[str] = Counter()
+        """Requests that the server failed to answer, by the class of the error."""
         self.ack_counts = [0] * (len(ACK_BOUNDS_S) + 1)
         self.ack_total_s = 0.0
         self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
@@ -58,6 +60,7 @@ class Tally(Collector):
             ("rejected", "Records that were not as their format says.", "flaw", self.rejected),
             ("refused", "Records that the client was told to send again.", "reason", self.refused),
             ("cut_off", "Connections that were ended.", "reason", self.cut_off),
+            ("failures", "Requests that the server failed at.", "error", self.failures),
         ):
             family = CounterMetricFamily(f"{PREFIX}{name}", says, labels=[label])
             for key, count in counts.items():

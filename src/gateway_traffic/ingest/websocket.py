@@ -9,12 +9,14 @@ order all the way into one topic partition, so a number n means the first n reco
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
 
 from aiohttp import WebSocketError, WSCloseCode, WSMsgType, hdrs, web
 
 from gateway_traffic.errors import RecordError
 from gateway_traffic.ingest.admission import STATUS, Admission, IngestRoute
+from gateway_traffic.ingest.frames import is_close_code
 
 REASON_BYTES_MAX = 120
 """A close frame holds at most 123."""
@@ -32,9 +34,11 @@ class End(NamedTuple):
 class Socket:
     """One open WebSocket."""
 
-    def __init__(self, admission: Admission, route: IngestRoute) -> None:
+    def __init__(self, admission: Admission, route: IngestRoute, prove: Callable[[], None]) -> None:
         self._admission = admission
         self._route = route
+        self._prove = prove
+        """Called once the socket has sent a valid record."""
         self._loop = asyncio.get_running_loop()
         self._accepted = 0
         self._acked = 0
@@ -46,6 +50,7 @@ class Socket:
         self._stopped: End | None = None
         self._channel = web.WebSocketResponse(
             protocols=(route.encoding.name,),
+            autoclose=False,
             compress=False,
             max_msg_size=admission.limits.record_bytes,
             timeout=CLOSE_S,
@@ -92,6 +97,8 @@ class Socket:
         in_flight = self._admission.limits.in_flight
         while True:
             message = await receive()
+            if message.type is WSMsgType.CLOSE:
+                return await self._answer_close(message.data)
             if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
                 return self._end_of_messages(message.data)
             try:
@@ -115,16 +122,17 @@ class Socket:
                     f"this socket is that of {self._gateway_id}, not of {record.gateway_id}",
                 )
             self._gateway_id = record.gateway_id
+            self._prove()
         self._heard = self._loop.time()
         self._accepted += 1
         self._admission.forward(payload, record, self._route, self._on_settled)
 
-    def _on_settled(self, failed: str) -> None:
+    def _on_settled(self, error: str | None) -> None:
         """Count in order up to the first failure: what follows it must be sent again as well."""
-        if failed:
+        if error is not None:
             self._admission.tally.refused["kafka"] += 1
             self._failed = True
-            self.stop(WSCloseCode.TRY_AGAIN_LATER, failed)
+            self.stop(WSCloseCode.TRY_AGAIN_LATER, error)
         elif not self._failed:
             self._acked += 1
         self._settled.set()
@@ -144,8 +152,17 @@ class Socket:
             if reading.done() and (self._failed or reported == self._accepted):
                 return
 
+    async def _answer_close(self, code: int) -> End:
+        """The client closes: answer at once, because it reads no more acknowledgements."""
+        answer = WSCloseCode.OK
+        if not is_close_code(code):
+            self._admission.tally.rejected["malformed"] += 1
+            answer = WSCloseCode.PROTOCOL_ERROR
+        await self._channel.close(code=answer, drain=False)
+        return End(answer)
+
     def _end_of_messages(self, why: object) -> End:
-        """The client left, or aiohttp closed the socket for a protocol error."""
+        """The connection is lost, or aiohttp closed the socket for a protocol error."""
         if isinstance(why, WebSocketError):
             too_large = why.code == WSCloseCode.MESSAGE_TOO_BIG
             self._admission.tally.rejected["too_large" if too_large else "malformed"] += 1

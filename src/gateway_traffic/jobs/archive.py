@@ -55,14 +55,11 @@ def compact(spark: SparkSession, folder: Path, day: int) -> int:
     files = sum(len(list(part.glob("*.parquet"))) for part in parts)
     if not parts:
         return 0
-    compacted, target = folder / "compacting" / f"day={day}", folder / "days" / f"day={day}"
-    once = (
-        spark.read.schema(RECORDS)
-        .parquet(*map(str, parts))
-        .select(*RECORD)
-        .dropDuplicates(IDENTITY)
-    )
-    once.coalesce(1).sortWithinPartitions(*IDENTITY).write.mode("overwrite").parquet(str(compacted))
+    compacted = folder / "compacting" / f"day={day}"
+    target = folder / "days" / f"day={day}"
+    records = spark.read.schema(RECORDS).parquet(*map(str, parts)).select(*RECORD)
+    once = records.dropDuplicates(IDENTITY).coalesce(1).sortWithinPartitions(*IDENTITY)
+    once.write.mode("overwrite").parquet(str(compacted))
     target.mkdir(parents=True, exist_ok=True)
     # Old files are removed last: a reader finds each record at least once at any time.
     old = list(target.glob("*.parquet"))

@@ -35,13 +35,11 @@ def decoded(
 ) -> DataFrame:
     """Kafka's rows with their record's fields and `flaw`: why a row cannot be read, else null."""
     chosen = [ENCODINGS[name] for name in encodings]
-    named = rows.select(
-        *KAFKA, _header_value("headers", SCHEMA_HEADER).cast("string").alias("encoding")
-    )
+    encoding_name = _header_value("headers", SCHEMA_HEADER).cast("string")
+    named = rows.select(*KAFKA, encoding_name.alias("encoding"))
     # Separate selects: in one, Spark would cut and parse a row again for each field.
-    cut = named.select(
-        "*", F.when(F.col("encoding") == USUAL, quick_json.pieces(_text())).alias("pieces")
-    )
+    pieces = F.when(F.col("encoding") == USUAL, quick_json.pieces(_text()))
+    cut = named.select("*", pieces.alias("pieces"))
     parsed = cut.select("*", F.coalesce(*map(_parse, chosen)).alias("record"))
     fields = [F.col("record")[name].alias(name) for name in RECORD[:-1]]
     usual = F.col("pieces").isNotNull().alias("usual")
@@ -117,24 +115,18 @@ def _flaw(version: Version, encodings: list[str]) -> Column:
     """
     missing = F.greatest(*[F.col(name).isNull() for name in RECORD])
     identity = F.col("usual") | F.col("gateway_id").rlike(f"^(?:{GATEWAY_ID.pattern})$")
-    possible = [F.col(name).between(0.0, HIGHEST[version]) for name in ("ipTx", "ipRx")]
+    highest = HIGHEST[version]
+    in_range = F.col("ipTx").between(0.0, highest) & F.col("ipRx").between(0.0, highest)
     ahead = F.col("date") > F.unix_millis("timestamp") + DAY_MS
+    impossible = (F.col("restarts") < RESTARTS_UNKNOWN) | (F.col("date") < 0) | ahead
+    unknown = F.concat(F.lit("unknown encoding "), F.substring("encoding", 1, 40))
     return (
         F.when(F.col("encoding").isNull(), "no header tells the encoding")
-        .when(
-            ~F.col("encoding").isin(encodings),
-            F.concat(F.lit("unknown encoding "), F.substring("encoding", 1, 40)),
-        )
+        .when(~F.col("encoding").isin(encodings), unknown)
         .when(missing, F.concat(F.lit("this is not "), "encoding"))
         .when(~identity, "gateway_id is not 1 to 64 letters, digits or . _ : -")
-        .when(
-            ~(possible[0] & possible[1]),
-            f"ipTx and ipRx are not both between 0 and {HIGHEST[version]:.0f}",
-        )
-        .when(
-            (F.col("restarts") < RESTARTS_UNKNOWN) | (F.col("date") < 0) | ahead,
-            "an impossible date or number of restarts",
-        )
+        .when(~in_range, f"ipTx and ipRx are not both between 0 and {highest:.0f}")
+        .when(impossible, "an impossible date or number of restarts")
     )
 
 

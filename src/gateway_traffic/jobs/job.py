@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -26,6 +27,7 @@ from gateway_traffic.jobs import decoding
 from gateway_traffic.jobs.anomalies import LIMIT, Model
 from gateway_traffic.jobs.archive import batch_lander
 from gateway_traffic.jobs.dead_letters import DeadLetters
+from gateway_traffic.jobs.listening import bind_ui_to_loopback, listening_settings
 from gateway_traffic.jobs.source import ONCE, JobOptions, stream_options
 from gateway_traffic.jobs.transforms import parts_of
 from gateway_traffic.stores.store import Anomaly, Part, TrafficStore
@@ -47,12 +49,18 @@ NEW_LINE = "\n"
 
 
 def session(
-    *, name: str, master: str = "", partitions: int, state_store: str, settings: dict[str, str]
+    *,
+    name: str,
+    master: str = "",
+    partitions: int,
+    state_store: str,
+    settings: dict[str, str],
+    ui: bool = False,
 ) -> SparkSession:
-    """A Spark session with the settings of the job; an existing session is reused."""
-    builder = SparkSession.builder.appName(name)
-    if master:
-        builder = builder.master(master)
+    """A Spark session with the settings of the job; an existing session is reused.
+
+    With a local master nothing of it can be reached from other machines.
+    """
     needed = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(partitions),
@@ -62,9 +70,31 @@ def session(
         # Expired state is dropped with the next records: without any, no batch is needed.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     }
-    for key, value in (needed | settings).items():
+    asked = needed | settings
+    listening = _start_java(asked, master=master, ui=ui)
+    builder = SparkSession.builder.appName(name)
+    if master:
+        builder = builder.master(master)
+    for key, value in (listening | asked).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _start_java(settings: dict[str, str], *, master: str, ui: bool) -> dict[str, str]:
+    """Start Java, if it does not run, and return where Spark should listen.
+
+    Java knows what the user has configured by files and variables. It must get the settings when it
+    starts: some, such as its memory and further jars, have no effect later.
+    """
+    if ui:
+        bind_ui_to_loopback(master)
+    conf = SparkConf(loadDefaults=False)
+    for key, value in settings.items():
+        conf.set(key, value)
+    if master:
+        conf.setMaster(master)
+    SparkContext._ensure_initialized(conf=conf)
+    return listening_settings(SparkConf(), master=master, ui=ui)
 
 
 def start(
@@ -152,7 +182,7 @@ class Patience:
         now = time.monotonic()
         if self._failing_since and now > self._failing_since + self._limit_s:
             raise ServiceError(
-                f"the job has failed for {self._limit_s:.0f} s; a new start goes on at its "
+                f"the job has failed for {self._limit_s:.0f} s; a restart continues at its "
                 f"checkpoint. The last error: {str(error)[:2000]}"
             ) from error
         self._failing_since = self._failing_since or now

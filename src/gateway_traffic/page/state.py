@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import date, timedelta
+from math import isfinite
 from typing import Any, NamedTuple
 
-from gateway_traffic.records import DAY_MS
 from gateway_traffic.stores.store import DayTotal, TrafficStore
 
+EPOCH = date(1970, 1, 1)
 LOOKS_MAX = 300
 """Looks in memory: five minutes at one a second."""
 RATE_S = 10.0
@@ -26,6 +27,14 @@ class Look(NamedTuple):
     lag: int | None
 
 
+class Contents(NamedTuple):
+    """What the last look found. One object, because requests read it while another look runs."""
+
+    days: Sequence[DayTotal] = ()
+    trouble: str = ""
+    """What is wrong with the numbers in the store; empty if nothing is."""
+
+
 class State:
     """Looks at a store repeatedly and remembers the last LOOKS_MAX looks."""
 
@@ -33,29 +42,34 @@ class State:
         self._store = store
         self._lag = lag
         self._looks: deque[Look] = deque(maxlen=LOOKS_MAX)
-        self._days: list[DayTotal] = []
+        self._contents = Contents()
 
     def look(self, time_s: float) -> None:
         """Read the store's newest state."""
-        self._days = self._store.days()
-        records = sum(day.records for day in self._days)
-        volume = sum(day.tx + day.rx for day in self._days)
+        stored = self._store.days()
+        days = [day for day in stored if date_of(day.day)]
+        self._contents = Contents(days, _trouble_with(stored))
+        records = sum(day.records for day in days)
+        volume = sum(day.tx + day.rx for day in days)
         self._looks.append(Look(time_s, records, volume, self._lag()))
 
-    def as_json(self, date: str = "") -> dict[str, Any]:
+    def as_json(self, chosen: str = "") -> dict[str, Any]:
         """All that the page needs for a day, by default the newest."""
-        newest = self._days[-1] if self._days else None
-        day = next((day for day in self._days if date_of(day.day) == date), newest)
+        days, trouble = self._contents
+        newest = days[-1] if days else None
+        day = next((day for day in days if date_of(day.day) == chosen), newest)
         looks = list(self._looks)
         records_per_s, bytes_per_s = rates(looks)
         return {
-            "days": [date_of(day.day) for day in self._days],
+            "days": [date_of(day.day) for day in days],
             "day": self._day(day) if day else None,
             "records_per_s": records_per_s,
             "bytes_per_s": bytes_per_s,
             "lag": looks[-1].lag if looks else None,
+            "seconds": looks[-1].time_s - looks[0].time_s if looks else 0.0,
             "course": [rates(looks[: end + 1])[0] for end in range(len(looks))],
             "anomalies": self._anomalies(day.day) if day else [],
+            "trouble": trouble,
         }
 
     def _day(self, day: DayTotal) -> dict[str, Any]:
@@ -92,5 +106,17 @@ def rates(looks: Sequence[Look]) -> tuple[float, float]:
 
 
 def date_of(day: int) -> str:
-    """Days since 1970 as an ISO date."""
-    return datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
+    """Days since 1970 as an ISO date; empty if there is no such date."""
+    try:
+        return (EPOCH + timedelta(days=day)).isoformat()
+    except OverflowError:
+        return ""
+
+
+def _trouble_with(days: Sequence[DayTotal]) -> str:
+    for day in days:
+        if not date_of(day.day):
+            return f"the store has a day that is no date: {day.day} days since 1970"
+        if not isfinite(day.tx + day.rx):
+            return f"the store has a sum that is no number, on {date_of(day.day)}"
+    return ""

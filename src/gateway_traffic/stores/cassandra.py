@@ -225,11 +225,10 @@ class CassandraStore:
     def _write_day(self, day: int, parts: list[Part]) -> None:
         totals = _totals(parts)
         top = top_of(day, totals)
-        ranks = [
-            (day, direction, place, gateway_id, amount)
-            for direction, ranked in (("sent", top.sent), ("received", top.received))
-            for place, (gateway_id, amount) in enumerate(ranked, 1)
-        ]
+        ranks = []
+        for direction, ranked in (("sent", top.sent), ("received", top.received)):
+            for rank, (gateway_id, amount) in enumerate(ranked, 1):
+                ranks.append((day, direction, rank, gateway_id, amount))
         batch = BatchStatement(BatchType.UNLOGGED)
         with self._translate_errors():
             insert_rank = self._statement(INSERT_RANK)
@@ -238,14 +237,11 @@ class CassandraStore:
             means = _means(day, parts)
             batch.add_all([insert_mean] * len(means), means)
             self._session.execute(batch)
-        sums = (
-            sum(total.tx for total in totals),
-            sum(total.rx for total in totals),
-            sum(total.records for total in totals),
-        )
-        self._ask(
-            "insert into days (era, day, tx, rx, records) values (?, ?, ?, ?, ?)", ERA, day, *sums
-        )
+        tx = sum(total.tx for total in totals)
+        rx = sum(total.rx for total in totals)
+        records = sum(total.records for total in totals)
+        insert_day = "insert into days (era, day, tx, rx, records) values (?, ?, ?, ?, ?)"
+        self._ask(insert_day, ERA, day, tx, rx, records)
 
     def _ask(self, text: str, *values: str | float) -> list[Any]:
         with self._translate_errors():
