@@ -9,8 +9,8 @@ setup: ## install everything into .venv and the cache of this user
 demo: setup ## run the pipeline of home gateways on an emulated network
 	@.venv/bin/streambed run examples/gateways/demo.yaml
 
-quick: ## run the tests that need neither Java nor namespaces, in a minute
-	@scripts/test -q -m "not kernel and not spark and not system and not browser"
+quick: ## run the tests that need neither Java nor namespaces, in under a minute
+	@scripts/test --fast
 
 test: ## set up, check style and run every test
 	@scripts/setup --for-tests

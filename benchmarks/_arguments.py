@@ -9,6 +9,8 @@ def parser(doc: str | None, *, quick: str) -> ArgumentParser:
     """A parser that knows `--quick`, the smallest form of a benchmark: it proves that the benchmark
     works, and measures nothing well.
     """
-    found = ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter)
-    found.add_argument("--quick", action="store_true", help=f"only prove that it works: {quick}")
-    return found
+    arguments = ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter)
+    arguments.add_argument(
+        "--quick", action="store_true", help=f"only prove that it works: {quick}"
+    )
+    return arguments

@@ -26,9 +26,9 @@ def calmest(measure: Callable[[int], Found], *, enough: float, tries: int) -> Tr
     tried: list[Tried[Found]] = []
     while len(tried) < tries and not any(one.stolen_share <= enough for one in tried):
         before = spent()
-        found = measure(len(tried))
+        figures = measure(len(tried))
         busy, idle, stolen = (now - then for now, then in zip(spent(), before, strict=True))
-        tried.append(Tried(found, round(stolen / max(0.01, busy + idle + stolen), 4)))
+        tried.append(Tried(figures, round(stolen / max(0.01, busy + idle + stolen), 4)))
     return min(tried, key=lambda one: one.stolen_share)
 
 

@@ -8,8 +8,9 @@ First 10 brokers and 100 topics of three replicas, once with streambed's setting
 of all brokers then (PSS, what they share counted once), ours divided by stock. Then 40 brokers for
 five minutes under Raptor's load, 600 kB/s in all: `out_of_sync` partitions at the end,
 `leader_changes` meanwhile, `stop_s` from the end of the load until no broker is left. If they
-cannot be held, fewer are tried, and `ended_by` says what more of them met. `--quick`: 3 brokers
-with 5 topics for 2 s. Every part is a run of `streambed run` on a star of links of 1 Gbit/s.
+cannot be held, fewer are tried, and `ended_by` says what more of them met. `--quick`: one
+broker and two, with 2 topics, for 2 s. Every part is a run of `streambed run` on a star of links of
+1 Gbit/s.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Extent:
 
 
 WHOLE = Extent(topics=100, few=10, many=40, seconds=300)
-QUICK = Extent(topics=5, few=3, many=3, seconds=2)
+QUICK = Extent(topics=2, few=1, many=2, seconds=2)
 
 
 @dataclass
@@ -89,7 +90,8 @@ def experiment(
 ) -> str:
     """The declaration of one part."""
     hosts = [f"h{number}" for number in range(1, brokers + 1)]
-    declared_topics = {f"t{number}": {"replicas": REPLICAS} for number in range(topics)}
+    replicas = min(REPLICAS, brokers)
+    declared_topics = {f"t{number}": {"replicas": replicas} for number in range(topics)}
     producer = {
         "kind": "producer",
         "nodes": hosts,
@@ -118,7 +120,7 @@ def carried_out(folder: Path, declared: str) -> Outcome:
     command = [
         sys.executable,
         "-m",
-        "streambed.cli",
+        "streambed",
         "run",
         "experiment.yaml",
         "--into",
@@ -138,19 +140,19 @@ def carried_out(folder: Path, declared: str) -> Outcome:
             pss_bytes = sum(map(pss, brokers))
         if brokers and not gone_ns and not any(map(lives, brokers)):
             gone_ns = time.monotonic_ns()
-    said, troubles = launcher.communicate()
+    output, troubles = launcher.communicate()
     directory = next(
         path.parent for path in folder.glob("runs/*/*/plan.json") if not path.parent.is_symlink()
     )
     return Outcome(
-        Run(directory), said + troubles, pss_bytes, gone_ns or time.monotonic_ns(), phases(folder)
+        Run(directory), output + troubles, pss_bytes, gone_ns or time.monotonic_ns(), phases(folder)
     )
 
 
 def phases(folder: Path) -> dict[str, int]:
     """When each phase of the only run in a folder began."""
-    found = next(iter(folder.glob("runs/*/2*/history/events.jsonl")), None)
-    lines = found.read_text().split("\n")[:-1] if found else []
+    log = next(iter(folder.glob("runs/*/2*/history/events.jsonl")), None)
+    lines = log.read_text().split("\n")[:-1] if log else []
     return {
         event["phase"]: event["time"]
         for event in map(json.loads, lines)
@@ -192,8 +194,8 @@ def against_stock(extent: Extent) -> dict[str, float]:
             )
             assert outcome.finished, outcome.says
             measured[name] = outcome.in_sync_s, outcome.pss_bytes
-            found = f"in sync after {outcome.in_sync_s:.1f} s, {outcome.pss_bytes >> 20} MiB"
-            print(f"{extent.few} brokers, {name}: {found}", file=sys.stderr)
+            result = f"in sync after {outcome.in_sync_s:.1f} s, {outcome.pss_bytes >> 20} MiB"
+            print(f"{extent.few} brokers, {name}: {result}", file=sys.stderr)
     (our_s, our_bytes), (stock_s, stock_bytes) = measured["ours"], measured["stock"]
     return {
         "time_ratio": round(our_s / stock_s, 3),
@@ -213,17 +215,17 @@ def under_load(extent: Extent) -> dict[str, Any]:
             outcome = carried_out(
                 Path(folder), experiment(brokers, topics=extent.topics, seconds=seconds, load=True)
             )
-            found = (
+            result = (
                 how_it_went(outcome, brokers, seconds)
                 if outcome.finished
                 else {"brokers": brokers, "says": outcome.says[-2000:]}
             )
-        print(f"{brokers} brokers under load: {found}", file=sys.stderr)
-        if found.get("out_of_sync") == 0:
-            return {**found, "ended_by": ended_by}
+        print(f"{brokers} brokers under load: {result}", file=sys.stderr)
+        if result.get("out_of_sync") == 0:
+            return {**result, "ended_by": ended_by}
         if brokers <= STEP:
-            raise SystemExit(f"not even {brokers} brokers could be held: {found}")
-        ended_by = f"{brokers} brokers: {resource(found)}"
+            raise SystemExit(f"not even {brokers} brokers could be held: {result}")
+        ended_by = f"{brokers} brokers: {resource(result)}"
         brokers -= STEP
 
 
@@ -263,20 +265,20 @@ def busy(samples: pl.DataFrame) -> float:
     return grown["machine_busy_s"] / sum(grown.values())
 
 
-def resource(found: dict[str, Any]) -> str:
+def resource(samples: dict[str, Any]) -> str:
     """What ended it, as far as can be told."""
-    if "says" in found:
-        return f"the run did not come to its end: {found['says'].strip().splitlines()[-1]}"
-    full = found["busy"] >= CORES_FULL
+    if "says" in samples:
+        return f"the run did not finish: {samples['says'].strip().splitlines()[-1]}"
+    full = samples["busy"] >= CORES_FULL
     return (
-        f"{found['out_of_sync']} partitions out of sync, {os.cpu_count()} cores "
-        f"{found['busy']:.0%} busy" + (": processors" if full else "")
+        f"{samples['out_of_sync']} partitions out of sync, {os.cpu_count()} cores "
+        f"{samples['busy']:.0%} busy" + (": processors" if full else "")
     )
 
 
 def main() -> None:
     """Both parts, one after the other."""
-    asked = parser(__doc__, quick="3 brokers with 5 topics for 2 s")
+    asked = parser(__doc__, quick="one broker and two, with 2 topics, for 2 s")
     asked.add_argument("--brokers", type=int, help="another number in the second part")
     asked.add_argument("--seconds", type=int, help="another duration of the second part")
     asked.add_argument(

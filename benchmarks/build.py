@@ -150,12 +150,12 @@ def ours(hosts: int) -> dict[str, float]:
         plan.write(decided, folder / "plan.json")
         argv = [sys.executable, __file__, "inside", str(folder / "plan.json"), name]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, float] = {"plan_s": plan_s, **json.loads(done.stdout)}
+    figures: dict[str, float] = {"plan_s": plan_s, **json.loads(done.stdout)}
     print(
         f"{hosts} hosts, {hosts} switches: "
-        + ", ".join(f"{key} {value:.3f}" for key, value in found.items())
+        + ", ".join(f"{key} {value:.3f}" for key, value in figures.items())
     )
-    return found
+    return figures
 
 
 def mininet(switches: int) -> dict[str, Any]:
@@ -176,12 +176,12 @@ def mininet(switches: int) -> dict[str, Any]:
     if done.returncode:
         last_line = done.stderr.strip().splitlines()[-1:]
         return {"lacks": f"Mininet ended with status {done.returncode}: {last_line}"}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     print(
-        f"mininet, {switches} hosts, {switches} switches: build {found['seconds']:.2f} s, teardown "
-        f"{found['teardown_s']:.2f} s"
+        f"mininet, {switches} hosts, {switches} switches: build {figures['seconds']:.2f} s, "
+        f"teardown {figures['teardown_s']:.2f} s"
     )
-    return found
+    return figures
 
 
 def main(rounds: int, sizes: list[int]) -> None:
@@ -191,9 +191,9 @@ def main(rounds: int, sizes: list[int]) -> None:
     small += [ours(100) for _ in range(rounds)]
     measured = figures(100, small, theirs)
     for size in sizes:
-        found = ours(size)
+        times = ours(size)
         measured |= {
-            f"{key}_{size}": round(found[key], 2) for key in ("seconds", "plan_s", "teardown_s")
+            f"{key}_{size}": round(times[key], 2) for key in ("seconds", "plan_s", "teardown_s")
         }
     print(json.dumps(measured))
 

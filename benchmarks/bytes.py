@@ -26,7 +26,7 @@ VERSIONS = ("cumulative", "counter", "rate")
 
 def main(records: int) -> None:
     """One server for each serialisation, with topics of its own."""
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka") as broker:
         trace = Path(name) / "trace.parquet"
         subprocess.run(
@@ -52,16 +52,13 @@ def main(records: int) -> None:
                         "--version",
                         version,
                     )
-                    found[f"{serialisation}_{version}"] = round(
-                        log_bytes(broker.folder / "log", f"{serialisation}-{version}") / records, 1
-                    )
-                    print(
-                        f"{serialisation} {version}: {found[f'{serialisation}_{version}']} bytes a "
-                        "record",
-                        file=sys.stderr,
-                    )
+                    size = log_bytes(broker.folder / "log", f"{serialisation}-{version}")
+                    bytes_a_record = round(size / records, 1)
+                    figures[f"{serialisation}_{version}"] = bytes_a_record
+                    message = f"{serialisation} {version}: {bytes_a_record} bytes a record"
+                    print(message, file=sys.stderr)
     means = {
-        each: sum(found[f"{each}_{version}"] for version in VERSIONS) / len(VERSIONS)
+        each: sum(figures[f"{each}_{version}"] for version in VERSIONS) / len(VERSIONS)
         for each in ("json", "avro")
     }
     print(
@@ -69,7 +66,7 @@ def main(records: int) -> None:
             {
                 "bench": "bytes",
                 "records": records,
-                **found,
+                **figures,
                 "avro_to_json": round(means["avro"] / means["json"], 3),
             }
         )

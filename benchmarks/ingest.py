@@ -106,15 +106,15 @@ def main(extent: Extent) -> None:
 
 def figures(medians: dict[str, float], halves: dict[str, dict[str, Any]]) -> dict[str, float]:
     """The last line."""
-    found: dict[str, float] = {}
+    per_second: dict[str, float] = {}
     for protocol in PROTOCOLS:
         name = protocol.replace("-", "_")
-        found[f"{name}_per_s"] = round(medians[protocol])
-        found |= {
+        per_second[f"{name}_per_s"] = round(medians[protocol])
+        per_second |= {
             f"{name}_half_{key}": round(halves[protocol][key], 1)
             for key in ("scheduled_per_s", "p50_ms", "p99_ms")
         }
-    return found | {
+    return per_second | {
         "without_kafka_per_s": round(medians["bare"]),
         "websocket_ratio": round(medians["websocket"] / medians["bare"], 3),
     }

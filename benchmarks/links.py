@@ -22,12 +22,9 @@ object. `--quick`: everything once and briefly, as the calling user only.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -38,24 +35,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from _link_ends import MS, say
+
 HERE = Path(__file__).resolve()
+ENDS = HERE.with_name("_link_ends.py")
 ORDINARY = HERE.parents[1] / "tests" / "system" / "ordinary.py"
 NOBODY = 65534
 TRIES, CALM_SHARE = 4, 0.01
 """Measured again if the hypervisor took more than that of the processors away, but not more often.
 """
-PORT = 7777
-MS = 1_000_000
 DELAYS_MS = (0.5, 1, 5, 20, 50, 100)
 RATES_MBIT = (1, 10, 100, 1000)
 LOSSES = (0.01, 0.1)
 CONTENT_SHARE = 1448 / 1514
 LIMIT_S = 300
-SMALL_BYTES, SMALL_PER_S, SMALL_BATCH, DELAY_OF_SMALL_MS = 64, 100_000, 50, 1
+SMALL_BYTES, SMALL_PER_S, DELAY_OF_SMALL_MS = 64, 100_000, 1
 WIDTH_OF_99_9 = 3.2905
-RECEIVE_BUFFER = 32 << 20
-SEGMENTS_AT = 136
-"""Where struct tcp_info counts the segments that went out, and then those that came in."""
 
 
 class Extent:
@@ -69,195 +64,19 @@ class Extent:
         self.small_s = 0.5 if quick else 5.0
 
 
-# The ends: programs that run on hosts, one function each. They answer with JSON.
-
-
-def echo() -> None:
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("", PORT))
-    say({})
-    while True:
-        asked, client = server.recvfrom(2048)
-        server.sendto(asked, client)
-
-
-def ping(address: str) -> None:
-    """One round trip for each line of input, after a rest of so many seconds."""
-    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    client.connect((address, PORT))
-    client.settimeout(2)
-    for rest_s in sys.stdin:
-        time.sleep(float(rest_s))
-        start = time.perf_counter_ns()
-        client.send(b"?")
-        client.recv(64)
-        say({"ms": (time.perf_counter_ns() - start) / MS})
-
-
-def pour(address: str, seconds: str, streams: str = "1", control: str = "") -> None:
-    """Fill TCP streams for so long, under a congestion control if one is given, until all has
-    arrived; how many segments went out.
-    """
-    import threading
-
-    def fill(client: socket.socket) -> None:
-        end, block = time.monotonic() + float(seconds), bytes(256 << 10)
-        while time.monotonic() < end:
-            client.sendall(block)
-        client.shutdown(socket.SHUT_WR)
-        client.recv(1)
-
-    clients = [socket.create_connection((address, PORT), 10) for _ in range(int(streams))]
-    for client in clients:
-        client.settimeout(None)
-        if control:
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-    threads = [threading.Thread(target=fill, args=(client,)) for client in clients]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    say({"segments": sum(segments(client)[0] for client in clients)})
-
-
-def drink(cut_s: str, until_s: str, streams: str = "1") -> None:
-    """What comes between two times after the first byte, and how many segments came in all."""
-    import threading
-
-    def swallow(channel: socket.socket) -> None:
-        room = bytearray(1 << 20)
-        while got := channel.recv_into(room):
-            now_s = time.monotonic() - start
-            if float(cut_s) <= now_s < float(until_s):
-                counted.append((now_s, got))
-        came.append(segments(channel)[1])
-        channel.close()
-
-    server = socket.create_server(("", PORT), backlog=128)
-    say({})
-    counted: list[tuple[float, int]] = []
-    came: list[int] = []
-    channels = [server.accept()[0] for _ in range(int(streams))]
-    start = time.monotonic()
-    threads = [threading.Thread(target=swallow, args=(channel,)) for channel in channels]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    span_s = counted[-1][0] - counted[0][0] if len(counted) > 1 else 1.0
-    say(
-        {"mbit_per_s": sum(got for _, got in counted[1:]) * 8 / span_s / 1e6, "segments": sum(came)}
-    )
-
-
-def segments(channel: socket.socket) -> tuple[int, int]:
-    return struct.unpack_from(
-        "=II", channel.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), SEGMENTS_AT
-    )
-
-
-def send_small(address: str, per_s: str, count: str, size: str) -> None:
-    """Send numbered datagrams at a rate, in batches by one call each; the rate that was reached."""
-    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    client.connect((address, PORT))
-    batch = Batch(int(size))
-    sent, start, pace_s = 0, time.perf_counter(), SMALL_BATCH / float(per_s)
-    while sent < int(count):
-        while time.perf_counter() < start + sent // SMALL_BATCH * pace_s:
-            pass
-        for place in range(SMALL_BATCH):
-            batch.write(place, sent + place)
-        sent += batch.call("sendmmsg", client.fileno())
-    say({"sent": sent, "per_s": sent / (time.perf_counter() - start)})
-
-
-def take_small(quiet_s: str, size: str) -> None:
-    """Receive numbered datagrams until none has come for so long; how many, how many after a later
-    one, how many the buffer dropped.
-    """
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-    server.bind(("", PORT))
-    server.settimeout(10)
-    batch = Batch(int(size))
-    say({})
-    server.recv(64)
-    got, reordered, latest, last = 1, 0, 0, time.monotonic()
-    server.setblocking(False)
-    while time.monotonic() - last < float(quiet_s):
-        count = batch.call("recvmmsg", server.fileno(), None)
-        for place in range(count):
-            number = batch.read(place)
-            reordered += number < latest
-            latest = max(latest, number)
-        if count > 0:
-            got, last = got + count, time.monotonic()
-        else:
-            time.sleep(0.0002)
-    names, values = [
-        line.split()
-        for line in Path("/proc/thread-self/net/snmp").read_text().splitlines()
-        if line.startswith("Udp:")
-    ]
-    say(
-        {
-            "got": got,
-            "reordered": reordered,
-            "buffer_dropped": int(dict(zip(names, values, strict=True))["RcvbufErrors"]),
-        }
-    )
-
-
-class Batch:
-    """Datagrams that the kernel takes or gives by one call."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._memory = ctypes.create_string_buffer(SMALL_BATCH * size)
-        start = ctypes.addressof(self._memory)
-        self._vectors = (ctypes.c_size_t * (2 * SMALL_BATCH))(
-            *(w for place in range(SMALL_BATCH) for w in (start + place * size, size))
-        )
-        self._headers = (ctypes.c_size_t * (8 * SMALL_BATCH))()
-        for place in range(SMALL_BATCH):
-            self._headers[8 * place + 2 : 8 * place + 4] = [
-                ctypes.addressof(self._vectors) + 16 * place,
-                1,
-            ]
-        self._libc = ctypes.CDLL(None)
-
-    def write(self, place: int, number: int) -> None:
-        struct.pack_into("=Q", self._memory, place * self._size, number)
-
-    def read(self, place: int) -> int:
-        return int(struct.unpack_from("=Q", self._memory, place * self._size)[0])
-
-    def call(self, name: str, descriptor: int, *more: Any) -> int:
-        return int(getattr(self._libc, name)(descriptor, self._headers, SMALL_BATCH, 0, *more))
-
-
-def say(answer: dict[str, Any]) -> None:
-    print(json.dumps(answer), flush=True)
-
-
-ENDS: dict[str, Callable[..., None]] = {
-    one.__name__: one for one in (echo, ping, pour, drink, send_small, take_small)
-}
-
-
 class End:
     """A program on a host."""
 
     def __init__(self, net: Any, host: str, *words: object) -> None:
-        argv = [sys.executable, "-I", "-S", str(HERE), "end", *map(str, words)]
+        argv = [sys.executable, "-I", "-S", str(ENDS), *map(str, words)]
         start = partial(
             subprocess.Popen, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.process = net.hosts[host].call(start)
 
     def answer(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return found
+        figures: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return figures
 
     def ask(self, line: object) -> dict[str, Any]:
         self.process.stdin.write(f"{line}\n")
@@ -295,15 +114,15 @@ def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
     plain, *others = (End(net, f"a{place}", "ping", address(place, "b")) for place in places)
     times: list[list[tuple[float, float]]] = [[] for _ in DELAYS_MS]
     for _ in range(extent.rounds):
-        for delay_ms, other, found in zip(DELAYS_MS, others, times, strict=True):
+        for delay_ms, other, figures in zip(DELAYS_MS, others, times, strict=True):
             plain.ask(
                 delay_ms / 1e3
             )  # Who was asked before rested for as long as that link is, not this one.
-            found.append((plain.ask(delay_ms / 1e3)["ms"], other.ask(delay_ms / 1e3)["ms"]))
+            figures.append((plain.ask(delay_ms / 1e3)["ms"], other.ask(delay_ms / 1e3)["ms"]))
     for end in (*servers, plain, *others):
         end.end()
     plain_ms, other_ms = (
-        [statistics.median(one[way] for one in found) for found in times] for way in (0, 1)
+        [statistics.median(one[way] for one in figures) for figures in times] for way in (0, 1)
     )
     errors = [
         round(there - 2 * delay - near, 4)
@@ -323,11 +142,11 @@ def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
 
 def tcp(net: Any, extent: Extent) -> dict[str, Any]:
     """The plain link and that of 10 ms by turns."""
-    found: list[list[float]] = [[], []]
+    figures: list[list[float]] = [[], []]
     for _ in range(extent.tcp_rounds):
         for place in (0, 1):
-            found[place].append(stream(net, place, extent.tcp_s + 1, 1.0)["mbit_per_s"])
-    plain, delayed = map(statistics.median, found)
+            figures[place].append(stream(net, place, extent.tcp_s + 1, 1.0)["mbit_per_s"])
+    plain, delayed = map(statistics.median, figures)
     return {
         "tcp_ratio_10ms": round(delayed / plain, 3),
         "tcp_gbit_per_s": {"plain": round(plain / 1e3, 2), "10 ms": round(delayed / 1e3, 2)},
@@ -345,10 +164,10 @@ def stream(net: Any, place: int, seconds: float, cut_s: float) -> dict[str, Any]
 def rates(net: Any, extent: Extent) -> dict[str, Any]:
     """The slow ones at once, the fast one alone."""
     *slow, fast = range(len(RATES_MBIT))
-    found = [*filled(net, slow, extent), *filled(net, [fast], extent)]
+    figures = [*filled(net, slow, extent), *filled(net, [fast], extent)]
     errors = {
         f"{rate} Mbit": round(mbit / (rate * CONTENT_SHARE) - 1, 4)
-        for rate, mbit in zip(RATES_MBIT, found, strict=True)
+        for rate, mbit in zip(RATES_MBIT, figures, strict=True)
     }
     return {"rate_error_max": max(map(abs, errors.values())), "rate_error": errors}
 
@@ -364,10 +183,10 @@ def filled(net: Any, places: list[int], extent: Extent) -> list[float]:
         End(net, f"a{place}", "pour", address(place, "b"), extent.rate_s + 1, 1, "reno")
         for place in places
     ]
-    found = [reader.answer()["mbit_per_s"] for reader in readers]
+    figures = [reader.answer()["mbit_per_s"] for reader in readers]
     for end in (*readers, *writers):
         end.end()
-    return found
+    return figures
 
 
 def loss(net: Any, extent: Extent) -> dict[str, Any]:
@@ -500,30 +319,29 @@ def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
     from streambed.net.network import network
 
     with network(plan_of(name), Path(folder)) as net:
-        found = MEASURES[name](net, Extent(quick == "True"))
+        figures = MEASURES[name](net, Extent(quick == "True"))
         time.sleep(1.1)  # The gauge is written each second.
         gauges = net.delay_line_gauges()
         late_mean_ns = gauges[-1]["late_mean_ns"] if gauges else 0
-        say(found | {"delay_line": net.delay_line_runs, "late_mean_us": late_mean_ns / 1e3})
+        say(figures | {"delay_line": net.delay_line_runs, "late_mean_us": late_mean_ns / 1e3})
 
 
 def measured(quick: bool, as_user: bool) -> dict[str, Any]:
     """All measures, each in a box of its own."""
-    from _calm import (
-        calmest,
-    )  # Only here: what it imports may start threads, and then there were no boxes.
+    # Only here: what it imports may start threads, and then there were no boxes.
+    from _calm import calmest
 
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name in MEASURES:
         one = calmest(
             lambda _, name=name: in_turn(name, quick, as_user),
             enough=CALM_SHARE,
             tries=1 if quick else TRIES,
         )
-        said = json.dumps({**one.found, "stolen_share": one.stolen_share})
-        print(f"{'as a user' if as_user else 'as root'}: {name}: {said}", flush=True)
-        found |= one.found
-    return found
+        line = json.dumps({**one.found, "stolen_share": one.stolen_share})
+        print(f"{'as a user' if as_user else 'as root'}: {name}: {line}", flush=True)
+        figures |= one.found
+    return figures
 
 
 def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
@@ -543,13 +361,11 @@ def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode:
         sys.exit(f"{name} could not be measured:\n{done.stderr}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def main(words: list[str]) -> None:
-    if words[:1] == ["end"]:
-        return ENDS[words[1]](*words[2:])
     if words[:1] == ["box"]:
         return in_a_box(*words[1:])
     from _arguments import parser  # Only here: the ends run without a path to it.

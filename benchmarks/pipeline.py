@@ -36,7 +36,8 @@ import numpy as np
 import orjson
 from _arguments import parser
 from _calm import calmest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from _gateway_records import COPIES, produce
+from confluent_kafka import Consumer, TopicPartition
 
 from gateway_traffic.errors import NoStoreError
 from gateway_traffic.ingest.forwarder import make_topics
@@ -52,13 +53,8 @@ from streambed.record.orders import SparkDriverOrder
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 TOPIC = "traffic-counter"
-GATEWAYS = 200
-COPIES = 200
-"""One record in so many comes twice."""
-START_MS = 1_704_067_200_000
 BATCH = 1_000_000
 HEAP = units.Size(3 << 30)
-CHUNK_S = 0.01
 BATCHES_MIN = 3
 """The fewest points that give a slope and its interval."""
 CALM_SHARE = 0.05
@@ -104,16 +100,16 @@ def main(size: Size, *, quick: bool) -> None:
         calm = Calm(folder, broker.bootstrap, size)
         plain_per_s = round(calm(plain, "plain"))
         drain_per_s = round(calm(drained, "once"))
-        found: dict[str, float | None] = {"plain_per_s": plain_per_s, "drain_per_s": drain_per_s}
-        found["vs_plain"] = round(drain_per_s / plain_per_s, 3)
-        found |= {} if quick else calm(steady, "steady") | variants(calm, folder)
-        found |= calm(latencies, "half")
+        figures: dict[str, float | None] = {"plain_per_s": plain_per_s, "drain_per_s": drain_per_s}
+        figures["vs_plain"] = round(drain_per_s / plain_per_s, 3)
+        figures |= {} if quick else calm(steady, "steady") | variants(calm, folder)
+        figures |= calm(latencies, "half")
     print(
         json.dumps(
             {
                 "bench": "pipeline",
                 "records": size.records,
-                **found,
+                **figures,
                 "stolen_share": calm.stolen_share,
             }
         )
@@ -124,15 +120,15 @@ def variants(calm: Calm, folder: Path) -> dict[str, float | None]:
     """The job without looking for duplicates, and into Cassandra."""
     from tests.support.lone_cassandra import lone_cassandra
 
-    found: dict[str, float | None] = {
+    figures: dict[str, float | None] = {
         "drain_with_duplicates_per_s": round(calm(drained, "twice", "--duplicates"))
     }
     with lone_cassandra(folder / "cassandra") as server:
-        found["cassandra_per_s"] = round(
+        figures["cassandra_per_s"] = round(
             calm(drained, "ring", store=f"cassandra://{server.address}")
         )
     double = calm(steady, "double", "--duplicates")
-    return found | {
+    return figures | {
         "steady_with_duplicates_per_s": double["steady_per_s"],
         "lag_records_with_duplicates": double["lag_records"],
     }
@@ -160,47 +156,6 @@ class Calm:
         tried = calmest(once, enough=CALM_SHARE, tries=self._size.tries)
         self.stolen_share = max(self.stolen_share, tried.stolen_share)
         return tried.found
-
-
-def produce(bootstrap: str, topic: str, count: int, *, rate: float = 0.0) -> float:
-    """Each gateway reports once a minute; at a rate, or as fast as it goes. Gives when the first
-    record was made.
-    """
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "linger.ms": 20 if rate else 50,
-            "queue.buffering.max.messages": 1_000_000,
-        }
-    )
-    headers = [("schema", b"json.2")]
-    begin, chunk = time.time(), int(rate * CHUNK_S) or count
-    for number in range(count):
-        if rate and number % chunk == 0 and (early := begin + number / rate - time.time()) > 0:
-            time.sleep(early)
-            producer.poll(0)
-        key, value = record(number)
-        while True:
-            try:
-                producer.produce(topic, value, key, headers=headers)
-                break
-            except BufferError:
-                producer.poll(0.1)
-    assert producer.flush(120) == 0
-    return begin
-
-
-def record(number: int) -> tuple[bytes, bytes]:
-    """Key and value; now and then what was sent just before."""
-    number -= number % COPIES == COPIES - 1
-    key = b"gw-%06d" % (number * 7 % GATEWAYS)
-    date = START_MS + number // GATEWAYS * 60_000 + number % GATEWAYS
-    return key, b'{"gateway_id":"%b","date":%d,"ipTx":%d.0,"ipRx":%d.0,"restarts":0}' % (
-        key,
-        date,
-        number % 9973,
-        number % 99991,
-    )
 
 
 def plain(_: Path, bootstrap: str, size: Size) -> float:
@@ -278,16 +233,19 @@ def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str,
     }
 
 
-def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float]:
-    """From a record's creation to the end of its batch, at half of the rate."""
+def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float | None]:
+    """From a record's creation to the end of its batch, at half of the rate; None if no batch with
+    records of the time after the warm-up ended.
+    """
     rate = size.rate // 2
     spans, begin = flowing(folder, bootstrap, rate, size.warm_s + size.half_s)
     ends = np.repeat([span.end for span in spans], [span.records for span in spans])
     made = begin + np.arange(len(ends)) / rate
     waited = (ends - made)[made > begin + size.warm_s]
-    return {"half_per_s": rate} | {
-        f"half_p{part}_ms": round(float(np.percentile(waited, part)) * 1000) for part in (50, 99)
-    }
+    if not len(waited):
+        return {"half_per_s": rate, "half_p50_ms": None, "half_p99_ms": None}
+    p50, p99 = np.percentile(waited, [50, 99]) * 1000
+    return {"half_per_s": rate, "half_p50_ms": round(p50), "half_p99_ms": round(p99)}
 
 
 def flowing(

@@ -5,10 +5,12 @@ for measuring that.
 
 One broker on loopback, one topic with one partition, records of 200 bytes, acks=all. Each round
 sends the same number of records with Kafka's ProducerPerformance, with our producer without a
-ledger and with one, then reads them with ConsumerPerformance and with our consumer, in turn. The
-last line is one JSON object with medians; `produce_ratio` and `consume_ratio` are ours without a
-ledger divided by Kafka's, `ledger_ratio` is our producer with the ledger divided by the one
-without. `--quick`: one round of 20,000 records, with programs that Java has not compiled yet.
+ledger and with one, then reads those of the last with ConsumerPerformance, with a bare loop around
+confluent-kafka, and with our consumer without a ledger and with one, in turn. The last line is one
+JSON object with medians. `produce_ratio` is ours without a ledger divided by Kafka's,
+`consume_ratio` ours without a ledger divided by the bare loop's; `ledger_ratio` and
+`read_ledger_ratio` are ours with a ledger divided by ours without. `--quick`: one round of 20,000
+records, with programs that Java has not compiled yet.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ def main(rounds: int, records: int, warm_up: int = 1) -> None:
     ratios = {
         "produce_ratio": medians["ours_per_s"] / medians["kafka_per_s"],
         "ledger_ratio": medians["ours_with_ledger_per_s"] / medians["ours_per_s"],
-        "consume_ratio": medians["our_consumer_per_s"] / medians["kafka_consumer_per_s"],
+        "consume_ratio": medians["our_consumer_per_s"] / medians["bare_consumer_per_s"],
+        "read_ledger_ratio": medians["our_consumer_with_ledger_per_s"]
+        / medians["our_consumer_per_s"],
     }
     rounded = {key: round(ratio, 3) for key, ratio in ratios.items()}
     print(
@@ -88,10 +92,12 @@ def one_round(folder: Path, bootstrap: str, number: int, records: int) -> dict[s
         topic = f"{key}-{number}"
         client.create_topics([NewTopic(topic, 1, 1)])[topic].result()
         rates[key] = send(topic)
-    rates["kafka_consumer"] = kafka_consumer(bootstrap, f"kafka-{number}", records)
-    rates["our_consumer"] = our_consumer(
-        folder / f"reading-{number}", bootstrap, f"kafka-{number}", records
-    )
+    topic = f"ours_with_ledger-{number}"
+    rates["kafka_consumer"] = kafka_consumer(bootstrap, topic, records)
+    rates["bare_consumer"] = bare_consumer(bootstrap, topic, records)
+    for key, ledger in (("our_consumer", False), ("our_consumer_with_ledger", True)):
+        place = folder / f"{key}-{number}"
+        rates[key] = our_consumer(place, bootstrap, topic, records, ledger=ledger)
     for key in ways:
         client.delete_topics([f"{key}-{number}"])[f"{key}-{number}"].result()
     return rates
@@ -116,7 +122,7 @@ def kafka_producer(bootstrap: str, topic: str, records: int) -> float:
     }
     properties = [f"{key}={value}" for key, value in settings.items()]
     counts = ["--num-records", str(records), "--record-size", str(SIZE_BYTES), "--throughput", "-1"]
-    said = kafka_tool(
+    output = kafka_tool(
         "org.apache.kafka.tools.ProducerPerformance",
         "--topic",
         topic,
@@ -124,7 +130,7 @@ def kafka_producer(bootstrap: str, topic: str, records: int) -> float:
         "--producer-props",
         *properties,
     )
-    return float(said.strip().splitlines()[-1].split(" records/sec")[0].split()[-1])
+    return float(output.strip().splitlines()[-1].split(" records/sec")[0].split()[-1])
 
 
 def kafka_consumer(bootstrap: str, topic: str, records: int) -> float:
@@ -139,8 +145,8 @@ def kafka_consumer(bootstrap: str, topic: str, records: int) -> float:
         "--timeout",
         "20000",
     ]
-    said = kafka_tool("org.apache.kafka.tools.ConsumerPerformance", *words)
-    names, values = (line.split(", ") for line in said.strip().splitlines()[-2:])
+    output = kafka_tool("org.apache.kafka.tools.ConsumerPerformance", *words)
+    names, values = (line.split(", ") for line in output.strip().splitlines()[-2:])
     return float(dict(zip(names, values, strict=True))["fetch.nMsg.sec"])
 
 
@@ -172,14 +178,23 @@ def our_producer(folder: Path, bootstrap: str, topic: str, records: int, *, ledg
     return records / taken_s
 
 
-def our_consumer(folder: Path, bootstrap: str, topic: str, records: int) -> float:
+def bare_consumer(bootstrap: str, topic: str, records: int) -> float:
+    """Records a second of a loop that only counts, in its own process as our consumer is."""
+    program = Path(__file__).with_name("_bare_consumer.py")
+    command = [sys.executable, str(program), bootstrap, topic, str(records)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def our_consumer(folder: Path, bootstrap: str, topic: str, records: int, *, ledger: bool) -> float:
     """Records a second between the first and the last gauge that shows some."""
+    group = folder.name
     order = ConsumerOrder(
         reader=READER,
-        members=(ConsumerMember(name="agent", group=topic, client={"group.id": topic}),),
+        members=(ConsumerMember(name="agent", group=group, client={"group.id": group}),),
         topics=(topic,),
         client=client_settings(bootstrap, {"auto.offset.reset": "earliest"}),
-        ledger=False,
+        ledger=ledger,
     )
     agent = begun(folder, "consumer", order)
     seen: dict[int, float] = {}
@@ -191,7 +206,8 @@ def our_consumer(folder: Path, bootstrap: str, topic: str, records: int) -> floa
     agent.terminate()
     agent.wait()
     counts = sorted(count for count in seen if count)
-    return (counts[-1] - counts[0]) / (seen[counts[-1]] - seen[counts[0]])
+    first = counts[0] if len(counts) > 1 else 0
+    return (counts[-1] - first) / (seen[counts[-1]] - seen[first])
 
 
 def begun(

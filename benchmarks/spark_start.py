@@ -8,7 +8,7 @@ same by Spark's own launcher (bin/spark-class, bin/spark-submit by way of PySpar
 interface, each part once the one before it answers, without class archives. The job reads Spark's
 own rate source, so that no Kafka is in it. Both get two executors of one core and 512 MiB. The last
 line is one JSON object of medians, in seconds: `ready_s` is the whole, `cluster_s` the part until
-every worker is registered. `--quick`: one round with a shorter load.
+every worker is registered. `--quick`: one round with one worker and a shorter load.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from streambed.record.events import Ready
 
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 180
-LOAD_S, SHORT_LOAD_S = 15, 8
+LOAD_S, SHORT_LOAD_S = 15, 5
 MASTER, PAGE, WORKERS = 17077, 18080, (17078, 17079)
 JOB = """
 import sys
@@ -54,6 +54,8 @@ def take(batch, number):
 writer = rows.writeStream.option("checkpointLocation", checkpoint)
 writer.foreachBatch(take).start().awaitTermination()
 """
+JOB_CORES = 2
+"""What a job asks of its workers together."""
 EXPERIMENT = """
 version: 1
 name: spark-start
@@ -65,20 +67,23 @@ topology:
     - {ends: [w2, core], delay: 1ms}
     - {ends: [engine, core]}
 components:
-  spark: {kind: spark_cluster, master: m, workers: [w1, w2], cores: 1}
+  spark: {kind: spark_cluster, master: m, workers: [WORKERS], cores: CORES}
   first:
     {kind: spark_job, node: engine, cluster: spark, job: job.py,
      args: ["{self.checkpoint}", "{run.directory}/first-batch"]}
 """
 
 
-def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
-    """One run: when its first batch was through, and when the cluster was there."""
-    (folder / "experiment.yaml").write_text(f"{EXPERIMENT}duration: {load_s}s\n")
+def under_streambed(folder: Path, load_s: int, count: int) -> dict[str, float]:
+    """One run with `count` workers: when its first batch was through, and the cluster ready."""
+    names = ", ".join(f"w{number}" for number in range(1, count + 1))
+    text = EXPERIMENT.replace("WORKERS", names).replace("CORES", str(JOB_CORES // count))
+    text += f"duration: {load_s}s\n"
+    (folder / "experiment.yaml").write_text(text)
     command = [
         sys.executable,
         "-m",
-        "streambed.cli",
+        "streambed",
         "run",
         "experiment.yaml",
         "--json",
@@ -94,7 +99,7 @@ def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
     return {"ready_s": first - began, "cluster_s": (ready.time - began_ns) / 1e9}
 
 
-def stock(folder: Path) -> dict[str, float]:
+def stock(folder: Path, count: int) -> dict[str, float]:
     """Spark's own launcher, one part after the other."""
     home = artifacts.find_pyspark()
     java = artifacts.find_java().path
@@ -116,8 +121,15 @@ def stock(folder: Path) -> dict[str, float]:
             env,
         )
         await_(lambda: workers() >= 0, folder / "master.log")
-        for number, port in enumerate(WORKERS, 1):
-            lends = ["--cores", "1", "--memory", "1G", "--work-dir", str(folder / f"work{number}")]
+        for number, port in enumerate(WORKERS[:count], 1):
+            lends = [
+                "--cores",
+                str(JOB_CORES // count),
+                "--memory",
+                "1G",
+                "--work-dir",
+                str(folder / f"work{number}"),
+            ]
             here = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
             started(
                 stack,
@@ -172,7 +184,7 @@ def await_(done: Callable[[], bool], log: Path) -> None:
         time.sleep(0.05)
 
 
-def main(rounds: int, load_s: int) -> None:
+def main(rounds: int, load_s: int, count: int) -> None:
     """Alternate, so that what else the machine does falls on both."""
     signal.signal(
         signal.SIGTERM, lambda *told: sys.exit("told to end")
@@ -186,7 +198,8 @@ def main(rounds: int, load_s: int) -> None:
         with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
             for folder in (ours, theirs):
                 (Path(folder) / "job.py").write_text(JOB)
-            measured.append({**under_streambed(Path(ours), load_s), **stock(Path(theirs))})
+            mine, stocks = under_streambed(Path(ours), load_s, count), stock(Path(theirs), count)
+            measured.append({**mine, **stocks})
         print(f"round {number + 1}: {measured[-1]}", file=sys.stderr)
     medians = {
         key: round(statistics.median(each[key] for each in measured), 3) for key in measured[0]
@@ -204,7 +217,8 @@ def main(rounds: int, load_s: int) -> None:
 
 
 if __name__ == "__main__":
-    words = parser(__doc__, quick="one round with a shorter load")
+    words = parser(__doc__, quick="one round with one worker and a shorter load")
     words.add_argument("rounds", nargs="?", type=int)
     asked = words.parse_args()
-    main(asked.rounds or (1 if asked.quick else 3), SHORT_LOAD_S if asked.quick else LOAD_S)
+    load_s, count = (SHORT_LOAD_S, 1) if asked.quick else (LOAD_S, len(WORKERS))
+    main(asked.rounds or (1 if asked.quick else 3), load_s, count)

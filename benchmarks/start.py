@@ -35,7 +35,7 @@ from streambed import Run, artifacts
 
 ROOT = Path(__file__).parents[1]
 JOBS = ROOT / "examples" / "word_count"
-LOAD_S, SHORT_LOAD_S = 20, 8
+LOAD_S, SHORT_LOAD_S = 20, 4
 LIMIT_S = 180
 EXPERIMENT = f"""
 version: 1

@@ -28,7 +28,7 @@ SHORT_LOAD_S = 3.0
 
 
 def main(trials: int, *, quick: bool) -> None:
-    """One study of so many trials."""
+    """One study with the given number of trials."""
     load_s = (
         SHORT_LOAD_S if quick else reading.read(SWEEP / "experiment.yaml").experiment.duration.s
     )

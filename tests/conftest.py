@@ -8,10 +8,12 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
+import hypothesis
 import pytest
 
 from streambed import artifacts
@@ -22,11 +24,17 @@ from tests.support.held_up import (  # noqa: F401
     pytest_runtest_makereport,
     pytest_sessionfinish,
     pytest_terminal_summary,
+    pytest_testnodedown,
 )
 
 ORDER = ("browser", "kernel", "spark", "system")
 """From quick to slow; tests without any of these markers come first."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+# No test asserts how fast anything is.
+hypothesis.settings.register_profile("streambed", deadline=None)
+hypothesis.settings.load_profile("streambed")
 
 
 def find_browser() -> str:
@@ -80,10 +88,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=slowness)
 
 
-def slowness(item: pytest.Item) -> int:
-    """Sort key: 0 for a test without a marker, then in the order of ORDER."""
+def slowness(item: pytest.Item) -> tuple[int, int]:
+    """Sort key: tests without a marker, then in the order of ORDER; long files before short ones,
+    so that at the end none of two workers waits long for the other.
+    """
     marks = [mark.name for mark in item.iter_markers()]
-    return max((ORDER.index(name) + 1 for name in marks if name in ORDER), default=0)
+    together = item.get_closest_marker("together")
+    rank = max((ORDER.index(name) + 1 for name in marks if name in ORDER), default=0)
+    seconds = together.args[0] if together and together.args else 0
+    return rank, -seconds if rank else 0
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -100,6 +113,14 @@ def cpu_groups() -> str:
 
 
 @pytest.fixture
+def hangup() -> Iterator[None]:
+    """SIGHUP is not ignored by what a test starts, even if the tests themselves run by nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture(scope="session")
 def browser() -> str:
     """Path of the browser; the test also carries the marker of that name."""
     return find_browser() or lack(lacks_browser())

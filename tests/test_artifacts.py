@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,7 +46,7 @@ class Repository:
 
 @pytest.fixture(autouse=True)
 def small_lock(tmp_path, monkeypatch):
-    """A cache of its own, and a lock of one jar for every kind."""
+    """A separate cache, and a lock of one jar for every kind."""
     monkeypatch.setenv("STREAMBED_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(jars, "lock", lambda name: (jar_of(b"a jar"),))
     monkeypatch.setattr(jars, "FIRST_PAUSE_S", 0.001)
@@ -84,10 +86,10 @@ def test_a_wrong_checksum_is_refused_and_leaves_nothing():
     with pytest.raises(MissingError) as refusal:
         fetch(Repository(b"evil!"))
 
-    wanted, found = hashlib.sha256(b"a jar").hexdigest(), hashlib.sha256(b"evil!").hexdigest()
+    wanted, actual = hashlib.sha256(b"a jar").hexdigest(), hashlib.sha256(b"evil!").hexdigest()
     assert all(
         word in str(refusal.value)
-        for word in ("org.example:one:1.0", wanted, found, "streambed fetch")
+        for word in ("org.example:one:1.0", wanted, actual, "streambed fetch")
     )
     assert [path for path in jars.cache().rglob("*") if path.is_file()] == []
 
@@ -282,3 +284,8 @@ def test_an_archive_that_cannot_be_made_is_a_note(tmp_path):
 def test_a_kafka_that_cannot_be_formatted_names_the_command():
     with pytest.raises(MissingError, match="streambed fetch kafka"):
         artifacts.kafka_checkpoint()
+
+
+def test_the_version_of_an_interpreters_pyspark_is_read(tmp_path: Path) -> None:
+    assert artifacts.pyspark_version(sys.executable) == importlib.metadata.version("pyspark")
+    assert artifacts.pyspark_version(str(tmp_path / "nothing")) == ""

@@ -35,7 +35,7 @@ def test_without_a_near_name_some_of_all_are_listed() -> None:
         suggestion("x", map(str, range(10, 20)))
         == "Known: 10, 11, 12, 13, 14, 15, 16, 17, and 2 more."
     )
-    assert suggestion("x", []) == "There is none."
+    assert suggestion("x", []) == "None is known."
 
 
 def test_exit_statuses_tell_wrong_usage_from_a_world_that_failed() -> None:

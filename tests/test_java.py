@@ -21,19 +21,19 @@ def install(home: Path, version: str) -> Path:
 def test_java_home_comes_before_path(tmp_path):
     at_home, on_path = install(tmp_path / "home", "21.0.2"), install(tmp_path / "path", "17.0.1")
 
-    found = java.find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)})
+    chosen = java.find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)})
 
-    assert (found.path, found.version, found.notes) == (at_home, 21, ())
+    assert (chosen.path, chosen.version, chosen.notes) == (at_home, 21, ())
 
 
 def test_java_25_is_passed_over_for_the_wheel_with_a_note(tmp_path, monkeypatch):
     new, wheel = install(tmp_path / "new", "25.0.1"), install(tmp_path / "wheel", "21.0.8")
     monkeypatch.setattr(java, "wheel_java", lambda: wheel)
 
-    found = java.find_java({"PATH": str(new.parent)})
+    chosen = java.find_java({"PATH": str(new.parent)})
 
-    assert found.path == wheel
-    assert found.notes == (
+    assert chosen.path == wheel
+    assert chosen.notes == (
         f"java 25 at {new} passed over: Spark needs 17 or 21; the wheel's Java is used",
     )
 

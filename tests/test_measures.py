@@ -6,11 +6,14 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
+from streambed.kinds.checks import Latency
 from streambed.kinds.measures import Measure, NotTaken
-from streambed.record import tables
 from streambed.record.history import History, empty
+from streambed.record.ledger import schemas
+from streambed.reports.figures.latency import end_to_end
+from streambed.results import frames
 from streambed.units import Duration
-from tests.support.histories import acked, batch, event, history_of, seen
+from tests.support.histories import acked, batch, event, history_of, output, seen
 
 READER = {
     "reader": {"kind": "consumer", "reads": ["lines"]},
@@ -102,7 +105,7 @@ def test_cpu_is_what_all_processes_of_a_component_use_together():
         for second in range(1, 9)
         for node in ("one", "two")
     ]
-    samples = pl.DataFrame(rows, schema=empty(tables.SAMPLES).schema, orient="row")
+    samples = pl.DataFrame(rows, schema=empty(schemas.SAMPLES).schema, orient="row")
     history = replace(load(components=READER), samples=samples)
 
     assert Measure(cpu="kafka").take(history) == pytest.approx(0.5)
@@ -133,6 +136,39 @@ def test_a_run_that_broke_under_load_gives_no_number():
 def test_a_warm_up_as_long_as_the_load_leaves_nothing():
     with pytest.raises(NotTaken, match=r"the load lasted 4\.0 s, no longer than the warm-up"):
         Measure(throughput="reader").take(load(until=4), SECONDS_5)
+
+
+def test_records_of_an_unreported_batch_count_as_late_as_possible():
+    job = {"kind": "spark_job", "node": "engine", "reads": ["lines"], "writes": ["counts"]}
+    history = load(
+        *(acked("lines", f"a={number}") for number in (1, 2, 3)),
+        replace(batch("counter", 1, 2, lines=(1, 2)), batch=0),
+        replace(batch("counter", 8, 9, lines=(3, 4)), batch=2),
+        output("counts", offset=0, written=1.5, at=1.6),
+        output("counts", offset=1, written=5, at=5.2),
+        output("counts", offset=2, written=6, at=6.2),
+        output("counts", offset=3, written=8.5, at=8.6),
+        components={"counter": job},
+    )
+
+    assert Measure(latency="counter", statistic="p50").take(history) == pytest.approx(4.2)
+    spans = end_to_end(history)["latency_s"].to_list()
+    assert sorted(spans) == pytest.approx([0.6, 4.2, 5.6])
+    assert frames.latency(history, "counter")["seen"].null_count() == 1
+
+
+@pytest.mark.parametrize("statistic", ["p50", "p90", "p95", "p99", "p999", "max"])
+def test_a_measure_takes_the_percentiles_of_the_check_latency(statistic):
+    lines = []
+    for number in range(1, 1001):
+        at = number + number / 1e3
+        lines += [acked("lines", f"a={number}"), seen("lines", f"a={number}", at=at)]
+    history = load(*lines, until=1001, components=READER)
+    verdict = Latency(of="reader", max="2s").judge(history)
+
+    measured_s = Measure(latency="reader", statistic=statistic).take(history)
+
+    assert measured_s == pytest.approx(verdict.evidence[f"{statistic}_ns"] / 1e9)
 
 
 @pytest.mark.parametrize(

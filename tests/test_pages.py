@@ -12,7 +12,16 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 HOMES = [ROOT, *(ROOT / home for home in ("src", "src/streambed", "src/gateway_traffic"))]
 FOREIGN = {"job.py", "script.py", "monitor.py", "shout.py"}
 """Scripts of a reader, in examples."""
-RUN_FOLDERS = {"orders/", "captures/", "logs/", "data/", "figures/", "trials/"}
+RUN_FOLDERS = {
+    "captures/",
+    "data/",
+    "failures/",
+    "figures/",
+    "handed_in/",
+    "logs/",
+    "orders/",
+    "trials/",
+}
 """Of a run or a study."""
 PATH = re.compile(r"`((?:[\w.-]+/)+|(?:[\w.-]+/)*[\w-]+\.py)(?::\w+)?`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

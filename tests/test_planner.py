@@ -16,11 +16,11 @@ from streambed import artifacts, plan
 from streambed.declare.experiment import Experiment
 from streambed.declare.link import Link, Way
 from streambed.declare.topology import Topology
-from streambed.errors import MachineError
+from streambed.errors import MachineError, UsageError
 from streambed.kinds.checks import NoLoss
-from streambed.kinds.components import Command, Kafka, Producer
+from streambed.kinds.components import Command, Kafka, Producer, SparkJob
 from streambed.kinds.components.kafka.topic import Topic
-from streambed.kinds.faults import Cut, Degrade, Isolate, Partition
+from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition
 from streambed.plan import Machine, Plan, Route, Shape
 from streambed.planner.description import describe
 from streambed.planner.nodes import address
@@ -76,11 +76,11 @@ def test_given_addresses_are_kept_and_the_others_go_round_them() -> None:
     )
     experiment = Experiment(name="first", duration="10s", topology=topology, components=[])
 
-    found = plan_for(
+    plan = plan_for(
         experiment, Machine(python="python"), base=Path("here"), directory=Path("runs/1")
     )
 
-    assert found.addresses() == {"a": "10.0.0.2", "b": "192.168.7.9", "c": "10.0.0.1"}
+    assert plan.addresses() == {"a": "10.0.0.2", "b": "192.168.7.9", "c": "10.0.0.1"}
 
 
 def test_ports_have_their_given_names_and_the_others_go_round_them() -> None:
@@ -90,15 +90,15 @@ def test_ports_have_their_given_names_and_the_others_go_round_them() -> None:
         Link(ends=("c", "core")),
     )
 
-    found = planned(links=links)
+    plan = planned(links=links)
 
-    assert [[port.interface for port in link.ports] for link in found.links] == [
+    assert [[port.interface for port in link.ports] for link in plan.links] == [
         ["eth0", "eth0"],
         ["up", "eth1"],
         ["eth0", "eth2"],
     ]
-    assert [link.ports[1].index for link in found.links] == [2, 3, 4]
-    assert found.node("b").routes[0].interface == "up"
+    assert [link.ports[1].index for link in plan.links] == [2, 3, 4]
+    assert plan.node("b").routes[0].interface == "up"
 
 
 def test_a_program_runs_in_its_folder_and_starts_in_its_phase() -> None:
@@ -116,12 +116,12 @@ def test_notes_of_a_plan_are_described() -> None:
 
 
 def test_a_host_on_a_switch_has_a_default_route_and_the_switch_one_for_each_host() -> None:
-    found = planned()
+    plan = planned()
 
-    assert found.node("a").routes == (
+    assert plan.node("a").routes == (
         Route(destination="default", interface="eth0", via="10.255.0.1"),
     )
-    assert found.node("core").routes == (
+    assert plan.node("core").routes == (
         Route(destination="10.0.0.1", interface="eth0"),
         Route(destination="10.0.0.2", interface="eth1"),
     )
@@ -134,12 +134,12 @@ def test_hosts_with_a_link_between_them_reach_each_other_directly() -> None:
 
 
 def test_a_host_with_several_links_has_a_route_for_each_host() -> None:
-    found = planned(links=(*STAR, Link(ends=("a", "b"), delay="90ms")))
+    plan = planned(links=(*STAR, Link(ends=("a", "b"), delay="90ms")))
 
-    assert found.node("a").routes == (
+    assert plan.node("a").routes == (
         Route(destination="10.0.0.2", interface="eth0", via="10.255.0.1"),
     )
-    assert [port.index for port in found.links[2].ports] == [3, 3]
+    assert [port.index for port in plan.links[2].ports] == [3, 3]
 
 
 def test_links_have_a_shape_for_each_direction() -> None:
@@ -268,12 +268,12 @@ def test_a_plan_knows_what_faults_make_of_a_link() -> None:
 
 
 def test_a_link_is_described_with_its_name_if_it_has_one() -> None:
-    found = planned(
+    plan = planned(
         links=(Link(ends=("a", "b"), name="north"), Link(ends=("a", "b")), Link(ends=("a", "b")))
     )
 
-    assert [link.named for link in found.links] == [True, False, False]
-    rows = describe(found).partition("links\n")[2].splitlines()[:3]
+    assert [link.named for link in plan.links] == [True, False, False]
+    rows = describe(plan).partition("links\n")[2].splitlines()[:3]
     assert [row.split("  ")[1] for row in rows] == [
         "north: a/eth0 – b/eth0",
         "a/eth1 – b/eth1",
@@ -332,7 +332,7 @@ def test_samples_are_read_beside_the_declaration_and_their_mean_chooses_the_way(
         components=[],
     )
 
-    found = plan_for(experiment, Machine(python="python"), base=tmp_path, directory=Path("runs/1"))
+    plan = plan_for(experiment, Machine(python="python"), base=tmp_path, directory=Path("runs/1"))
 
     drawn = Shape(
         delay_ns=20_000_000,
@@ -340,13 +340,13 @@ def test_samples_are_read_beside_the_declaration_and_their_mean_chooses_the_way(
         distribution="samples",
         samples_ns=(10_000_000, 30_000_000),
     )
-    assert found.links[0].shapes == (drawn, drawn)
+    assert plan.links[0].shapes == (drawn, drawn)
     assert [
         route.interface
-        for route in found.node("a").routes
-        if route.destination == found.node("b").address
+        for route in plan.node("a").routes
+        if route.destination == plan.node("b").address
     ] == ["eth1"]
-    assert "20ms ± 10ms (2 samples)" in describe(found)
+    assert "20ms ± 10ms (2 samples)" in describe(plan)
 
 
 def capped(machine: Machine) -> Plan:
@@ -356,12 +356,12 @@ def capped(machine: Machine) -> Plan:
 
 
 def test_a_capped_host_is_planned_and_shown() -> None:
-    found = capped(Machine(cpu_groups="groups"))
+    plan = capped(Machine(cpu_groups="groups"))
 
-    assert [node.allowance.cpu for node in found.nodes] == [0.1, 0.0]
+    assert [node.allowance.cpu for node in plan.nodes] == [0.1, 0.0]
     assert (
         "  a  10.0.0.1  b by eth0  at most 10% of the machine's CPU\n  b  10.0.0.2  a by eth0\n"
-        in describe(found)
+        in describe(plan)
     )
 
 
@@ -373,11 +373,11 @@ def test_a_cap_that_cannot_be_had_is_refused_with_the_command_that_allows_it() -
 
 
 def test_a_plan_is_kept_and_read_back_the_same(tmp_path: Path) -> None:
-    found = planned(KAFKA, POET, checks=[NoLoss(topic="lines")])
+    written = planned(KAFKA, POET, checks=[NoLoss(topic="lines")])
 
-    plan.write(found, tmp_path / "plan.json")
+    plan.write(written, tmp_path / "plan.json")
 
-    assert plan.read(tmp_path / "plan.json") == found
+    assert plan.read(tmp_path / "plan.json") == written
 
 
 def test_a_plan_is_described_for_people() -> None:
@@ -415,3 +415,54 @@ def test_more_memory_than_the_machine_has_is_refused_with_who_asks_for_it() -> N
         r"but this machine has 4\.0 GiB: give them less",
     ):
         planned(greedy, machine=Machine(python="python", memory_mib=4096))
+
+
+@pytest.mark.parametrize("target", ["kafka/b", "leader of lines/0"])
+def test_a_process_that_a_fault_may_kill_restarts_if_it_fails_later(target: str) -> None:
+    kill = Kill(at="2s", lasts="1s", target=target)
+
+    plan = planned(KAFKA, POET, faults=[kill])
+
+    assert {process.name: process.on_exit for process in plan.processes} == {
+        "kafka/b": "auto",
+        "poet": "fail",
+    }
+    (line,) = [line for line in describe(plan).splitlines() if line.startswith("  kafka/b")]
+    assert "restarts if it fails after a kill" in line
+
+
+def test_the_title_of_a_plan_names_the_warm_up() -> None:
+    assert "0:10 of load, 0:02 of it warm-up, seed 1" in describe(
+        planned(POET, KAFKA, warm_up="2s")
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [("4.0.1", "has pyspark 4.0.1"), ("3.5.5", "has pyspark 3.5.5"), ("", "has no pyspark")],
+)
+def test_an_interpreter_whose_pyspark_does_not_fit_the_connector_is_refused(
+    version: str, found: str
+) -> None:
+    job = SparkJob(name="job", node="a", job="job.py", python="own/python")
+    machine = Machine(python="python", pysparks={"here/own/python": version})
+
+    with pytest.raises(UsageError) as refused:
+        planned(KAFKA, job, machine=machine)
+
+    ours = artifacts.connector_version()
+    assert str(refused.value) == (
+        f"components.job.python: here/own/python {found}; the Kafka connector here is for {ours}: "
+        f"install pyspark=={ours} there, or name another interpreter"
+    )
+
+
+def test_a_patch_release_of_pyspark_fits_the_connector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "spark_command", lambda *_, **__: ["java", "-cp", "a.jar"])
+    job = SparkJob(name="job", node="a", job="job.py", python="own/python")
+    release = artifacts.connector_version().rpartition(".")[0]
+    machine = Machine(python="python", pysparks={"here/own/python": f"{release}.0"})
+
+    processes = planned(KAFKA, job, machine=machine).processes
+
+    assert processes[1].argv[0] == "here/own/python"

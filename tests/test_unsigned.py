@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from streambed.artifacts.unsigned_jars import MANIFEST, make_unsigned, unsigned_copy
+from streambed.artifacts.manifests import changed
+from streambed.artifacts.unsigned_jars import (
+    MANIFEST,
+    make_unsigned,
+    unsigned_copies,
+    unsigned_copy,
+)
 
 ABOUT_ALL = b"Manifest-Version: 1.0\r\nBundle-Name: one\r\n\r\n"
 ABOUT_ONE = b"Name: One.class\r\nSHA-512-Digest: abc\r\n\r\n"
@@ -45,6 +51,18 @@ def test_a_copy_lacks_the_signature_and_nothing_else(home: Path) -> None:
     assert copy.parts[-3:] == ("pyspark", "jars", "signed.jar")
     assert content == {MANIFEST: ABOUT_ALL, "META-INF/services/A": b"x", "One.class": b"one"}
     assert [path.name for path in copy.parent.iterdir()] == ["signed.jar"]
+
+
+def test_a_changed_copy_is_noticed_and_made_anew(home: Path) -> None:
+    make_unsigned(home)
+    (copy,) = unsigned_copies(home)
+    content = copy.read_bytes()
+    copy.write_bytes(content[:-1] + b"x")
+
+    assert changed(copy) == ["signed.jar"]
+    make_unsigned(home)
+    assert changed(copy) == []
+    assert copy.read_bytes() == content
 
 
 def test_a_jar_without_a_signature_is_not_copied(home: Path) -> None:

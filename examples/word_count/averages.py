@@ -9,23 +9,23 @@ from transforms import average_records, average_words, frequencies_of, newest_fr
 
 def main() -> None:
     """Write the averages of all topics after each batch."""
-    given = parameters("Average the number of words by topic.")
+    options = parameters("Average the number of words by topic.")
     spark = SparkSession.builder.appName("averages").getOrCreate()
-    records = records_from(spark, bootstrap=given.bootstrap, topic=given.reads)
+    records = records_from(spark, bootstrap=options.bootstrap, topic=options.reads)
     newest = records.transform(frequencies_of).transform(newest_frequencies)
 
     # An aggregate of an aggregate cannot be streamed in one query: the state holds the newest
     # frequencies, each batch averages them all.
     def write(newest_so_far: DataFrame, _: int) -> None:
         averages = newest_so_far.transform(average_words).transform(average_records)
-        averages.write.format("kafka").option("kafka.bootstrap.servers", given.bootstrap).option(
-            "topic", given.writes
+        averages.write.format("kafka").option("kafka.bootstrap.servers", options.bootstrap).option(
+            "topic", options.writes
         ).save()
 
     complete = newest.writeStream.outputMode("complete").foreachBatch(write)
     query = (
-        complete.option("checkpointLocation", given.checkpoint)
-        .trigger(processingTime=given.trigger)
+        complete.option("checkpointLocation", options.checkpoint)
+        .trigger(processingTime=options.trigger)
         .start()
     )
     query.awaitTermination()

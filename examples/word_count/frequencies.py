@@ -9,21 +9,21 @@ from transforms import frequency_records, lines_of, word_frequencies
 
 def main() -> None:
     """Write the frequencies that changed in each batch."""
-    given = parameters("Count words by document.")
+    options = parameters("Count words by document.")
     spark = SparkSession.builder.appName("frequencies").getOrCreate()
-    records = records_from(spark, bootstrap=given.bootstrap, topic=given.reads)
+    records = records_from(spark, bootstrap=options.bootstrap, topic=options.reads)
     frequencies = (
         records.transform(lines_of).transform(word_frequencies).transform(frequency_records)
     )
     sink = (
         frequencies.writeStream.format("kafka")
-        .option("kafka.bootstrap.servers", given.bootstrap)
-        .option("topic", given.writes)
+        .option("kafka.bootstrap.servers", options.bootstrap)
+        .option("topic", options.writes)
     )
     query = (
         sink.outputMode("update")
-        .option("checkpointLocation", given.checkpoint)
-        .trigger(processingTime=given.trigger)
+        .option("checkpointLocation", options.checkpoint)
+        .trigger(processingTime=options.trigger)
         .start()
     )
     query.awaitTermination()

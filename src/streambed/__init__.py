@@ -22,10 +22,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from streambed.api import check as check
     from streambed.api import report as report
     from streambed.api import run as run
     from streambed.api import study as study
+    from streambed.api import up as up
     from streambed.declare.expansion import generated as generated
     from streambed.declare.experiment import Experiment as Experiment
     from streambed.declare.generators import *  # noqa: F403
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from streambed.kinds.components import *  # noqa: F403
     from streambed.kinds.components.kafka.topic import Topic as Topic
     from streambed.kinds.faults import *  # noqa: F403
+    from streambed.record.handed_in import hand_in as hand_in
     from streambed.results.runs import Run as Run
 
 _TABLES = {
@@ -51,9 +54,11 @@ _OTHERS = {
     "Topology": "streambed.declare.topology",
     "check": "streambed.api",
     "generated": "streambed.declare.expansion",
+    "hand_in": "streambed.record.handed_in",
     "report": "streambed.api",
     "run": "streambed.api",
     "study": "streambed.api",
+    "up": "streambed.api",
 }
 
 
@@ -64,6 +69,8 @@ if not TYPE_CHECKING:  # With it in sight, mypy would take any misspelt name for
             return getattr(importlib.import_module(_OTHERS[name]), name)
         if name == "__all__":
             return sorted([*_OTHERS, *_kinds()])
+        if name == "__version__":
+            return importlib.import_module("importlib.metadata").version("streambed")
         # Python asks here for submodules, too. These are lower case, and must load no table.
         if name[:1].isupper() and name in (kinds := _kinds()):
             return kinds[name]
@@ -71,7 +78,8 @@ if not TYPE_CHECKING:  # With it in sight, mypy would take any misspelt name for
 
 
 def __dir__() -> Iterable[str]:
-    return sorted({*globals(), *_OTHERS, *_kinds()})
+    """What Tab shows: the public names, and none that this module only needs itself."""
+    return sorted({*_OTHERS, *_kinds(), "__all__", "__doc__", "__version__"})
 
 
 def _kinds() -> dict[str, type[Any]]:

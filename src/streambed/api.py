@@ -1,7 +1,9 @@
-"""The verbs for Python: run, check, report, study."""
+"""The verbs for Python: run, check, report, study, up."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from streambed.declare import expansion
@@ -17,6 +19,8 @@ from streambed.results.runs import RUNS, Run
 from streambed.results.studies import StudyResult
 from streambed.runner import launcher
 from streambed.runner import study as trials
+from streambed.runner.up.life import running
+from streambed.runner.up.servers import Servers
 
 
 def run(experiment: Experiment, *, into: str | Path = RUNS, base: str | Path = ".") -> Run:
@@ -55,7 +59,7 @@ def study(
     """Carry out a study, or what is left of it, and write its tables and its page. Raises
     WorldError if no trial finished.
 
-    Ctrl-C ends the running trial in order, then raises KeyboardInterrupt; call it again to go on.
+    Ctrl-C ends the running trial in order, then raises KeyboardInterrupt; call again to continue.
     """
     result = trials.carry_out(
         study_file.read(Path(path), repetitions), into=Path(into), again=again
@@ -67,3 +71,24 @@ def study(
     if not result.finished:
         raise WorldError(f"no trial finished: {'; '.join(dict.fromkeys(result.failures.values()))}")
     return result
+
+
+@contextmanager
+def up(
+    *what: str,
+    ports: Mapping[str, int] | None = None,
+    topics: Mapping[str, int] | None = None,
+    keep: str | Path | None = None,
+) -> Iterator[Servers]:
+    """Run real servers on localhost during the block: kinds such as "kafka" and "postgresql", or an
+    experiment's file for the servers that it declares.
+
+        with streambed.up("kafka", "postgresql", topics={"lines": 3}) as servers:
+            servers.kafka.bootstrap, servers.postgresql.url
+
+    `ports` asks for certain ports, `topics` has numbers of partitions. Data are removed at the end
+    unless `keep` names a folder.
+    """
+    folder = Path(keep) if keep is not None else None
+    with running(what, ports=ports or {}, topics=topics or {}, keep=folder) as (servers, _):
+        yield servers

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 NAMES_SHOWN = 8
 """How many names a message lists at most."""
 MISSING_KEY = "missing_key"
+UNKNOWN_FAULT = "unknown_fault"
 UNKNOWN_KEY = "unknown_key"
 UNKNOWN_KIND = "unknown_kind"
 UNKNOWN_TOPIC = "unknown_topic"
@@ -121,8 +122,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if near := nearest(word, names):
         return f"Did you mean '{near}'?"
+    return listing(names)
+
+
+def listing(known: Iterable[str]) -> str:
+    """A sentence that lists known names, the first few if there are many."""
+    names = sorted(known)
     if not names:
-        return "There is none."
+        return "None is known."
     shown = names[:NAMES_SHOWN]
     if len(names) > NAMES_SHOWN:
         shown.append(f"and {len(names) - NAMES_SHOWN} more")

@@ -6,6 +6,7 @@ Plain data, written as JSON; it is all that enters the box.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,10 @@ from pydantic import TypeAdapter
 
 from streambed.stores.store import Address
 
-OnExit = Literal["fail", "record", "restart"]
+OnExit = Literal["auto", "fail", "record", "restart"]
+"""What happens if a process ends unexpectedly. auto: the run fails, but a process that a fault has
+killed before is restarted. In a plan only processes that a fault may kill have `auto`.
+"""
 Starts = Literal["start", "ready", "load", "drain"]
 Means = Literal["netem", "delay_line", "none"]
 Distribution = Literal["uniform", "normal", "pareto", "samples"]
@@ -22,6 +26,11 @@ DOMAIN = "streambed"
 """Every node is also known as NAME.streambed."""
 WITNESS = "witness"
 """The consumer that reads checked topics back from their start after the drain."""
+STORE_READER = "store_reader"
+"""The processes that read stores for checks belong to it; no component may be called so."""
+WITNESS_UNCOMMITTED = "witness_uncommitted"
+"""The consumer that reads them back once more, with what was never committed."""
+READ_BACKS = (WITNESS, WITNESS_UNCOMMITTED)
 CAPTURE = "capture"
 """The processes that write what passes links belong to it; no component may be called so."""
 SHORTEST_DELAY_NS = 100_000
@@ -51,6 +60,8 @@ class Machine:
     python: str = ""
     python_path: str = ""
     """PYTHONPATH, as Spark jobs inherit it."""
+    pysparks: dict[str, str] = field(default_factory=dict)
+    """The version of pyspark in each interpreter that a component brings; empty if it has none."""
     core_numbers: tuple[int, ...] = ()
     """The cores that a run may use."""
     cpu_groups: str = ""
@@ -60,6 +71,10 @@ class Machine:
     memory_groups: str = ""
     """The folder in which control groups with a cap of memory can be made; empty if there is none.
     """
+    clock_refusal: str = ""
+    """Why clocks of processes cannot be skewed; empty if they can."""
+    sync_refusal: str = ""
+    """Why syncs of processes cannot be slowed down or failed; empty if they can."""
     notes: tuple[str, ...] = ()
 
 
@@ -93,6 +108,8 @@ class Shape:
     duplicate: float = 0.0
     corrupt: float = 0.0
     """The share of packets in which one bit is turned over."""
+    held: bool = False
+    """Every packet is held, and delivered when this ends; only the delay line can."""
     rate_bps: int = 0
     queue_bytes: int = 0
     """How much waits for the rate before more is dropped; zero: as much as the rate carries in 100
@@ -107,7 +124,7 @@ class Shape:
     @property
     def selective(self) -> bool:
         """Whether packets fare differently, so that none may travel in a bundle with others: a cut
-        treats all alike.
+        treats all the same.
         """
         drawn = (
             self.jitter_ns,
@@ -216,6 +233,8 @@ class PlannedFile:
     source: str = ""
     program: bool = False
     """Whether others start it."""
+    private: bool = False
+    """Whether only its owner may read it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,8 +258,16 @@ class ProcessSpec:
     allowance: Allowance = Allowance()
     groups: tuple[str, ...] = ()
     """The control groups that it joins before it begins; there while the run lasts."""
+    disk: str = ""
+    """The folder with the files that it recovers from; empty if it has none."""
+    disk_bytes: int = 0
+    """The size of the file system that it gets for its disk, if a fault may fill that."""
+    append_only: tuple[str, ...] = ("*",)
+    """Patterns of the names of files on its disk that it only appends to."""
+    reports_syncs: bool = False
+    """Whether a fault may slow down or fail its syncs, or lose what it has not synced."""
     networks: tuple[str, ...] = ()
-    """Hosts whose networks it may enter, if that of its own node is not all it uses."""
+    """Hosts whose networks it may enter, if it uses more than its own node's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +279,18 @@ class Exposure:
     target_port: int
     descriptor: int = -1
     """Where the launcher listens, as the box inherits it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedInjection:
+    """One time at which a fault comes, or from which on its trigger counts."""
+
+    fault: int
+    """Its index in `faults`."""
+    at_ns: int
+    lasts_ns: int
+    trigger: str = ""
+    """What it waits for; empty: it comes at that time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,14 +308,22 @@ class Plan:
     links: tuple[PlannedLink, ...]
     processes: tuple[ProcessSpec, ...]
     declaration: dict[str, Any]
+    writable: tuple[str, ...] = ()
+    """Where programs may write beside the run's folder, if root runs them."""
     exposures: tuple[Exposure, ...] = ()
+    injections: tuple[PlannedInjection, ...] = ()
+    """Every time at which a fault comes, in order; random ones are drawn."""
     notes: tuple[str, ...] = ()
+    command: str = ""
+    """The command line that makes the same run again; empty if it was started from Python."""
     samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The delays in the files of samples that faults name."""
     stores: dict[str, Address] = field(default_factory=dict)
     """Where clients find each store that can be asked."""
     outside: bool = False
     """Whether it runs outside any box, on clusters that exist already: then there are no links."""
+    serves: bool = False
+    """Whether it only runs servers until it is interrupted, without load: see `streambed up`."""
 
     def node(self, name: str) -> PlannedNode:
         """The node of that name."""
@@ -287,14 +334,17 @@ class Plan:
         return {node.name: node.address for node in self.nodes}
 
 
-_ADAPTER = TypeAdapter(Plan)
+@cache
+def _adapter() -> TypeAdapter[Plan]:
+    """Built when a plan is kept or read: `streambed plan` does neither."""
+    return TypeAdapter(Plan)
 
 
 def write(plan: Plan, path: Path) -> None:
     """Keep a plan as JSON."""
-    path.write_bytes(_ADAPTER.dump_json(plan, indent=1))
+    path.write_bytes(_adapter().dump_json(plan, indent=1))
 
 
 def read(path: Path) -> Plan:
     """The plan that `write` kept."""
-    return _ADAPTER.validate_json(path.read_bytes())
+    return _adapter().validate_json(path.read_bytes())

@@ -37,7 +37,10 @@ class Bed:
     def __call__(
         self, file: str | Path, *, set: Mapping[str, Any] | None = None, seed: int | None = None
     ) -> Run:
-        """Run an experiment, judge it, and return it. `set` changes values as `--set` does."""
+        """Run an experiment, judge it, and return it. `set` changes values as `--set` does: text is
+        read as YAML.
+        """
+        __tracebackhide__ = True
         from streambed.errors import StreambedError
 
         try:
@@ -50,15 +53,14 @@ class Bed:
         if run.state != "finished":
             self._refuse(f"the run {run.directory} is {run.state}: {run.reason}")
         try:
-            found = run.named_verdicts()
+            verdicts = run.named_verdicts()
         except StreambedError as error:  # A table is damaged, so that nothing can be judged.
             self._refuse(str(error))
-        kinds = Counter(verdict.check for verdict in found.values())
-        for name, verdict in found.items():
+        kinds = Counter(verdict.check for verdict in verdicts.values())
+        for name, verdict in verdicts.items():
             short = verdict.check if kinds[verdict.check] == 1 else name
-            self._item.user_properties.append(
-                (f"verdict.{short}", f"{verdict.answer}: {verdict.says}")
-            )
+            answer = f"{verdict.answer}: {verdict.says}"
+            self._item.user_properties.append((f"verdict.{short}", answer))
         return run
 
     def _run(self, path: Path, changes: Mapping[str, Any], seed: int | None) -> Run:
@@ -66,9 +68,12 @@ class Bed:
         from streambed.declare.yaml import overrides
         from streambed.runner import launcher
 
-        declared = reading.read(
-            path, [overrides.override(key, value) for key, value in changes.items()], seed
-        )
+        # Text is read as on the command line; other values are what Python says they are.
+        words = [
+            f"{key}={value}" if isinstance(value, str) else overrides.override(key, value)
+            for key, value in changes.items()
+        ]
+        declared = reading.read(path, words, seed)
         plan = launcher.prepare(
             declared.experiment, base=declared.base, into=self._into, notes=declared.notes
         )
@@ -79,7 +84,8 @@ class Bed:
 
     def _refuse(self, says: str) -> NoReturn:
         self.failed = True
-        pytest.fail(f"streambed: {says}", pytrace=False)
+        # `from None`: the error that it is made of would be shown as well.
+        raise pytest.fail.Exception(f"streambed: {says}", pytrace=False) from None
 
 
 BED = pytest.StashKey[Bed]()
@@ -98,10 +104,11 @@ def streambed(request: pytest.FixtureRequest) -> Bed:
     """Run an experiment: streambed("experiment.yaml", set={"duration": "10s"}, seed=3) gives a run,
     with its verdicts.
     """
-    given = request.config.getoption("--streambed-into")
+    option = request.config.getoption("--streambed-into")
+    into = Path(option).absolute() if option else request.config.rootpath / INTO
     item: pytest.Item = request.node
-    item.stash[BED] = Bed(item, Path(given).absolute() if given else request.config.rootpath / INTO)
-    return item.stash[BED]
+    bed = item.stash[BED] = Bed(item, into)
+    return bed
 
 
 @pytest.hookimpl(wrapper=True)

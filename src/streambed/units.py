@@ -20,7 +20,8 @@ Units = dict[str, Fraction]
 """Each unit's exact size in base units."""
 
 
-_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^0-9]*?)\s*")
+_QUANTITY = re.compile(r"\s*([0-9]{1,400}(?:\.[0-9]{1,400})?)\s*([^0-9]*?)\s*")
+_NEGATIVE = re.compile(r"\s*-\s*(.*)")
 
 
 def _units(**sizes: Fraction | int) -> Units:
@@ -37,6 +38,8 @@ class Quantity:
     units: ClassVar[Units] = {}
     example: ClassVar[str] = ""
     zero: ClassVar[str] = ""
+    most: ClassVar[float] = 2.0**62
+    """In base units: any more would not fit where programs and the kernel keep it."""
 
     @classmethod
     def parse(cls, text: object) -> Self:
@@ -45,14 +48,30 @@ class Quantity:
             return text
         match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
         if not match or match[2] not in cls.units:
+            cls._refuse_negative(text)
             raise UsageError(
                 f"{text!r} is not {cls.noun}: write a number and one of {', '.join(cls.units)}, "
                 f"such as {cls.example!r}"
             )
-        try:
-            return cls(float(Fraction(Decimal(match[1])) * cls.units[match[2]]))
-        except OverflowError:
-            raise UsageError(f"{text!r} is too large for {cls.noun}") from None
+        value = Fraction(Decimal(match[1])) * cls.units[match[2]]
+        if value > cls.most:
+            raise UsageError(f"{text!r} is too large for {cls.noun}")
+        return cls(float(value))
+
+    @classmethod
+    def _refuse_negative(cls, text: object) -> None:
+        """Raise UsageError if text would be right without its minus sign."""
+        negative = _NEGATIVE.fullmatch(text) if isinstance(text, str) else None
+        if not negative:
+            return
+        match = _QUANTITY.fullmatch(negative[1])
+        if match and match[2] in cls.units:
+            raise UsageError(f"{text!r} is negative: write {negative[1]!r} or another {cls.word()}")
+
+    @classmethod
+    def word(cls) -> str:
+        """The noun without its article: duration."""
+        return cls.noun.partition(" ")[2]
 
     def __str__(self) -> str:
         if not self.value:
@@ -75,9 +94,9 @@ class Quantity:
     def __get_pydantic_core_schema__(
         cls, source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        def read(found: object) -> Quantity:
+        def read(value: object) -> Quantity:
             try:
-                return cls.parse(found)
+                return cls.parse(value)
             except UsageError as error:
                 raise PydanticCustomError("quantity", "{says}", {"says": str(error)}) from None
 
@@ -191,3 +210,8 @@ def shown(span_ns: float) -> str:
 def clock(seconds: float) -> str:
     """Seconds since the run began as 0:52."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def count_of(number: int, noun: str, plural: str = "s") -> str:
+    """A number of things: 1 record, 2 records; `plural` is what the plural adds."""
+    return f"{number} {noun}{'' if number == 1 else plural}"

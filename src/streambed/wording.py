@@ -17,6 +17,7 @@ from streambed.record.events import (
     InjectFailed,
     LeaderChanged,
     Note,
+    ProbedFault,
     ProcessEnded,
     Ready,
     Reroute,
@@ -24,6 +25,7 @@ from streambed.record.events import (
     Wait,
     WitnessIncomplete,
 )
+from streambed.units import count_of, shown
 
 
 @singledispatch
@@ -39,7 +41,19 @@ def _(event: Ready) -> str:
 
 @line_about.register
 def _(event: Inject) -> str:
-    return f"{'inject':<8} {event.kind} {event.target}, {event.lasts_ns / 1e9:g} s"
+    lasts = f", {event.lasts_ns / 1e9:g} s" if event.lasts_ns else ""
+    trigger = f", when {event.trigger}" if event.trigger else ""
+    how = f", {event.how}" if event.how else ""
+    return f"{'inject':<8} {event.kind} {event.target}{lasts}{how}{trigger}"
+
+
+@line_about.register
+def _(event: ProbedFault) -> str:
+    sent = sum(way.sent for way in event.ways)
+    arrived = sum(way.arrived for way in event.ways)
+    delays = [way.delay_ns for way in event.ways if way.delay_ns is not None]
+    took = f", in {shown(min(delays))} to {shown(max(delays))}" if delays else ""
+    return f"{'probe':<8} {event.kind} {event.target}: {arrived} of {sent} packets arrived{took}"
 
 
 @line_about.register
@@ -59,12 +73,10 @@ def _(event: HealFailed) -> str:
 
 @line_about.register
 def _(event: Reroute) -> str:
-    around = (
-        f"around {', '.join(event.without)}"
-        if event.without
-        else "back: every link carries packets again"
-    )
-    return f"{'reroute':<8} {around}; {count(len(event.nodes), 'node')} changed"
+    routes = "back: every link carries packets again"
+    if event.without:
+        routes = f"around {', '.join(event.without)}"
+    return f"{'reroute':<8} {routes}; {count_of(len(event.nodes), 'node')} changed"
 
 
 @line_about.register
@@ -102,7 +114,8 @@ def _(event: LeaderChanged) -> str:
 def _(event: ControllerChanged) -> str:
     if not event.was:
         return ""
-    return f"{'kafka':<8} the controllers led by {event.now or 'nobody'}, before by {event.was}"
+    leader = event.now or "nobody"
+    return f"{'kafka':<8} controllers led by {leader}, before by {event.was}"
 
 
 @line_about.register
@@ -125,22 +138,29 @@ def waits_text(waits: Iterable[Wait]) -> str:
     groups: dict[tuple[str, str, tuple[str, ...]], list[Wait]] = {}
     for wait in waits:
         topics = wait.topics if wait.reason == "unreadable" else ()
-        groups.setdefault((wait.reason, wait.reader or wait.says, topics), []).append(wait)
-    return "; ".join(_SENTENCES[group[0].reason](group) for group in groups.values())
+        key = (wait.reason, wait.reader or wait.says, topics)
+        groups.setdefault(key, []).append(wait)
+    sentences = [_SENTENCES[reason](group) for (reason, _, _), group in groups.items()]
+    return "; ".join(sentences)
+
+
+def _records_text(waits: list[Wait]) -> str:
+    return count_of(sum(wait.records for wait in waits), "record")
 
 
 def _behind(waits: list[Wait]) -> str:
-    return f"{waits[0].reader} is {count(sum(wait.records for wait in waits), 'record')} behind"
+    return f"{waits[0].reader} is {_records_text(waits)} behind"
 
 
 def _unreadable(waits: list[Wait]) -> str:
     partitions = [str(wait.partition) for wait in waits if wait.partition is not None]
     which = f" partition {', '.join(partitions)} of" if partitions else ""
-    return f"the end of{which} {', '.join(waits[0].topics)} is unknown: its broker does not answer"
+    topics = ", ".join(waits[0].topics)
+    return f"the end of{which} {topics} is unknown: its broker does not answer"
 
 
 def _in_flight(waits: list[Wait]) -> str:
-    return f"{waits[0].reader} has {count(sum(wait.records for wait in waits), 'record')} in flight"
+    return f"{waits[0].reader} has {_records_text(waits)} in flight"
 
 
 _SENTENCES: dict[str, Callable[[list[Wait]], str]] = {
@@ -151,8 +171,3 @@ _SENTENCES: dict[str, Callable[[list[Wait]], str]] = {
     "running": lambda waits: f"{waits[0].reader} still runs",
     "unknown": lambda waits: waits[0].says,
 }
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things: 1 record, 2 records."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -97,13 +97,13 @@ def summary(trials: pl.DataFrame) -> pl.DataFrame:
 
 def slopes(table: pl.DataFrame, column: str) -> dict[str, float]:
     """By component: how many one-way delays a burst waits, as the slope of a straight line."""
-    found = {}
+    by_kind = {}
     for (link,), rows in table.drop_nulls(column).group_by("link", maintain_order=True):
         if len(rows) > 2:
-            found[str(link)] = float(
+            by_kind[str(link)] = float(
                 np.polyfit(rows["delay_ms"].to_numpy() / 1e3, rows[column].to_numpy(), 1)[0]
             )
-    return found
+    return by_kind
 
 
 def plot(points: pl.DataFrame, claimed: pl.DataFrame) -> alt.Chart:
@@ -173,8 +173,8 @@ def main(folder: Path) -> None:
     }
     rows = [
         {"link": link, "who": who, "one_way_delays": value}
-        for who, found in every.items()
-        for link, value in found.items()
+        for who, values in every.items()
+        for link, value in values.items()
     ]
     pl.DataFrame(rows).write_csv(RESULTS / "slopes.csv", float_precision=1)
     chart = plot(points, claimed).to_json()

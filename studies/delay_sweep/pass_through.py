@@ -14,26 +14,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--bootstrap", "--reads", "--writes", "--checkpoint"):
         parser.add_argument(name, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     spark = SparkSession.builder.appName("pass-through").getOrCreate()
     source = (
         spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", given.bootstrap)
+        .option("kafka.bootstrap.servers", options.bootstrap)
         .option("includeHeaders", "true")
     )
     records = (
-        source.option("subscribe", given.reads)
+        source.option("subscribe", options.reads)
         .option("startingOffsets", "earliest")
         .load()
         .select("key", "value", "headers")
     )
     sink = (
         records.writeStream.format("kafka")
-        .option("kafka.bootstrap.servers", given.bootstrap)
+        .option("kafka.bootstrap.servers", options.bootstrap)
         .option("includeHeaders", "true")
     )
-    sink.option("topic", given.writes).option(
-        "checkpointLocation", given.checkpoint
+    sink.option("topic", options.writes).option(
+        "checkpointLocation", options.checkpoint
     ).start().awaitTermination()
 
 

@@ -277,15 +277,15 @@ def batches_of(query: StreamingQuery) -> list[Batch]:
     """Those that had records, in order."""
     from datetime import datetime
 
-    found = []
+    batches = []
     for progress in query.recentProgress:
         seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
         began_s = datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp()
         if progress["numInputRows"]:
-            found.append(
+            batches.append(
                 Batch(progress["batchId"], progress["numInputRows"], seconds, began_s + seconds)
             )
-    return found
+    return batches
 
 
 def batch_s(on: Bench, topic: str, version: Version, *, size: int, **options: Any) -> float:

@@ -78,16 +78,16 @@ class Statement:
             self.values
         ):  # What is always so is refuted by one time that it was not.
             return Outcome.BELOW
-        found = summary_of(self.values)
-        if found.low is None or found.high is None:
+        summary = summary_of(self.values)
+        if summary.low is None or summary.high is None:
             return Outcome.ACROSS
-        if found.high < self.least:
+        if summary.high < self.least:
             return Outcome.BELOW
-        if found.low > self.most:
+        if summary.low > self.most:
             return Outcome.ABOVE
         return (
             Outcome.INSIDE
-            if self.least <= found.low and found.high <= self.most
+            if self.least <= summary.low and summary.high <= self.most
             else Outcome.ACROSS
         )
 
@@ -109,10 +109,10 @@ class Statement:
     def _count(self) -> str:
         return f"in {sum(self.values):.0f} of {len(self.values)} repetitions"
 
-    def _measured(self, found: Summary) -> str:
-        if found.low is None or found.high is None:
-            return f"{self.show(found.mean)} in one repetition"
-        return f"{self.show(found.mean)} ({self.show(found.low)} to {self.show(found.high)})"
+    def _measured(self, summary: Summary) -> str:
+        if summary.low is None or summary.high is None:
+            return f"{self.show(summary.mean)} in one repetition"
+        return f"{self.show(summary.mean)} ({self.show(summary.low)} to {self.show(summary.high)})"
 
     def _wanted(self) -> str:
         if math.isinf(self.least):
@@ -153,12 +153,12 @@ def alike(
 
 
 def always(
-    says: str, kept: Sequence[bool], likely: Mapping[Outcome, str] | None = None
+    says: str, holds: Sequence[bool], likely: Mapping[Outcome, str] | None = None
 ) -> Statement:
     """That something is so in every repetition."""
     return Statement(
         says=says,
-        values=[float(each) for each in kept],
+        values=[float(each) for each in holds],
         least=1.0,
         most=1.0,
         likely=likely,
@@ -171,24 +171,24 @@ def told(intro: str, statements: Sequence[Statement]) -> str:
     return "\n".join([intro, "", *map(str, statements)])
 
 
-def values(found: pl.DataFrame, value: str, **where: object) -> list[float]:
+def values(measurements: pl.DataFrame, value: str, **where: object) -> list[float]:
     """What the repetitions measured at one point."""
-    return [float(each) for each in found.filter(**where).sort("repetition")[value]]
+    return [float(each) for each in measurements.filter(**where).sort("repetition")[value]]
 
 
-def ratios(found: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
+def ratios(measurements: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
     """One point divided by another, in each repetition."""
     return [
         first / second
         for first, second in zip(
-            values(found, value, **of), values(found, value, **to), strict=True
+            values(measurements, value, **of), values(measurements, value, **to), strict=True
         )
     ]
 
 
-def changes(found: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
+def changes(measurements: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
     """By how much one point differs from another, relatively, in each repetition."""
-    return [ratio - 1 for ratio in ratios(found, value, of, to)]
+    return [ratio - 1 for ratio in ratios(measurements, value, of, to)]
 
 
 def share(number: float) -> str:

@@ -29,20 +29,20 @@ def main(bootstrap: str, topic: str, ledger: str) -> int:
     ]
     left = {part.partition: consumer.get_watermark_offsets(part, timeout=30)[1] for part in parts}
     consumer.assign(parts)
-    found: set[tuple[str, int]] = set()
+    records: set[tuple[str, int]] = set()
     read, end = 0, time.monotonic() + LIMIT_S
     while any(left.values()) and time.monotonic() < end:
         for message in consumer.consume(5000, 1.0):
             encoding = dict(message.headers())[SCHEMA_HEADER].decode()
             record = decode(message.value(), ENCODINGS[encoding])
-            found.add((record.gateway_id, record.date))
+            records.add((record.gateway_id, record.date))
             read += 1
             left[message.partition()] = max(0, left[message.partition()] - 1)
     consumer.close()
-    lost = wanted - found
+    lost = wanted - records
     print(
         f"{len(wanted)} acknowledged, {len(lost)} of them lost; {read} in the log, "
-        f"{read - len(found)} of them twice"
+        f"{read - len(records)} of them twice"
     )
     return bool(lost)
 

@@ -72,11 +72,11 @@ def measured(name: str, *, quick: bool, repetitions: int, into: Path) -> None:
             if row["repetition"] >= 0:
                 rows.append(row)
             print(f"  {time.monotonic() - began:4.0f} s  {name}  {results.line(row)}", flush=True)
-    found = pl.DataFrame(rows)
-    results.keep(name, found, experiment.chart(found), into)
+    measurements = pl.DataFrame(rows)
+    results.keep(name, measurements, experiment.chart(measurements), into)
     print(
         f"{name}: {len(rows)} rows in {time.monotonic() - began:.0f} "
-        f"s\n{experiment.table(found)}\n{experiment.verdict(found)}",
+        f"s\n{experiment.table(measurements)}\n{experiment.verdict(measurements)}",
         flush=True,
     )
 

@@ -125,10 +125,10 @@ def summary(trials: pl.DataFrame) -> pl.DataFrame:
     """
     long = trials.unpivot(index="placement", on=SPREADS, variable_name="measure")
     value = pl.col("value")
-    found = long.group_by("placement", "measure").agg(
+    statistics = long.group_by("placement", "measure").agg(
         trials=pl.len(), mean=value.mean(), lowest=value.min(), highest=value.max()
     )
-    return found.sort("measure", "placement")
+    return statistics.sort("measure", "placement")
 
 
 def drawn(over_time: pl.DataFrame, of_sites: pl.DataFrame) -> alt.VConcatChart:

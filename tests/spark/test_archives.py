@@ -13,7 +13,7 @@ from streambed import artifacts
 from streambed.artifacts import jvm_commands
 from streambed.artifacts.unsigned_jars import SIGNATURE
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.together(20)]
 
 
 def starts_sharing(command: list[str], *arguments: str) -> bool:
@@ -70,9 +70,9 @@ def test_the_archive_serves_every_process_of_a_cluster(main):
     )
 
     told = [command[0], "-Xlog:class+load", *command[1:], "--help"]
-    said = subprocess.run(told, capture_output=True, text=True, timeout=60, check=False).stdout
+    output = subprocess.run(told, capture_output=True, text=True, timeout=60, check=False).stdout
 
-    (line,) = [line for line in said.splitlines() if f" {main} source:" in line]
+    (line,) = [line for line in output.splitlines() if f" {main} source:" in line]
     assert line.endswith("source: shared objects file (top)")
 
 

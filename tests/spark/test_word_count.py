@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.support.modules import load_module
 from tests.support.spark_session import spark_session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "word_count"
-sys.path.insert(0, str(EXAMPLE))
-
-import transforms  # noqa: E402
-from expected import expected_averages, expected_frequencies  # noqa: E402
+transforms = load_module(EXAMPLE / "transforms.py")
+expected = load_module(EXAMPLE / "expected.py")
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.together(15),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]  # PySpark leaves its sockets to Python.
 RECORDS = [
@@ -65,12 +64,12 @@ def test_words_are_counted_by_document_whatever_their_case():
         (None, "the nobody"),
     ]
 
-    assert expected_frequencies(records) == {
+    assert expected.expected_frequencies(records) == {
         ("rivers/1", "the"): 2,
         ("rivers/1", "river"): 2,
         **{("rivers/2", word): 1 for word in ("the", "sea", "doesn't", "mind")},
     }
-    assert expected_averages(records) == {"rivers": (2, 8)}
+    assert expected.expected_averages(records) == {"rivers": (2, 8)}
 
 
 def test_spark_counts_the_words_that_are_expected(spark):
@@ -78,9 +77,9 @@ def test_spark_counts_the_words_that_are_expected(spark):
 
     rows = frequencies_from(kafka_records(spark, records)).collect()
 
-    assert {(row.document, row.word): row.frequency for row in rows} == expected_frequencies(
-        records
-    )
+    assert {
+        (row.document, row.word): row.frequency for row in rows
+    } == expected.expected_frequencies(records)
 
 
 def test_a_text_sent_n_times_has_n_times_the_average(spark):
@@ -88,7 +87,7 @@ def test_a_text_sent_n_times_has_n_times_the_average(spark):
         averages_in(frequencies_from(kafka_records(spark, RECORDS * rounds))) for rounds in (1, 3)
     )
 
-    assert once == expected_averages(RECORDS)
+    assert once == expected.expected_averages(RECORDS)
     assert thrice == {topic: (documents, 3 * words) for topic, (documents, words) in once.items()}
 
 
@@ -101,7 +100,7 @@ def test_frequencies_survive_the_way_through_kafka(spark):
         frequencies.collect()
     )
     assert {row.key for row in written.collect()} == {
-        f"{document}/{word}" for document, word in expected_frequencies(RECORDS[:5])
+        f"{document}/{word}" for document, word in expected.expected_frequencies(RECORDS[:5])
     }
 
 
@@ -142,5 +141,5 @@ def test_rows_that_a_stream_emits_again_leave_the_averages_exact(spark, tmp_path
     ).start().awaitTermination(60)
 
     emitted = spark.table("emitted")
-    assert emitted.count() == 2 * len(expected_frequencies(RECORDS))
-    assert averages_in(emitted.union(emitted)) == expected_averages(RECORDS * 2)
+    assert emitted.count() == 2 * len(expected.expected_frequencies(RECORDS))
+    assert averages_in(emitted.union(emitted)) == expected.expected_averages(RECORDS * 2)

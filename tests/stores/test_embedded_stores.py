@@ -70,10 +70,19 @@ def test_a_file_that_is_not_there_cannot_be_read(engine: str, tmp_path: Path) ->
 
 
 def test_rows_keep_their_values_and_columns_their_names(tmp_path: Path) -> None:
-    found = filled("sqlite", tmp_path).ask('select * from records where "offset" = 2')
+    answer = filled("sqlite", tmp_path).ask('select * from records where "offset" = 2')
 
-    assert found.columns == ("topic", "partition", "offset", "timestamp", "key", "value", "n", "ok")
-    assert found.rows == [("lines", 0, 2, 1_700_000_000_000, None, "line 2", 2, 1)]
+    assert answer.columns == (
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "key",
+        "value",
+        "n",
+        "ok",
+    )
+    assert answer.rows == [("lines", 0, 2, 1_700_000_000_000, None, "line 2", 2, 1)]
 
 
 def test_rocksdb_gets_scans_and_counts_by_prefix(tmp_path: Path) -> None:

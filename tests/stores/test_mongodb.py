@@ -20,6 +20,7 @@ from streambed.stores.store import Address, SinkTable, Store, connect
 from tests.conftest import lack
 from tests.system import stand_in_mongod
 
+pytestmark = pytest.mark.together(10)
 TABLE = SinkTable(
     name="lines",
     columns={
@@ -52,10 +53,10 @@ def server(
             Address(engine="mongodb", hosts=("localhost",), port=port, database="streambed"),
         )
     finally:
-        strike_down(process)
+        kill(process)
 
 
-def strike_down(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill it and its Java."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -64,19 +65,19 @@ def strike_down(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture
 def store(server: tuple[subprocess.Popen[bytes], Address]) -> Iterator[Store]:
-    found: list[Store] = []
+    opened: list[Store] = []
 
     def answers() -> bool:
         assert server[0].poll() is None
         try:
-            found.append(connect(server[1]))
+            opened.append(connect(server[1]))
         except StoreError:
             return False
         return True
 
     assert wait_until(answers, limit_s=30)
-    yield found[0]
-    found[0].close()
+    yield opened[0]
+    opened[0].close()
 
 
 @pytest.mark.spark
@@ -87,9 +88,9 @@ def test_a_row_that_is_written_twice_is_there_once_as_it_was_written_last(store:
     store.write(TABLE, [*rows[:-1], ("lines", 0, 299, b"\x01", 0.5)])
 
     assert store.ask('{"count": "lines"}').rows == [(300,)]
-    found = store.ask('{"find": "lines", "filter": {"offset": 299}}')
-    assert found.columns == ("_id", *TABLE.columns)
-    assert found.rows == [("lines/0/299", "lines", 0, 299, b"\x01", 0.5)]
+    answer = store.ask('{"find": "lines", "filter": {"offset": 299}}')
+    assert answer.columns == ("_id", *TABLE.columns)
+    assert answer.rows == [("lines/0/299", "lines", 0, 299, b"\x01", 0.5)]
     assert len(store.ask('{"find": "lines"}').rows) == 300, (
         "what comes after the first batch is asked for too"
     )
@@ -114,7 +115,7 @@ def test_a_server_that_is_gone_is_told_from_a_refusal(
     server: tuple[subprocess.Popen[bytes], Address], store: Store, monkeypatch
 ) -> None:
     monkeypatch.setattr(mongodb, "CONNECT_S", 0.2)
-    strike_down(server[0])
+    kill(server[0])
 
     with pytest.raises(StoreError):
         store.write(TABLE, [("lines", 0, 0, b"", None)])
@@ -129,7 +130,7 @@ def test_what_is_no_command_is_refused_with_an_example(text: str) -> None:
 
 
 def test_documents_are_rows_with_a_column_for_each_name() -> None:
-    found = mongodb.table_of([{"_id": 1, "a": {"b": [1.5]}}, {"_id": 2, "c": "x"}])
+    answer = mongodb.table_of([{"_id": 1, "a": {"b": [1.5]}}, {"_id": 2, "c": "x"}])
 
-    assert found.columns == ("_id", "a", "c")
-    assert found.rows == [(1, '{"b": [1.5]}', None), (2, None, "x")]
+    assert answer.columns == ("_id", "a", "c")
+    assert answer.rows == [(1, '{"b": [1.5]}', None), (2, None, "x")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from streambed.errors import WorldError
@@ -11,8 +12,43 @@ from streambed.plan import ProcessSpec
 from streambed.record import codec
 from streambed.record.events import Event
 from streambed.record.gauges import Gauge
+from streambed.world import Lost
 
 Order = TypeVar("Order")
+
+
+class FakeClock:
+    """Notes by how much it is wrong."""
+
+    def __init__(self) -> None:
+        self.ahead_ns, self.rate = 0, 0.0
+
+    def skew(self, *, ahead_ns: int, rate: float) -> Callable[[], None]:
+        self.ahead_ns, self.rate = ahead_ns, rate
+        return self.__init__  # type: ignore[misc]
+
+    def true_ns(self, shown_ns: int) -> int:
+        return shown_ns - self.ahead_ns
+
+
+class FakeSyncs:
+    """Notes what was asked of it. Its files lose nothing."""
+
+    def __init__(self) -> None:
+        self.delay_ns, self.fails, self.power_failures = 0, False, 0
+        self.files = self
+
+    def slow(self, delay_ns: int) -> Callable[[], None]:
+        self.delay_ns = delay_ns
+        return lambda: setattr(self, "delay_ns", 0)
+
+    def fail(self) -> Callable[[], None]:
+        self.fails = True
+        return lambda: setattr(self, "fails", False)
+
+    def lose_unsynced(self, kept_of: Callable[[int], int]) -> Lost:
+        self.power_failures += 1
+        return Lost(removed_files=1, cut_files=2, bytes=100 - kept_of(100))
 
 
 class FakeProcess:
@@ -23,13 +59,43 @@ class FakeProcess:
         self.alive = True
         self.paused = False
         self.log = Path(f"{name}.log")
+        self.node = name.partition("/")[2] or name
+        self.share = 1.0
+        self.lives = 1
+        self.executors: list[FakeProcess] = []
+        self.clock = FakeClock()
+        self.syncs = FakeSyncs()
+        self.may_end = False
 
     def last_lines(self) -> list[str]:
         return []
 
-    def strike(self) -> Callable[[], None]:
+    def kill(self) -> Callable[[], None]:
         self.alive = False
         return lambda: setattr(self, "alive", True)
+
+    def terminate(self) -> Callable[[], None]:
+        self.alive = False
+
+        def heal() -> None:
+            self.alive = True
+            self.lives += 1
+
+        return heal
+
+    def slow(self, share: float) -> tuple[Callable[[], None], str]:
+        self.share = share
+        return lambda: setattr(self, "share", 1.0), "by a fake"
+
+    def children(self, words: Sequence[str]) -> list[FakeProcess]:
+        return self.executors
+
+    def kill_at_once(self) -> None:
+        self.alive = False
+
+    def tolerate_end(self) -> Callable[[], None]:
+        self.may_end = True
+        return lambda: setattr(self, "may_end", False)
 
     def pause(self) -> Callable[[], None]:
         self.paused = True
@@ -50,6 +116,9 @@ class FakeWire:
     def mend(self, sources: tuple[str, ...]) -> None:
         self.cut_off -= set(sources)
 
+    def jam(self, sources: tuple[str, ...]) -> Callable[[], None]:
+        return self.degrade(sources, {"held": True})
+
     def degrade(self, sources: tuple[str, ...], changes: dict[str, float]) -> Callable[[], None]:
         self.changes |= dict.fromkeys(sources, changes)
         return self.changes.clear
@@ -63,10 +132,14 @@ class FakeWorld:
         self.processes: dict[str, FakeProcess] = {}
         self.wires: dict[frozenset[str], FakeWire] = {}
         self.roles: dict[str, str] = {}
-        self.separated: list[Sequence[Sequence[str]]] = []
+        self.deaf: list[dict[str, list[str]]] = []
+        self.full: list[str] = []
         self.gauges: dict[str, Gauge] = {}
         self.events: list[Event] = []
         self.kept: dict[str, Any] = {}
+        self.components: dict[str, Any] = {}
+        self.troubles: list[BaseException] = []
+        self.plan = SimpleNamespace(outside=True, links=(), processes=(), samples_ns={}, seed=1)
 
     def find(self, target: str) -> FakeProcess:
         return self.processes.setdefault(target, FakeProcess(target))
@@ -85,9 +158,16 @@ class FakeWorld:
             raise WorldError(f"nobody is {role} at this moment")
         return self.roles[role]
 
-    def separate(self, sides: Sequence[Sequence[str]]) -> Callable[[], None]:
-        self.separated.append(sides)
-        return lambda: self.separated.remove(sides)
+    def deafen(self, deaf: dict[str, list[str]]) -> Callable[[], None]:
+        self.deaf.append(deaf)
+        return lambda: self.deaf.remove(deaf)
+
+    def start_beside(self, process: str) -> FakeProcess:
+        return self.find(f"{process}~2")
+
+    def fill_disk(self, process: str) -> Callable[[], None]:
+        self.full.append(process)
+        return lambda: self.full.remove(process)
 
     def call(self, node: str, function: Callable[[], Any]) -> Any:
         return function()

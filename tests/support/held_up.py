@@ -1,23 +1,22 @@
-"""Tell whether this machine was held up, and measure again only then.
+"""Tell whether this machine was held up while something was measured.
 
 A machine is held up when the hypervisor takes its processors away, or other programs use them.
-This is the one policy for repeating a measurement; nothing else in the tests retries a failure:
+This is the one policy for such measurements. Nothing is taken again, so no failure can be forgiven:
 
 - What passes counts, held up or not: a busy machine makes it harder to pass, never easier.
-- What fails in calm fails at once.
-- What fails while the machine is held up is measured again in calm, ATTEMPTS times in all.
-- What failed each time while the machine was held up is `NotMeasured`: it is skipped, and the end
-  of the test run lists and counts it. With `scripts/test --strict` the test run then fails.
+- What fails in calm fails.
+- What fails while the machine is held up is `NotMeasured`: it is skipped, and the end of the test
+  run lists and counts it. With `scripts/test --strict` the test run then fails.
+- After that, the next measurement waits for calm before it begins.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -26,20 +25,17 @@ LATE_S = 0.02
 """A thread that wakes up later than this was held up."""
 CALM_S = 1.0
 PATIENCE_S = 20.0
-ATTEMPTS = 3
 EXCUSED = (AssertionError, subprocess.TimeoutExpired)
 """What a machine that is held up can cause. Any other exception is a defect of the test."""
 
 Result = TypeVar("Result")
 
-repeated: list[str] = []
-"""One line for each measurement that was taken again, for the summary."""
 not_measured: list[str] = []
-"""One line for each test that was never measured in calm, for the summary."""
+"""One line for each test that was not measured in calm, for the summary."""
 
 
 class NotMeasured(pytest.skip.Exception):
-    """The machine was held up at each attempt, so nothing is known."""
+    """The machine was held up, so nothing is known."""
 
 
 class Pulse(threading.Thread):
@@ -78,32 +74,23 @@ class Pulse(threading.Thread):
         self.join()
 
 
-def measure_in_calm(
-    measurement: Callable[[], Result], *, excused: tuple[type[Exception], ...] = EXCUSED
-) -> Result:
+def measure_in_calm(measurement: Callable[[], Result]) -> Result:
     """Return what the measurement returns. Raise what it raises in calm, or `NotMeasured`."""
-    for attempt in range(1, ATTEMPTS + 1):
-        with Pulse() as pulse:
-            try:
-                return measurement()
-            except excused as error:
-                failure = error
-        if not pulse.held_up:
-            raise failure
-        reason = f"woken {pulse.latest_s * 1000:.0f} ms late: {first_line(failure)}"
-        if attempt < ATTEMPTS:
-            repeated.append(f"{current_test()}: {reason}")
-            wait_for_calm()
-    raise NotMeasured(f"not measured: held up at each of {ATTEMPTS} attempts: {reason}")
+    if not_measured:
+        wait_for_calm()
+    with Pulse() as pulse:
+        try:
+            return measurement()
+        except EXCUSED as error:
+            failure = error
+    if not pulse.held_up:
+        raise failure
+    reason = f"woken {pulse.latest_s * 1000:.0f} ms late: {first_line(failure)}"
+    raise NotMeasured(f"not measured: the machine was held up, {reason}")
 
 
 def first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
-
-
-def current_test() -> str:
-    """The id of the running test; pytest appends the stage in brackets."""
-    return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
 
 
 def wait_for_calm() -> None:
@@ -133,18 +120,24 @@ def pytest_runtest_makereport(
     return (yield)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended: what it could not measure is reported here."""
+    not_measured.extend(getattr(node, "workeroutput", {}).get("not_measured", ()))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["not_measured"] = not_measured
+        return
+    # With xdist, the workers have all ended by now.
     strict = session.config.getoption("--all-measured")
     if strict and not_measured and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for line in repeated:
-        terminalreporter.write_line(f"MEASURED AGAIN {line}")
     for line in not_measured:
         terminalreporter.write_line(f"NOT MEASURED {line}")
-    if repeated or not_measured:
-        terminalreporter.write_line(
-            f"{len(repeated)} measured again, {len(not_measured)} not measured in calm"
-        )
+    if not_measured:
+        terminalreporter.write_line(f"{len(not_measured)} not measured in calm")

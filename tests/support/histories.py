@@ -16,6 +16,8 @@ from streambed.plan import WITNESS
 from streambed.record import codec, tables
 from streambed.record.events import EVENTS, Batch, DrainIncomplete, Event, Heal, Inject, Wait
 from streambed.record.history import History, Ledger, empty
+from streambed.record.ledger import schemas
+from streambed.record.ledger.stored_rows import StoreQuery, StoreRows
 
 WALL_NS = 1_700_000_000_000_000_000
 """What a wall clock showed when the run began."""
@@ -31,6 +33,22 @@ class Seen:
     row: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Kept:
+    row: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Probed:
+    row: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Stored:
+    name: str
+    rows: StoreRows
+
+
 def ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
@@ -43,6 +61,7 @@ def sent(
     partition: int = 0,
     offset: int | None = None,
     acked_at: float | None = None,
+    key: str = "",
 ) -> Sent:
     """A record that was sent, and acked only if `acked_at` says when."""
     producer, _, sequence = name.partition("=")
@@ -57,6 +76,7 @@ def sent(
             due_ns,
             None if acked_at is None else ns(acked_at),
             None,
+            hash_of(key),
         )
     )
 
@@ -68,10 +88,13 @@ def acked(
     due: float | None = None,
     partition: int = 0,
     offset: int | None = None,
+    key: str = "",
 ) -> Sent:
     """A record that was sent, and acked a tenth of a second after it was due."""
     begun = float(name.partition("=")[2]) if due is None else due
-    return sent(topic, name, due=due, partition=partition, offset=offset, acked_at=begun + 0.1)
+    return sent(
+        topic, name, due=due, partition=partition, offset=offset, acked_at=begun + 0.1, key=key
+    )
 
 
 def seen(
@@ -83,6 +106,7 @@ def seen(
     at: float | None = None,
     partition: int = 0,
     offset: int | None = None,
+    key: str = "",
 ) -> Seen:
     """A producer's record as a consumer saw it, a second after it was due."""
     producer, _, sequence = name.partition("=")
@@ -97,6 +121,7 @@ def seen(
             int(sequence),
             seen_ns,
             (WALL_NS + seen_ns) // 1_000_000,
+            hash_of(key),
         )
     )
 
@@ -107,12 +132,41 @@ def witnessed(topic: str, *names: str) -> list[Seen]:
 
 
 def output(
-    topic: str, *, offset: int, written: float, at: float, by: str = "reader", partition: int = 0
+    topic: str,
+    *,
+    offset: int,
+    written: float = 0,
+    at: float,
+    by: str = "reader",
+    partition: int = 0,
+    key: str = "",
 ) -> Seen:
-    """A record that a Spark job wrote, as a consumer saw it."""
-    return Seen(
-        (by, by, topic, partition, offset, None, None, ns(at), (WALL_NS + ns(written)) // 1_000_000)
-    )
+    """A record that a job wrote, as a consumer saw it."""
+    written_ms = (WALL_NS + ns(written)) // 1_000_000
+    position = (topic, partition, offset)
+    return Seen((by, by, *position, None, None, ns(at), written_ms, hash_of(key)))
+
+
+def kept(topic: str, value: str, *, offset: int, partition: int = 0, key: str = "") -> Kept:
+    """A record whose key and value the witness kept."""
+    return Kept((WITNESS, topic, partition, offset, key.encode() or None, value.encode()))
+
+
+def probed(store: str, text: str, at: float, batch: str | None, rows: int) -> Probed:
+    """How many rows of a batch a probe found in a store."""
+    name = StoreQuery(store=store, text=text).name
+    return Probed((name, ns(at), ns(at + 0.01), batch, rows, None))
+
+
+def stored(store: str, text: str, columns: list[str], *rows: tuple[Any, ...]) -> Stored:
+    """What a store answered to a query after the drain."""
+    table = pl.DataFrame(list(rows), schema=columns, orient="row")
+    return Stored(StoreQuery(store=store, text=text).name, StoreRows(rows=table))
+
+
+def hash_of(key: str) -> int | None:
+    """The column `key` of a record with this key; none if it is empty."""
+    return tables.key_hash(key.encode()) if key else None
 
 
 def event(at: float, name: str, /, **fields: Any) -> Event:
@@ -131,7 +185,7 @@ def batch(
     5)}`.
     """
     taken = {
-        topic: found if isinstance(found, dict) else {0: found} for topic, found in offsets.items()
+        topic: spans if isinstance(spans, dict) else {0: spans} for topic, spans in offsets.items()
     }
     return Batch(
         time=ns(end),
@@ -171,7 +225,7 @@ def unreadable(topic: str, partition: int | None = None) -> Wait:
 
 
 def history_of(
-    *lines: Sent | Seen | Event | list[Seen],
+    *lines: Sent | Seen | Kept | Probed | Stored | Event | list[Any],
     components: dict[str, dict[str, Any]] | None = None,
     broken: bool = False,
 ) -> History:
@@ -193,10 +247,18 @@ def history_of(
         )
     sent_rows = [one.row for one in flat if isinstance(one, Sent)]
     seen_rows = [one.row for one in flat if isinstance(one, Seen)]
+    probed_rows = [one.row for one in flat if isinstance(one, Probed)]
+    kept_rows = [one.row for one in flat if isinstance(one, Kept)]
     declaration = {"components": whole(components or {})}
     return History(
         events=tuple(sorted(events, key=lambda one: one.time)),
-        ledger=Ledger(sent=_table(sent_rows, tables.SENT), seen=_table(seen_rows, tables.SEEN)),
+        ledger=Ledger(
+            sent=_table(sent_rows, schemas.SENT),
+            seen=_table(seen_rows, schemas.SEEN),
+            kept=_table(kept_rows, schemas.KEPT),
+            probed=_table(probed_rows, schemas.PROBED),
+        ),
+        rows={one.name: one.rows for one in flat if isinstance(one, Stored)},
         declaration=declaration,
         components=components_of(declaration),
     )
@@ -209,4 +271,5 @@ def whole(components: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _table(rows: list[tuple[Any, ...]], schema: Any) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=empty(schema).schema, orient="row")
+    whole_rows = [row + (None,) * (len(schema) - len(row)) for row in rows]
+    return pl.DataFrame(whole_rows, schema=empty(schema).schema, orient="row")

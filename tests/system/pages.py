@@ -30,7 +30,8 @@ def commands(page: str) -> list[Command]:
 
 def commands_in(block: str) -> list[Command]:
     """The commands of one block; `exit 1` in a comment is the status to expect."""
-    return [command_of(line) for line in block.splitlines() if line.startswith("$ ")]
+    lines = block.replace("\\\n", "").splitlines()
+    return [command_of(line) for line in lines if line.startswith("$ ")]
 
 
 def command_of(line: str) -> Command:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-STREAMBED = [sys.executable, "-m", "streambed.cli"]
+STREAMBED = [sys.executable, "-m", "streambed"]
 STEP_S = 0.01
 
 

@@ -15,7 +15,7 @@ from running import STREAMBED, streambed
 from streambed import Run, artifacts
 from streambed.record.events import ProcessEnded
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(15)]
 SMALL = """
 version: 1
 name: small
@@ -72,7 +72,9 @@ os.kill(pids[0], signal.SIGKILL)
 def run_in_user_namespace(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a shell script as root of a user namespace with mounts of its own."""
     command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def test_a_job_that_crashes_at_import_ends_the_run_with_its_traceback(tmp_path):
@@ -174,7 +176,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_with_their_places(tmp_path):
     )
 
     done = subprocess.run(
-        [sys.executable, "-m", "streambed.cli", "plan", "experiment.yaml"],
+        [sys.executable, "-m", "streambed", "plan", "experiment.yaml"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ import pytest
 from streambed.reports import page
 from tests.reports import synthetic
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.together(15)]
 QUIET = (
     "--disable-quic",
     "--no-first-run",
@@ -19,18 +19,19 @@ QUIET = (
 )
 
 
-def document(browser: str, path: Path, profile: Path) -> str:
-    """The page as the browser holds it once its scripts have run."""
+def document(browser: str, path: Path, profile: Path, part: str = "") -> str:
+    """The page as the browser holds it once its scripts have run; `part` is the address's hash."""
     flags = (
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
         *QUIET,
         f"--user-data-dir={profile}",
+        "--window-size=1400,1200",
         "--virtual-time-budget=20000",
     )
     done = subprocess.run(
-        [browser, *flags, "--dump-dom", path.as_uri()],
+        [browser, *flags, "--dump-dom", path.as_uri() + part],
         capture_output=True,
         text=True,
         timeout=180,
@@ -53,13 +54,25 @@ def test_every_figure_is_drawn_and_no_script_fails(browser: str, tmp_path: Path)
     run = tmp_path / "word-count" / "one"
     synthetic.write_run(run)
 
-    text = document(browser, page.write(run), tmp_path / "profile")
+    text = document(browser, page.write(run), tmp_path / "profile", "#all")
 
     drawn = marks(text)
     assert '<div id="script-errors" role="alert"></div>' in text
     assert f'data-drawn="{len(drawn)}"' in text
     assert drawn.keys() == {path.stem for path in (run / "figures").glob("*.svg")}
     assert not [name for name, count in drawn.items() if count < 3]
+
+
+def test_what_is_folded_or_far_below_is_not_drawn_at_first(browser: str, tmp_path: Path):
+    run = tmp_path / "word-count" / "one"
+    synthetic.write_run(run)
+
+    text = document(browser, page.write(run), tmp_path / "profile")
+
+    drawn = marks(text)
+    assert drawn["story"] > 10
+    assert (drawn["memory"], drawn["lateness"]) == (0, 0)
+    assert "data-first-ms=" in text
 
 
 def test_a_script_that_fails_is_told_to_the_reader(browser: str, tmp_path: Path):

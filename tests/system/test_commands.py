@@ -14,7 +14,7 @@ from running import streambed
 from streambed import Run
 from streambed.record.events import ProcessStarted, Ready
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(15)]
 SERVER = (
     "from http.server import HTTPServer, SimpleHTTPRequestHandler as Handler; "
     "HTTPServer(('web', 8080), Handler).serve_forever()"

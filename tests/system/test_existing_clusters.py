@@ -21,7 +21,7 @@ from streambed.artifacts.one_shot import free_ports
 from streambed.record.events import Note, ProcessStarted
 from streambed.runner.spark_history import event_logs
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(60)]
 EXAMPLE = ROOT / "examples" / "word_count" / "experiment.yaml"
 START_S = 120
 QUICK = "settings={spark.executor.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'}"

@@ -62,7 +62,7 @@ client.delete_records([TopicPartition("lines", 0, 600)])[TopicPartition("lines",
 def judged(folder: Path, text: str) -> tuple[int, dict[str, Any]]:
     """Run the experiment; return its exit status and summary.
 
-    On a machine that is held up, a verdict about times is rightly unknown: then it is run again.
+    On a machine that is held up, a verdict about times is rightly unknown: then none is measured.
     """
     (folder / "experiment.yaml").write_text(text)
     return measure_in_calm(lambda: judged_once(folder))

@@ -39,4 +39,4 @@ def test_every_block_of_the_first_hour_works(tmp_path):
                 file.write(text)
     verdicts = streambed("check", "shout/latest", cwd=tmp_path).stdout
     assert "no_loss    HOLDS" in verdicts
-    assert "during cut" in verdicts
+    assert "overlaps cut" in verdicts

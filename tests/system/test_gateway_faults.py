@@ -1,7 +1,7 @@
 """Gateways, ingest server, broker, Spark job and Cassandra, real processes that die or stand still
 under load.
 
-Whatever happens to them, the store equals the exact answer for what was acknowledged: nothing is
+In every case the store equals the exact answer for what was acknowledged: nothing is
 lost and nothing counts twice.
 """
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from running import ROOT
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(20)]
 STUDIES = ROOT / "studies" / "gateways"
 
 

@@ -12,7 +12,7 @@ import pytest
 from streambed import artifacts
 from streambed.artifacts.lone_broker import lone_broker
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(30)]
 
 
 def run(

@@ -12,7 +12,7 @@ from streambed.record.events import Batch
 from streambed.reports import page
 from streambed.runner.spark_history import event_logs
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(30)]
 FILE = """
 version: 1
 name: kept

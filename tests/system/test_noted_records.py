@@ -17,16 +17,18 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.ledger_sender import LedgerSender
 from streambed.agents.producer.record_source import Record, Source
-from streambed.agents.producer.sender import UNDECIDED
+from streambed.agents.producer.sender import UNDECIDED, SenderSetup
 from streambed.agents.producer.sent_rows import SentRows
+from streambed.agents.producer.transactional_sender import TransactionalSender
 from streambed.agents.record_identity import IDENTITY
 from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.record import now_ns, wait_until
-from streambed.record.tables import SENT, Table, read_table
+from streambed.record.ledger.schemas import SENT, TRANSACTIONS, Outcome
+from streambed.record.tables import Table, key_hash, read_table
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(15)]
 
-PARTITIONS = {"narrow": 1, "wide": 3, "stuck": 1, "alike": 1}
+PARTITIONS = {"narrow": 1, "wide": 3, "stuck": 1, "alike": 1, "torn": 1, "small": 1}
 SETTINGS = {"acks": "all", "linger.ms": "5"}
 
 
@@ -35,14 +37,19 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneBroker]:
     with lone_broker(tmp_path_factory.mktemp("broker") / "kafka", flags=["-Xmx256m"]) as started:
         admin = AdminClient({"bootstrap.servers": started.bootstrap})
         for made in admin.create_topics(
-            [NewTopic(name, count, 1) for name, count in PARTITIONS.items()]
+            [
+                NewTopic(name, count, 1, config={"max.message.bytes": "2000"})
+                if name == "small"
+                else NewTopic(name, count, 1)
+                for name, count in PARTITIONS.items()
+            ]
         ).values():
             made.result()
         yield started
 
 
 class Noting:
-    """A sender with a ledger of its own."""
+    """A sender with its own ledger."""
 
     def __init__(
         self,
@@ -61,7 +68,7 @@ class Noting:
         self._path = folder / "sent.arrow"
         self._rows = SentRows(Table(self._path, SENT))
         client = {"bootstrap.servers": broker.bootstrap, **SETTINGS, **settings}
-        agent: Any = SimpleNamespace(stopping=False)
+        agent: Any = SimpleNamespace(stopping=False, sync=lambda *_: None)
         self.sender = LedgerSender("poet/h1", agent, source, client, self._rows)
         self.sender.prepare()
 
@@ -130,6 +137,7 @@ def test_every_record_is_noted_where_a_consumer_finds_it(
         key, value, headers = varied(row["sequence"])
         assert (row["partition"], row["offset"]) == (message.partition(), message.offset())
         assert (message.key(), message.value()) == (key, value)
+        assert row["key"] == (None if key is None else key_hash(key))
         own = [
             (name, found.encode() if isinstance(found, str) else found) for name, found in headers
         ]
@@ -138,6 +146,7 @@ def test_every_record_is_noted_where_a_consumer_finds_it(
             row["producer"] == "poet/h1" and row["due"] == row["sequence"] and row["error"] is None
         )
         assert began < row["sent"] < row["acked"] < now_ns()
+        assert (row["outcome"], row["life"], row["transaction"]) == (Outcome.WRITTEN, 1, None)
     assert {row["partition"] for row in rows if row["topic"] == "wide"} == {0, 1, 2}
     assert (noting.sender.sent, noting.sender.acked, noting.sender.failed, noting.sender.open) == (
         len(rows),
@@ -183,7 +192,7 @@ def test_a_record_that_is_not_answered_in_time_is_noted_with_the_reason(
         broker,
         ["stuck"],
         lambda number: (None, b"late", []),
-        **{"message.timeout.ms": "600"},
+        **{"message.timeout.ms": "3000"},
     )
     noting.send(range(3))
     assert wait_until(lambda: noting.sender.poll(0.05) or not noting.sender.open, limit_s=30)
@@ -200,6 +209,7 @@ def test_a_record_that_is_not_answered_in_time_is_noted_with_the_reason(
     assert [(row["acked"], row["offset"], row["topic"]) for row in rows[3:]] == [
         (None, None, "stuck")
     ] * 3
+    assert [row["outcome"] for row in rows] == [Outcome.WRITTEN] * 3 + [Outcome.UNKNOWN] * 3
     assert (noting.sender.acked, noting.sender.failed) == (3, 3)
 
 
@@ -214,7 +224,8 @@ def test_what_is_under_way_when_it_gives_up_is_undecided(
     finally:
         broker.resume()
 
-    assert [row["error"] for row in noting.rows()] == [UNDECIDED] * 4
+    rows = noting.rows()
+    assert [(row["error"], row["outcome"]) for row in rows] == [(UNDECIDED, Outcome.UNKNOWN)] * 4
     assert noting.sender.open == 0
 
 
@@ -266,3 +277,85 @@ def test_records_that_are_all_alike_have_names_and_rows_of_their_own(
         read_back[f"poet/h1/{number}"].offset() for number in range(1500)
     ]
     assert {message.value() for message in read_back.values()} == {b"alike"}
+
+
+def test_without_acknowledgements_the_outcome_is_unknown(
+    tmp_path: Path, broker: LoneBroker
+) -> None:
+    noting = Noting(tmp_path, broker, ["stuck"], lambda number: (None, b"shouted", []), acks="0")
+    noting.send(range(3))
+
+    assert [row["outcome"] for row in noting.settled()] == [Outcome.UNKNOWN] * 3
+
+
+def test_a_record_that_the_broker_refuses_is_surely_not_written(
+    tmp_path: Path, broker: LoneBroker
+) -> None:
+    noting = Noting(tmp_path, broker, ["small"], lambda number: (None, bytes(3000), []))
+    noting.send(range(2))
+
+    rows = noting.settled()
+
+    assert all("MSG_SIZE_TOO_LARGE" in row["error"] for row in rows)
+    assert [row["outcome"] for row in rows] == [Outcome.NOT_WRITTEN] * 2
+
+
+class InTransactions:
+    """A sender of transactions of two records, with its own tables."""
+
+    def __init__(self, folder: Path, broker: LoneBroker, name: str) -> None:
+        folder.mkdir()
+        self._folder = folder
+        self._rows = SentRows(
+            Table(folder / "sent.arrow", SENT),
+            transactions=Table(folder / "transactions.arrow", TRANSACTIONS),
+        )
+        source = Source(
+            topics=["torn"],
+            topic_of=lambda sequence: "torn",
+            record_of=lambda sequence: (None, b"x", []),
+            held=0,
+        )
+        agent: Any = SimpleNamespace(stopping=False, sync=lambda *_: None)
+        client = {"bootstrap.servers": broker.bootstrap, **SETTINGS}
+        self.sender = TransactionalSender(
+            SenderSetup(
+                agent=agent, name=name, source=source, client=client, rows=self._rows, transaction=2
+            ),
+            self._rows,
+        )
+        self.sender.prepare()
+
+    def tables(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The rows of both tables, which are then closed."""
+        self._rows.close()
+        sent = read_table(self._folder / "sent.arrow", SENT)
+        ended = read_table(self._folder / "transactions.arrow", TRANSACTIONS)
+        return sent.sort_by("sequence").to_pylist(), ended.to_pylist()
+
+
+def test_a_fenced_producer_notes_what_it_had_taken_as_unknown(
+    tmp_path: Path, broker: LoneBroker
+) -> None:
+    first = InTransactions(tmp_path / "first", broker, "poet")
+    first.sender.send_all(Due(0, [1, 2, 3]))
+    assert wait_until(lambda: first.sender.client.flush(0.1) == 0, limit_s=10)
+    second = InTransactions(tmp_path / "second", broker, "poet")
+    second.sender.send_all(Due(10, [1, 2]))
+
+    with pytest.raises(SystemExit, match="the transaction of poet failed"):
+        first.sender.settle()
+
+    sent, ended = first.tables()
+    assert [(row["sequence"], row["transaction"], row["outcome"]) for row in sent] == [
+        (0, 1, Outcome.WRITTEN),
+        (1, 1, Outcome.WRITTEN),
+        (2, 2, Outcome.UNKNOWN),
+    ]
+    assert all(row["offset"] is not None for row in sent), "the third was delivered, too"
+    assert [(row["transaction"], row["outcome"]) for row in ended] == [
+        (1, Outcome.WRITTEN),
+        (2, Outcome.UNKNOWN),
+    ]
+    assert all(0 < row["began"] < row["ended"] for row in ended)
+    assert [row["outcome"] for row in second.tables()[0]] == [Outcome.WRITTEN] * 2

@@ -1,16 +1,21 @@
-"""200 producers on 20 hosts in 4 processes, beside transactions, a function's records and a group
-of static members: one run.
+"""200 producers on 20 hosts in 4 processes, beside transactions, a function's records, a group of
+static members, and a program that passes records on and hands in its ledger: one run.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import polars as pl
 import pytest
 from running import only_run, streambed
 
-from streambed import Run
+from streambed import Latency, NoLoss, Run
+from streambed.kinds.components.component import OnOneNode
+from streambed.kinds.components.engine import CoveredByKeyCount
+from streambed.kinds.declaring import Name, Names, declared
 
 pytestmark = pytest.mark.system
 
@@ -30,10 +35,12 @@ topology:
 components:
   kafka:
     {{kind: kafka, nodes: [broker],
-     topics: {{wide: {{partitions: 2}}, broad: {{}}, sums: {{}}, readings: {{}}, quiet: {{}}}}}}
+     topics: {{wide: {{partitions: 2}}, broad: {{}}, sums: {{}}, readings: {{}}, relayed: {{}},
+              quiet: {{}}}}}}
   load: {{kind: producer, nodes: [{", ".join(HOSTS)}], each: 10, agents: 4,
           writes: [wide, broad], rate: 5/s, size: 2kB, linger: 100ms}}
-  banker: {{kind: producer, node: edge, writes: sums, rate: 40/s, transaction: {{records: 30}}}}
+  banker: {{kind: producer, node: edge, writes: sums, rate: 40/s, keys: 5,
+           transaction: {{records: 30}}}}
   sensor:
     {{kind: producer, node: edge, writes: readings, function: "sensor:reading", rate: 20/s,
       profile: {{shape: on_off, bursts: 1s, pauses: 1s}}}}
@@ -43,7 +50,8 @@ components:
     {{kind: consumer, nodes: [{", ".join(READING_HOSTS)}], agents: 2, reads: [wide, broad],
       settings: {{partition.assignment.strategy: roundrobin}}}}
   two: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
-  teller: {{kind: consumer, node: edge, reads: [sums, readings], keep: true}}
+  relay: {{kind: command, node: edge, reads: readings, argv: ["{{run.python}}", relay.py]}}
+  teller: {{kind: consumer, node: edge, reads: [sums, readings, relayed], keep: true}}
 checks:
   - {{kind: no_loss, topic: wide}}
   - {{kind: no_loss, topic: broad}}
@@ -56,6 +64,46 @@ def reading(number, random):
     celsius = f"{random.gauss(20, 5):.1f}"
     return {"key": f"sensor{number % 3}", "value": celsius, "headers": {"unit": "celsius"}}
 """
+RELAY = """
+import os, signal, time
+from confluent_kafka import Consumer, Producer
+from streambed import hand_in
+
+stopping = []
+signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
+server = {"bootstrap.servers": os.environ["STREAMBED_BOOTSTRAP"]}
+consumer = Consumer({**server, "group.id": "relay", "auto.offset.reset": "earliest"})
+producer = Producer({**server, "linger.ms": "5"})
+consumer.subscribe(["readings"])
+names = ("producer", "sequence", "topic", "partition", "offset", "seen", "key")
+rows = []
+while not stopping:
+    message = consumer.poll(0.2)
+    producer.poll(0)
+    if message is None or message.error():
+        if rows:
+            hand_in("seen", dict(zip(names, map(list, zip(*rows)))))
+        continue
+    sender, _, number = dict(message.headers())["sb"].decode().rpartition("/")
+    position = (message.topic(), message.partition(), message.offset())
+    rows.append((sender, int(number), *position, time.monotonic_ns(), message.key()))
+    producer.produce("relayed", message.value(), message.key())
+"""
+
+
+@declared
+class KeyedJob(OnOneNode, CoveredByKeyCount):
+    """The relay as an engine: it passes on keys, but no header."""
+
+    kind: Literal["keyed_job"] = "keyed_job"
+    name: Name = "relay"
+    node: str = "edge"
+    reads: Names = ("readings",)
+    writes: Names = ("relayed",)
+
+    @property
+    def as_engine(self) -> KeyedJob:
+        return self
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +111,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder: Path = tmp_path_factory.mktemp("producers")
     (folder / "producers.yaml").write_text(EXPERIMENT)
     (folder / "sensor.py").write_text(SENSOR)
+    (folder / "relay.py").write_text(RELAY)
     found = streambed(
         "run", "producers.yaml", "--into", "runs", "--no-report", cwd=folder, limit_s=110
     )
@@ -129,6 +178,38 @@ def test_records_come_in_bursts_and_from_a_function(run: Run) -> None:
     assert sent_by(run, "sensor").height == 20 * LOAD_S // 2
     kept = run.records().filter(pl.col("topic") == "readings")
     assert kept["key"].unique().sort().to_list() == [b"sensor0", b"sensor1", b"sensor2"]
+
+
+def test_sender_and_reader_note_the_same_hash_of_a_key(run: Run) -> None:
+    ledger = run.ledger()
+    sent = ledger.sent.select("producer", "sequence", "key")
+    both = ledger.seen.join(sent, on=["producer", "sequence"], suffix="_sent")
+
+    assert both.filter(pl.col("key").ne_missing(pl.col("key_sent"))).is_empty()
+    component = pl.col("producer").str.split("/").list.first()
+    keys = both.group_by(component=component).agg(pl.col("key").drop_nulls().n_unique())
+    assert dict(keys.iter_rows()) == {"banker": 5, "sensor": 3, "load": 0}
+
+
+def test_a_program_hands_in_what_it_has_seen(run: Run) -> None:
+    relayed = run.ledger().seen.filter(pl.col("consumer") == "relay")
+
+    assert relayed.height == sent_by(run, "sensor").height
+    verdict = run.verdicts()[3]
+    assert verdict.evidence["readers"]["relay"] == {"seen": relayed.height, "duplicates": 0}
+
+
+def test_a_job_without_headers_is_traced_by_the_count_of_its_keys(run: Run) -> None:
+    recorded = run.history()
+    job: Any = KeyedJob()
+    history = replace(recorded, components={**recorded.components, "relay": job})
+    records = sent_by(run, "sensor").height
+
+    no_loss = NoLoss(topic="readings", by=("relay",)).judge(history)
+    latency = Latency(of="relay", max="1min").judge(history)
+
+    assert (no_loss.answer, no_loss.evidence["readers"]["relay"]["seen"]) == ("holds", records)
+    assert (latency.answer, latency.evidence["records"]) == ("holds", records)
 
 
 def test_consumers_on_three_hosts_in_two_processes_share_the_partitions(run: Run) -> None:

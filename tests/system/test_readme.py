@@ -20,7 +20,7 @@ from running import ROOT
 
 from streambed import artifacts
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(110)]
 README = (ROOT / "README.md").read_text()
 NOBODY = 65534
 STATE_STORE = (
@@ -50,7 +50,7 @@ def home() -> Iterator[Path]:
 
 def as_ordinary_user(command: str, home: Path) -> subprocess.CompletedProcess[str]:
     """Run a command line of the README in that folder, with the streambed under test."""
-    program = [sys.executable, "-m", "streambed.cli", *shlex.split(command)[1:]]
+    program = [sys.executable, "-m", "streambed", *shlex.split(command)[1:]]
     if os.getuid() == 0:
         needed = [str(ROOT), sys.prefix, sys.base_prefix]
         program = [
@@ -78,6 +78,22 @@ def test_the_readme_names_its_two_commands():
     assert {"demo:", "test:"} <= {
         line.split(" ")[0] for line in (ROOT / "Makefile").read_text().splitlines() if line
     }
+
+
+def test_the_readme_puts_streambed_on_the_path_before_it_uses_it():
+    assert README.index(". .venv/bin/activate") < README.index("$ streambed ")
+    if not (ROOT / ".venv" / "bin" / "activate").exists():
+        pytest.skip("this checkout has no .venv")
+
+    done = subprocess.run(
+        ["bash", "-c", ". .venv/bin/activate && command -v streambed"],
+        cwd=ROOT,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.stdout.strip() == str(ROOT / ".venv" / "bin" / "streambed"), done.stderr
 
 
 @pytest.mark.timeout(600)

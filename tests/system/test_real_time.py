@@ -11,7 +11,7 @@ from streambed import Run
 from streambed.net import realtime
 from streambed.record.events import DelayLine
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(5)]
 EXPERIMENT = """
 version: 1
 name: hurry

@@ -1,5 +1,5 @@
-"""Faults hit whoever holds a role, by the cluster's own word; with acks from two of three replicas
-nothing acknowledged is lost.
+"""Faults hit the process that holds a role, as the cluster says; with acks from two of three
+replicas nothing acknowledged is lost.
 """
 
 from __future__ import annotations

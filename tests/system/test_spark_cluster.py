@@ -15,9 +15,9 @@ import pytest
 from running import STREAMBED, end_now, streambed
 
 from streambed import Run
-from streambed.record.events import ProcessStarted
+from streambed.record.events import Inject, ProcessEnded, ProcessStarted
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(60)]
 FILE = """
 version: 1
 name: cluster
@@ -45,6 +45,7 @@ components:
   reader: {kind: consumer, node: edge, reads: [loud, soft], keep: true}
 faults:
   - {kind: kill, at: 3s, lasts: 3s, target: spark/w1}
+  - {kind: kill, at: 8s, lasts: 1s, target: executor of shout}
 checks:
   - {kind: no_loss, topic: lines}
 """
@@ -143,6 +144,16 @@ def test_the_killed_worker_came_back(run: Run) -> None:
     assert [event.incarnation for event in starts] == [1, 2]
 
 
+def test_an_executor_is_killed_and_its_worker_lives(run: Run) -> None:
+    kill = next(event for event in run.history().of(Inject) if "executor" in event.target)
+    (executor,) = kill.processes
+    worker = executor.partition(" ")[0]
+    ends = [event for event in run.history().of(ProcessEnded) if event.process == worker]
+
+    assert worker in ("spark/w1", "spark/w2")
+    assert not [end for end in ends if end.time >= kill.time and not end.expected]
+
+
 def test_a_lost_executor_is_replaced(run: Run) -> None:
     executors = [
         path.name for path in run.directory.glob("data/spark/*/*/app-*/*") if path.is_dir()
@@ -198,4 +209,4 @@ def test_history_shows_both_jobs_and_ends_with_ctrl_c(server: subprocess.Popen[s
     server.send_signal(signal.SIGINT)
 
     assert {application["name"] for application in applications} == {"shout", "whisper"}
-    assert server.wait(20) == 0
+    assert server.wait(60) == 0

@@ -14,7 +14,7 @@ from running import ROOT, streambed
 from streambed import Run
 from streambed.record.events import Note
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(25)]
 EXAMPLE = ROOT / "examples" / "stream2gym" / "input.graphml"
 CHANGES = ("--set", "duration=6s", "--set", "components.h4-consumer-1.keep=true")
 

@@ -13,7 +13,7 @@ from running import STREAMBED, end_now, phases, streambed, wait_for
 
 from tests.support.fake_launcher import SMALL, STUDY, write_study
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.together(20)]
 SHORT = STUDY.replace("repetitions: 2", "repetitions: 1") + "  used: {cpu: talker}\n"
 
 
@@ -36,7 +36,7 @@ def test_a_study_that_is_interrupted_cleans_up_and_goes_on_where_it_was(tmp_path
     try:
         wait_for(lambda: len(loading(folder)) == 2, 60, "the second trial")
         first.send_signal(signal.SIGINT)
-        said, _ = first.communicate(timeout=30)
+        said, _ = first.communicate(timeout=60)
     finally:
         end_now(first)
 
@@ -55,7 +55,9 @@ def test_a_study_that_is_interrupted_cleans_up_and_goes_on_where_it_was(tmp_path
     assert kept in loading(folder)
     trials = pl.read_parquet(folder / "trials.parquet")
     assert trials["state"].to_list() == ["finished"] * 4
-    assert (trials["value"] > 0).all()
+    assert (trials.filter(measure="ready")["value"] > 0).all()
+    # Measured, though it may be 0: a program that mostly sleeps uses less than the kernel counts.
+    assert trials.filter(measure="used")["value"].null_count() == 0
     assert {path.name for path in folder.iterdir()} >= {
         "study.html",
         "figures",
@@ -76,7 +78,7 @@ def test_a_test_of_a_user_runs_an_experiment(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

@@ -6,21 +6,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Protocol
 
+from streambed.artifacts import manifests
 from streambed.artifacts.class_archives import make_archives, make_checkpoint
-from streambed.artifacts.hadoop import configuration_text, empty_names, hdfs_command
-from streambed.artifacts.hdfs_archive import make_names
+from streambed.artifacts.hadoop import (
+    configuration_text,
+    empty_names,
+    hdfs_class_path,
+    hdfs_command,
+)
+from streambed.artifacts.hdfs_archive import ROLES, make_names
 from streambed.artifacts.java import Java, find_java
 from streambed.artifacts.jvm_commands import (
     CASSANDRA_MAIN,
     SPARK_FLAGS,
+    archive_path,
     cassandra_command,
     checkpoint_path,
     executor_java,
     find_pyspark,
     kafka_checkpoint,
+    kafka_class_path,
     kafka_command,
+    spark_archive,
     spark_command,
     spark_variables,
 )
@@ -33,7 +43,9 @@ from streambed.artifacts.locked_jars import (
     fetch_jars,
     jars,
     locked,
+    make_cache,
 )
+from streambed.artifacts.pyspark_releases import connector_version, pyspark_version
 from streambed.artifacts.servers import (
     FOUND,
     UNPACKED,
@@ -43,13 +55,16 @@ from streambed.artifacts.servers import (
     server_home,
     unpack,
 )
-from streambed.errors import UsageError, suggestion
+from streambed.artifacts.unsigned_jars import unsigned_copies
+from streambed.errors import MissingError, UsageError, suggestion
 
 __all__ = [
     "CASSANDRA_MAIN",
+    "FOUND",
     "LOCKS",
     "NAMES",
     "SPARK_FLAGS",
+    "UNPACKED",
     "Artifact",
     "Java",
     "Need",
@@ -59,6 +74,7 @@ __all__ = [
     "cassandra_command",
     "checkpoint_path",
     "configuration_text",
+    "connector_version",
     "demand",
     "empty_names",
     "executor_java",
@@ -69,8 +85,10 @@ __all__ = [
     "jars",
     "kafka_checkpoint",
     "kafka_command",
+    "make_cache",
     "mongod",
     "name_of",
+    "pyspark_version",
     "redis_server",
     "server_home",
     "spark_command",
@@ -151,6 +169,30 @@ def demand(need: Need) -> None:
         demand_unpacked(need)
     else:
         jars(need)
+    _refuse_damaged(need)
+
+
+def made_files(name: str) -> list[Path]:
+    """What `fetch` made for an artifact out of its jars; not all of it need be there."""
+    if name in UNPACKED:
+        return [server_home(name)]
+    if name == "kafka":
+        return [checkpoint_path(), archive_path("kafka", find_java(), kafka_class_path())]
+    if name == "spark_job":
+        home = find_pyspark()
+        return [spark_archive(find_java(), home), *unsigned_copies(home)]
+    if name == "hdfs":
+        return [archive_path(role, find_java(), hdfs_class_path()) for role in ROLES]
+    return []
+
+
+def _refuse_damaged(name: str) -> None:
+    """Raise MissingError if a file that `fetch` made has been changed since."""
+    for path in made_files(name):
+        if path.exists() and (files := manifests.changed(path)):
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            what = f"{name} is damaged: {files[0]}{more} in {path} is not as it was made"
+            raise MissingError(what, command=f"streambed fetch {name}")
 
 
 def _refuse_unknown(name: str) -> None:

@@ -29,6 +29,7 @@ from streambed.artifacts.jvm_commands import (
     spark_variables,
 )
 from streambed.artifacts.locked_jars import Progress, Step
+from streambed.artifacts.manifests import is_whole
 from streambed.artifacts.one_shot import (
     background_process,
     die_with_parent,
@@ -97,7 +98,7 @@ def make_archives(kinds: Iterable[str], java: Java, on_progress: Progress) -> li
 def make_checkpoint(java: Java, on_progress: Progress) -> None:
     """Format a node with Kafka's own tool and keep the checkpoint that each node starts from."""
     path = checkpoint_path()
-    if path.exists():
+    if is_whole(path):
         return
     on_progress(Step(stage="make", what="formatting a Kafka node…"))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +109,7 @@ def make_checkpoint(java: Java, on_progress: Progress) -> None:
 
 def _make_base(java: Java, on_progress: Progress) -> None:
     path = base_archive(java)
-    if not path or path.exists():
+    if not path or is_whole(path):
         return
     on_progress(Step(stage="make", what="making Java's class archive (about 3 s)…"))
     with temporary_folder() as folder:
@@ -120,7 +121,7 @@ def _make_base(java: Java, on_progress: Progress) -> None:
 
 def _make_kafka(java: Java, on_progress: Progress) -> None:
     path = archive_path("kafka", java, kafka_class_path())
-    if path.exists():
+    if is_whole(path):
         return
     on_progress(Step(stage="make", what="making Kafka's class archive (about 15 s)…"))
     with temporary_folder() as folder:
@@ -135,7 +136,7 @@ def _make_spark(java: Java, on_progress: Progress) -> None:
     home = find_pyspark()
     make_unsigned(home)
     path = spark_archive(java, home)
-    if path.exists():
+    if is_whole(path):
         return
     on_progress(Step(stage="make", what="making Spark's class archive (about 50 s)…"))
     with temporary_folder() as folder, ExitStack() as stack:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
-from xml.sax.saxutils import escape
 
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import (
@@ -68,6 +67,8 @@ def hdfs_command(
 
 def configuration_text(settings: Mapping[str, str]) -> str:
     """Settings as Hadoop's XML configuration."""
+    from xml.sax.saxutils import escape
+
     lines = [
         f"<property><name>{escape(key)}</name><value>{escape(text)}</value></property>"
         for key, text in settings.items()

@@ -17,6 +17,7 @@ from streambed.artifacts.hadoop import (
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import archive_path
 from streambed.artifacts.locked_jars import Progress, Step
+from streambed.artifacts.manifests import is_whole
 from streambed.artifacts.one_shot import (
     background_process,
     dump_classes_at_exit,
@@ -53,7 +54,7 @@ def make_names(java: Java, on_progress: Progress) -> None:
 def make_hdfs(java: Java, on_progress: Progress) -> None:
     """Make the class archives: run a name node and a data node once, write a file and read it."""
     paths = {role: archive_path(role, java, hdfs_class_path()) for role in ROLES}
-    if all(path.exists() for path in paths.values()):
+    if all(map(is_whole, paths.values())):
         return
     on_progress(Step(stage="make", what="making HDFS's class archives (about 20 s)…"))
     with temporary_folder() as folder:

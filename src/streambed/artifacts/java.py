@@ -101,13 +101,13 @@ def version_of(program: Path) -> tuple[int, str]:
     release = program.parent.parent / "release"
     keys = ("JAVA_RUNTIME_VERSION", "JAVA_VERSION")
     text = release.read_text() if release.is_file() else ""
-    builds = [
-        found[1] for key in keys if (found := re.search(rf'^{key}="(.+)"', text, re.MULTILINE))
-    ]
+    matches = [re.search(rf'^{key}="(.+)"', text, re.MULTILINE) for key in keys]
+    builds = [match[1] for match in matches if match]
     build = builds[0] if builds else ask_version(program)
     numbers = [int(number) for number in re.findall(r"\d+", build)[:2]] or [0]
-    old = numbers[0] == 1 and len(numbers) > 1  # Java 8 calls itself 1.8.
-    return numbers[1] if old else numbers[0], build
+    if numbers[0] == 1 and len(numbers) > 1:  # Java 8 calls itself 1.8.
+        return numbers[1], build
+    return numbers[0], build
 
 
 def ask_version(program: Path) -> str:

@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -81,6 +81,14 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "streambed"
 
 
+def make_cache() -> Path:
+    """The same folder, made if it is not there: for this user alone."""
+    folder = cache()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(0o700, exist_ok=True)
+    return folder
+
+
 @functools.cache
 def lock(name: str) -> tuple[Jar, ...]:
     """The jars of one committed lock."""
@@ -120,16 +128,16 @@ def fetch_jars(
     on_progress(Step(stage="check", what="jars", done_bytes=done, total_bytes=total))
     if not lacking:
         return
-    (cache() / "jars").mkdir(parents=True, exist_ok=True)
+    (make_cache() / "jars").mkdir(exist_ok=True)
     with (
-        ThreadPoolExecutor(THREADS) as pool,
+        futures.ThreadPoolExecutor(THREADS) as pool,
         tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder,
     ):
         getting = {
             pool.submit(_get, jar, download or from_maven, Path(folder)): jar for jar in lacking
         }
         try:
-            for future in as_completed(getting):
+            for future in futures.as_completed(getting):
                 future.result()
                 done += getting[future].size
                 what = getting[future].coordinate

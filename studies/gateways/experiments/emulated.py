@@ -24,7 +24,7 @@ def run(bench: harness.Bench, seed: int, *changes: str) -> dict[str, Any]:
     command = [
         sys.executable,
         "-m",
-        "streambed.cli",
+        "streambed",
         "run",
         str(PLATFORM),
         "--seed",

@@ -67,25 +67,27 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
                     }
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals."""
-    return results.points(found, ["protocol", "servers"], "acked_per_s").sort("protocol", "servers")
-
-
-def chart(found: pl.DataFrame) -> alt.Chart:
-    """Rate over servers."""
-    titles = {"servers": "ingest servers", "acked_per_s": "acknowledged records a second"}
-    return results.lines(
-        table(found), x="servers", y="acked_per_s", color="protocol", titles=titles
+    return results.points(measurements, ["protocol", "servers"], "acked_per_s").sort(
+        "protocol", "servers"
     )
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
+    """Rate over servers."""
+    titles = {"servers": "ingest servers", "acked_per_s": "acknowledged records a second"}
+    return results.lines(
+        table(measurements), x="servers", y="acked_per_s", color="protocol", titles=titles
+    )
+
+
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """Whether more servers take in more."""
-    made, most = [], int(found["servers"].max())
-    for name in found["protocol"].unique(maintain_order=True):
+    made, most = [], int(measurements["servers"].max())
+    for name in measurements["protocol"].unique(maintain_order=True):
         changes = judging.changes(
-            found,
+            measurements,
             "acked_per_s",
             {"protocol": name, "servers": most},
             {"protocol": name, "servers": 1},
@@ -95,26 +97,27 @@ def statements(found: pl.DataFrame) -> list[Statement]:
         made.append(
             Statement(says=says, values=changes, least=0.0, show=judging.change, likely=likely)
         )
-    kept = (
-        found.group_by("repetition")
+    within_limit = (
+        measurements.group_by("repetition")
         .agg(pl.col("unacknowledged").sum() == 0)
         .sort("repetition")["unacknowledged"]
     )
     return [
         *made,
-        judging.always("every record is acknowledged, by one server as by several", kept.to_list()),
+        judging.always(
+            "every record is acknowledged, by one server as by several", within_limit.to_list()
+        ),
     ]
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """What more servers bring here."""
-    said = [
+    sentences = [
         f"{row['protocol']} {row['servers']}: {row['acked_per_s']:,.0f}"
-        for row in table(found).iter_rows(named=True)
+        for row in table(measurements).iter_rows(named=True)
     ]
     intro = (
-        f"Acknowledged records a second, by servers: {'; '.join(said)}. All programs share this "
-        "machine: that shows what more servers "
-        "cost, not how far they scale."
+        f"Acknowledged records a second, by servers: {'; '.join(sentences)}. All programs share "
+        "this machine: that shows what more servers cost, not how far they scale."
     )
-    return judging.told(intro, statements(found))
+    return judging.told(intro, statements(measurements))

@@ -128,12 +128,12 @@ def _grows(batches: list[harness.Batch], rate: int, began_s: float) -> bool:
     return bool(slope - student(len(batches) - 2) * np.sqrt(covariance[0, 0]) > 0.01 * rate)
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals; the shortest stable interval as the median of the repetitions."""
     return results.points(
-        found.filter(pl.col("measure") == "batch"), ["partitions", "interval_s"], "seconds"
+        measurements.filter(pl.col("measure") == "batch"), ["partitions", "interval_s"], "seconds"
     ).join(
-        found.filter(pl.col("measure") == "shortest")
+        measurements.filter(pl.col("measure") == "shortest")
         .group_by("partitions")
         .agg(pl.col("seconds").median().alias("shortest_stable_s")),
         on="partitions",
@@ -141,10 +141,11 @@ def table(found: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def chart(found: pl.DataFrame) -> alt.Chart:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
     """Batch time over interval, and the stable line."""
-    shown = table(found).drop("shortest_stable_s")  # It may be infinite, which plots do not know.
-    rate = int(found.filter(measure="batch")["rate"].max())
+    # The shortest stable interval may be infinite, which plots do not know.
+    shown = table(measurements).drop("shortest_stable_s")
+    rate = int(measurements.filter(measure="batch")["rate"].max())
     titles = {
         "interval_s": "batch interval (s)",
         "seconds": f"batch time (s) at {rate:,} records/s",
@@ -166,13 +167,13 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     )
 
 
-def bends(found: pl.DataFrame, partitions: int) -> list[float]:
+def bends(measurements: pl.DataFrame, partitions: int) -> list[float]:
     """How far batch times lie off the straight line through them at most, relatively, in each
     repetition.
     """
     made = []
     for _, group in (
-        found.filter(partitions=partitions, measure="batch")
+        measurements.filter(partitions=partitions, measure="batch")
         .sort("repetition", "interval_s")
         .group_by("repetition")
     ):
@@ -183,12 +184,12 @@ def bends(found: pl.DataFrame, partitions: int) -> list[float]:
     return made
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """The claim in parts."""
     made = []
-    batches = found.filter(measure="batch")
+    batches = measurements.filter(measure="batch")
     lengths = batches["interval_s"].unique().sort()
-    for partitions in found["partitions"].unique().sort():
+    for partitions in measurements["partitions"].unique().sort():
         name = f"{partitions} partition{'' if partitions == 1 else 's'}"
         if len(lengths) > 2:
             of, to = (
@@ -208,7 +209,7 @@ def statements(found: pl.DataFrame) -> list[Statement]:
             made.append(
                 Statement(
                     says=says,
-                    values=bends(found, partitions),
+                    values=bends(measurements, partitions),
                     most=judging.ABOUT,
                     show=judging.share,
                 )
@@ -216,7 +217,7 @@ def statements(found: pl.DataFrame) -> list[Statement]:
         made.append(
             _shortest(
                 name,
-                judging.values(found, "seconds", measure="shortest", partitions=partitions),
+                judging.values(measurements, "seconds", measure="shortest", partitions=partitions),
                 single=partitions == 1,
             )
         )
@@ -225,37 +226,35 @@ def statements(found: pl.DataFrame) -> list[Statement]:
 
 def _shortest(name: str, shortest_s: list[float], *, single: bool) -> Statement:
     """That the shortest stable interval is the claimed one, in each repetition."""
-    claimed, kept = (
+    claimed, within_limit = (
         ("about 1 s", [each == 1.0 for each in shortest_s])
         if single
         else ("below 1 s", [each < 1.0 for each in shortest_s])
     )
-    said = ", ".join(f"{each:g} s" if np.isfinite(each) else "none" for each in shortest_s)
+    shortest = ", ".join(f"{each:g} s" if np.isfinite(each) else "none" for each in shortest_s)
     quicker = max(shortest_s) < 1.0
     likely = (
         {Outcome.BELOW: "a batch costs less before it computes anything than it did then"}
         if single and quicker
         else None
     )
-    return judging.always(
-        f"{name}: the shortest stable interval at {CLAIMED_RATE:,}/s is {claimed} (found: {said})",
-        kept,
-        likely,
-    )
+    says = f"{name}: the shortest stable interval at {CLAIMED_RATE:,}/s is {claimed}"
+    return judging.always(f"{says} (found: {shortest})", within_limit, likely)
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """Slopes, and the shortest stable intervals."""
-    batches, said = found.filter(measure="batch"), []
+    batches = measurements.filter(measure="batch")
+    fits = []
     for (partitions,), group in batches.group_by("partitions", maintain_order=True):
         if group["interval_s"].n_unique() > 1:
             slope, base = np.polyfit(group["interval_s"], group["seconds"], 1)
-            said.append(f"{partitions}: {base:.2f} s + {slope:.3f} × interval")
+            fits.append(f"{partitions}: {base:.2f} s + {slope:.3f} × interval")
     intro = (
         "Batch times at "
-        f"{int(batches['rate'].max()):,}/s{', by partitions ' if said else ''}{'; '.join(said)}. "
+        f"{int(batches['rate'].max()):,}/s{', by partitions ' if fits else ''}{'; '.join(fits)}. "
         "An interval is called "
-        f"stable if the median batch fits into it and the lag does not grow; {found['tried'][0]} s "
-        "are searched."
+        "stable if the median batch fits into it and the lag does not grow; "
+        f"{measurements['tried'][0]} s are searched."
     )
-    return judging.told(intro, statements(found))
+    return judging.told(intro, statements(measurements))

@@ -41,38 +41,41 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
             }
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Lost records, and the longest wait."""
-    counts = found.group_by("case").agg(pl.col("acked", "lost", "twice").sum())
-    return results.points(found, ["case"], "longest_ms").join(
+    counts = measurements.group_by("case").agg(pl.col("acked", "lost", "twice").sum())
+    return results.points(measurements, ["case"], "longest_ms").join(
         counts, on="case", maintain_order="left"
     )
 
 
-def chart(found: pl.DataFrame) -> alt.Chart:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
     """The longest wait for an acknowledgement."""
     return results.bars(
-        table(found),
+        table(measurements),
         x="case",
         y="longest_ms",
         titles={"case": "", "longest_ms": "longest wait for an acknowledgement (ms)"},
     )
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """Lost or not, and who waits longer."""
-    made, cases = [], found["case"].unique(maintain_order=True).to_list()
+    made, cases = [], measurements["case"].unique(maintain_order=True).to_list()
     for case in cases:
         lost, acked = (
-            judging.values(found, "lost", case=case),
-            int(found.filter(case=case)["acked"].sum()),
+            judging.values(measurements, "lost", case=case),
+            int(measurements.filter(case=case)["acked"].sum()),
         )
         likely = {Outcome.INSIDE: ON_DISK} if case == "1 replica" else None
         says = f"{case}: no acknowledged record is lost ({sum(lost):.0f} of {acked:,})"
         made.append(judging.always(says, [each == 0 for each in lost], likely))
     if len(cases) > 1:
         of, to = ({"case": case} for case in (cases[-1], cases[0]))
-        changes, likely = judging.changes(found, "longest_ms", of, to), {Outcome.INSIDE: ELECTED}
+        changes, likely = (
+            judging.changes(measurements, "longest_ms", of, to),
+            {Outcome.INSIDE: ELECTED},
+        )
         says = (
             "the longest wait for an acknowledgement is shorter "
             f"with {cases[-1]} than with {cases[0]}"
@@ -83,13 +86,13 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     return made
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """Lost or not."""
-    said = [
+    sentences = [
         f"{row['case']}: longest wait {row['longest_ms'] / 1000:.1f} s"
-        for row in table(found).iter_rows(named=True)
+        for row in table(measurements).iter_rows(named=True)
     ]
     return judging.told(
-        f"{'; '.join(said)}. One record in 200 of a trace is sent twice by its gateway.",
-        statements(found),
+        f"{'; '.join(sentences)}. One record in 200 of a trace is sent twice by its gateway.",
+        statements(measurements),
     )

@@ -54,38 +54,42 @@ def collecting_s(spark: object) -> float:
     return sum(bean.getCollectionTime() for bean in beans) / 1000
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals."""
-    collected = found.group_by("case").agg(
+    collected = measurements.group_by("case").agg(
         (pl.col("gc_s").sum() / pl.col("batches").sum()).alias("gc_s_per_batch")
     )
-    return results.points(found, ["case"], "batch_s").join(
+    return results.points(measurements, ["case"], "batch_s").join(
         collected, on="case", maintain_order="left"
     )
 
 
-def chart(found: pl.DataFrame) -> alt.Chart:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
     """A bar for each case."""
     return results.bars(
-        table(found),
+        table(measurements),
         x="case",
         y="batch_s",
-        titles={"case": "", "batch_s": f"batch time (s), {found['records'].max():,} records"},
+        titles={
+            "case": "",
+            "batch_s": f"batch time (s), {measurements['records'].max():,} records",
+        },
     )
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """Whether each case changes a batch's time over PLAIN, and whether collecting takes little of
     it.
     """
-    made, cases = [], found["case"].unique(maintain_order=True).to_list()
+    made, cases = [], measurements["case"].unique(maintain_order=True).to_list()
     for case in cases:
         if case != PLAIN and PLAIN in cases:
-            ratios = judging.ratios(found, "batch_s", {"case": case}, {"case": PLAIN})
+            ratios = judging.ratios(measurements, "batch_s", {"case": case}, {"case": PLAIN})
             made.append(judging.alike(f"a batch takes as long with {case} as with {PLAIN}", ratios))
     for case in cases:
         one = {
-            name: judging.values(found, name, case=case) for name in ("gc_s", "batches", "batch_s")
+            name: judging.values(measurements, name, case=case)
+            for name in ("gc_s", "batches", "batch_s")
         }
         shares = [
             gc_s / batches / batch_s for gc_s, batches, batch_s in zip(*one.values(), strict=True)
@@ -95,13 +99,12 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     return made
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """Times and collections."""
-    said = [
+    sentences = [
         f"{row['case']}: {row['batch_s']:.2f} s, of it {row['gc_s_per_batch']:.2f} s collecting"
-        for row in table(found).iter_rows(named=True)
+        for row in table(measurements).iter_rows(named=True)
     ]
-    return judging.told(
-        f"A batch of {found['records'].max():,} *cumulative* records: {'; '.join(said)}.",
-        statements(found),
-    )
+    records = f"{measurements['records'].max():,} *cumulative* records"
+    intro = f"A batch of {records}: {'; '.join(sentences)}."
+    return judging.told(intro, statements(measurements))

@@ -53,30 +53,32 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
                 yield {"case": case, "rate": rate, "repetition": repetition, "batch_s": seconds}
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals."""
-    return results.points(found, ["case", "rate"], "batch_s").sort("rate", maintain_order=True)
-
-
-def chart(found: pl.DataFrame) -> alt.Chart:
-    """A bar for each case at the highest rate."""
-    highest = int(found["rate"].max())
-    titles = {"case": "", "batch_s": f"batch time (s) at {highest:,} records/s, batches of 5 s"}
-    return results.bars(
-        table(found).filter(pl.col("rate") == highest), x="case", y="batch_s", titles=titles
+    return results.points(measurements, ["case", "rate"], "batch_s").sort(
+        "rate", maintain_order=True
     )
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
+    """A bar for each case at the highest rate."""
+    highest = int(measurements["rate"].max())
+    titles = {"case": "", "batch_s": f"batch time (s) at {highest:,} records/s, batches of 5 s"}
+    return results.bars(
+        table(measurements).filter(pl.col("rate") == highest), x="case", y="batch_s", titles=titles
+    )
+
+
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """What more partitions bring, and whether tasks that read bring the same."""
     made = []
-    for rate in found["rate"].unique().sort():
+    for rate in measurements["rate"].unique().sort():
         for more, fewer, reason in (
             ("2 partitions", "1 partition", FEW),
             ("3 partitions", "2 partitions", TWO_CORES),
         ):
             changes = judging.changes(
-                found, "batch_s", {"case": more, "rate": rate}, {"case": fewer, "rate": rate}
+                measurements, "batch_s", {"case": more, "rate": rate}, {"case": fewer, "rate": rate}
             )
             says = f"at {rate:,}/s a batch is shorter with {more} than with {fewer}"
             made.append(
@@ -88,7 +90,7 @@ def statements(found: pl.DataFrame) -> list[Statement]:
                     likely={Outcome.ABOVE: reason},
                 )
             )
-    highest = int(found["rate"].max())
+    highest = int(measurements["rate"].max())
     for tasks in (2, 3):
         of, to = (
             {"case": f"1, minPartitions {tasks}", "rate": highest},
@@ -98,15 +100,15 @@ def statements(found: pl.DataFrame) -> list[Statement]:
             f"at {highest:,}/s one partition read by {tasks} tasks (`minPartitions`) "
             f"takes as long as {tasks} partitions"
         )
-        made.append(judging.alike(says, judging.ratios(found, "batch_s", of, to)))
+        made.append(judging.alike(says, judging.ratios(measurements, "batch_s", of, to)))
     return made
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """What a second and a third partition bring."""
     intro = (
         "That the input rate is the same is not measured: a batch takes as many records here as "
         "would come. `minPartitions` splits the "
         "reading of a partition, which the thesis's direct stream could not."
     )
-    return judging.told(intro, statements(found))
+    return judging.told(intro, statements(measurements))

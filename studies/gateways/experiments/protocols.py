@@ -79,8 +79,8 @@ def sent(file: Path, url: str, protocol: str, *options: str) -> dict[str, Any]:
         1,
     ):  # 1: some records were not acknowledged, which is a result too.
         raise RuntimeError(done.stderr)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    summary: dict[str, Any] = json.loads(done.stdout)
+    return summary
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
@@ -131,16 +131,18 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
                 }
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals; scheduled 0 is as fast as acknowledgements come."""
-    return results.points(found, ["protocol", "scheduled"], "true").sort("protocol", "scheduled")
+    return results.points(measurements, ["protocol", "scheduled"], "true").sort(
+        "protocol", "scheduled"
+    )
 
 
-def chart(found: pl.DataFrame) -> alt.Chart:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
     """True over scheduled rate."""
     titles = {"scheduled": "scheduled records a second", "true": "acknowledged records a second"}
     return results.lines(
-        table(found).filter(pl.col("scheduled") > 0),
+        table(measurements).filter(pl.col("scheduled") > 0),
         x="scheduled",
         y="true",
         color="protocol",
@@ -148,11 +150,11 @@ def chart(found: pl.DataFrame) -> alt.Chart:
     )
 
 
-def agreement(found: pl.DataFrame, protocol: str) -> list[float]:
+def agreement(measurements: pl.DataFrame, protocol: str) -> list[float]:
     """The worst true rate over its scheduled rate below the maximum, in each repetition; none if
     all rates were above.
     """
-    own = found.filter(pl.col("protocol") == protocol)
+    own = measurements.filter(pl.col("protocol") == protocol)
     most = float(own.filter(pl.col("scheduled") == 0)["true"].mean() or 0)
     below = own.filter(pl.col("scheduled").is_between(1, BELOW_MAXIMUM * most))
     worst = below.group_by("repetition").agg(
@@ -161,17 +163,17 @@ def agreement(found: pl.DataFrame, protocol: str) -> list[float]:
     return [float(each) for each in worst.sort("repetition")["share"]]
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """The claim in parts."""
     made = []
     for name in PROTOCOLS:
-        if shares := agreement(found, name):
+        if shares := agreement(measurements, name):
             share = f"{BELOW_MAXIMUM:.0%}".replace("%", " %")
             says = f"{name}: true and scheduled rates agree up to {share} of the maximum"
             made.append(Statement(says=says, values=shares, least=AGREE, show=judging.share))
     alone = {"protocol": "per-connection", "scheduled": 0}
     for name in PROTOCOLS[1:]:
-        ratios = judging.ratios(found, "true", {"protocol": name, "scheduled": 0}, alone)
+        ratios = judging.ratios(measurements, "true", {"protocol": name, "scheduled": 0}, alone)
         says = f"the maximum is higher by {name} than with a connection for each record"
         made.append(Statement(says=says, values=ratios, least=1.0, show="{:.2f} times".format))
     says = f"with a connection for each record the maximum is about {CLAIMED_MAXIMUM:,}/s"
@@ -180,7 +182,7 @@ def statements(found: pl.DataFrame) -> list[Statement]:
         *made,
         judging.about(
             says,
-            judging.values(found, "true", **alone),
+            judging.values(measurements, "true", **alone),
             CLAIMED_MAXIMUM,
             "{:,.0f}/s".format,
             likely,
@@ -188,19 +190,19 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """The maxima."""
     most = {
-        name: float(found.filter(protocol=name, scheduled=0)["true"].mean() or 0)
+        name: float(measurements.filter(protocol=name, scheduled=0)["true"].mean() or 0)
         for name in PROTOCOLS
     }
-    said = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in most.items())
+    sentences = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in most.items())
     missing, sent_in_all = (
-        int((found["records"] - found["acked"]).sum()),
-        int(found["records"].sum()),
+        int((measurements["records"] - measurements["acked"]).sum()),
+        int(measurements["records"].sum()),
     )
     intro = (
-        f"Maxima: {said}. Client, server and broker share the machine; "
+        f"Maxima: {sentences}. Client, server and broker share the machine; "
         f"{missing} of {sent_in_all:,} records were not acknowledged."
     )
-    return judging.told(intro, statements(found))
+    return judging.told(intro, statements(measurements))

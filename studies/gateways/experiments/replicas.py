@@ -30,26 +30,30 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
             }
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals."""
-    tails = found.group_by("replicas").agg(pl.col("p99_ms").mean(), pl.col("lost").sum())
-    return results.points(found, ["replicas"], "p50_ms").join(tails, on="replicas").sort("replicas")
+    tails = measurements.group_by("replicas").agg(pl.col("p99_ms").mean(), pl.col("lost").sum())
+    return (
+        results.points(measurements, ["replicas"], "p50_ms")
+        .join(tails, on="replicas")
+        .sort("replicas")
+    )
 
 
-def chart(found: pl.DataFrame) -> alt.Chart:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
     """Time to the acknowledgement."""
     titles = {"replicas": "replicas", "p50_ms": "due to acknowledged, median (ms)"}
-    return results.bars(table(found), x="replicas", y="p50_ms", titles=titles)
+    return results.bars(table(measurements), x="replicas", y="p50_ms", titles=titles)
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """Whether replicas cost time, and whether anything is lost without a fault."""
-    made, numbers = [], found["replicas"].unique().sort()
+    made, numbers = [], measurements["replicas"].unique().sort()
     for more in numbers[1:]:
         for value, name in (("p50_ms", "median"), ("p99_ms", "99th percentile")):
             pairs = zip(
-                judging.values(found, value, replicas=more),
-                judging.values(found, value, replicas=numbers[0]),
+                judging.values(measurements, value, replicas=more),
+                judging.values(measurements, value, replicas=numbers[0]),
                 strict=True,
             )
             says = (
@@ -63,25 +67,25 @@ def statements(found: pl.DataFrame) -> list[Statement]:
                     says=says, values=late, least=0.0, show="{:+.1f} ms".format, likely=likely
                 )
             )
-    lost = found.group_by("repetition").agg(pl.col("lost").sum()).sort("repetition")["lost"]
+    lost = measurements.group_by("repetition").agg(pl.col("lost").sum()).sort("repetition")["lost"]
     return [
         *made,
         judging.always(
-            f"no acknowledged record is lost ({lost.sum()} of {found['acked'].sum():,})",
+            f"no acknowledged record is lost ({lost.sum()} of {measurements['acked'].sum():,})",
             [each == 0 for each in lost],
         ),
     ]
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """What each replica adds."""
-    said = [
+    sentences = [
         f"{row['replicas']}: {row['p50_ms']:.1f} ms (p99 {row['p99_ms']:.0f} ms)"
-        for row in table(found).iter_rows(named=True)
+        for row in table(measurements).iter_rows(named=True)
     ]
     intro = (
         "600 records/s, brokers 1 ms from the exchange, homes 10 ms: median from due to "
         "acknowledged by number of replicas "
-        f"{'; '.join(said)}."
+        f"{'; '.join(sentences)}."
     )
-    return judging.told(intro, statements(found))
+    return judging.told(intro, statements(measurements))

@@ -52,31 +52,33 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
                 yield row | {"bytes_per_record": log / needed}
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals."""
-    sizes = found.group_by("encoding").agg(pl.col("bytes_per_record").mean())
+    sizes = measurements.group_by("encoding").agg(pl.col("bytes_per_record").mean())
     return (
-        results.points(found, ["encoding", "rate"], "batch_s")
+        results.points(measurements, ["encoding", "rate"], "batch_s")
         .join(sizes, on="encoding")
         .sort("encoding", "rate")
     )
 
 
-def chart(found: pl.DataFrame) -> alt.Chart:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
     """Batch time over rate."""
     titles = {"rate": "records a second", "batch_s": "batch time (s), batches of 5 s"}
-    return results.lines(table(found), x="rate", y="batch_s", color="encoding", titles=titles)
+    return results.lines(
+        table(measurements), x="rate", y="batch_s", color="encoding", titles=titles
+    )
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """Bytes, and batch time at each rate."""
-    highest = int(found["rate"].max())
+    highest = int(measurements["rate"].max())
     json, avro = ({"encoding": encoding, "rate": highest} for encoding in ENCODINGS)
     once = {
         Outcome.BELOW: "today's log keeps once for a batch what each record carried by itself then"
     }
-    sizes = judging.values(found, "bytes_per_record", **json)
-    shares = judging.ratios(found, "bytes_per_record", avro, json)
+    sizes = judging.values(measurements, "bytes_per_record", **json)
+    shares = judging.ratios(measurements, "bytes_per_record", avro, json)
     made = [
         judging.about(
             "a JSON record takes about 180 bytes in Kafka",
@@ -92,22 +94,24 @@ def statements(found: pl.DataFrame) -> list[Statement]:
             judging.share,
         ),
     ]
-    for rate in found["rate"].unique().sort():
-        ratios = judging.ratios(found, "batch_s", avro | {"rate": rate}, json | {"rate": rate})
+    for rate in measurements["rate"].unique().sort():
+        ratios = judging.ratios(
+            measurements, "batch_s", avro | {"rate": rate}, json | {"rate": rate}
+        )
         made.append(
             judging.alike(f"at {rate:,}/s a batch takes as long in Avro as in JSON", ratios)
         )
     return made
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """Bytes and batch time."""
     size = {
-        name: float(found.filter(pl.col("encoding") == name)["bytes_per_record"].mean() or 0)
+        name: float(measurements.filter(pl.col("encoding") == name)["bytes_per_record"].mean() or 0)
         for name in ENCODINGS
     }
     intro = (
         f"{size['json.2']:.0f} bytes in JSON and {size['avro.2']:.0f} in Avro, "
         "keys, headers and batches included."
     )
-    return judging.told(intro, statements(found))
+    return judging.told(intro, statements(measurements))

@@ -50,37 +50,40 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
                 }
 
 
-def table(found: pl.DataFrame) -> pl.DataFrame:
+def table(measurements: pl.DataFrame) -> pl.DataFrame:
     """Points with intervals."""
-    return results.points(found, ["version", "rate"], "batch_s").sort("version", "rate")
+    return results.points(measurements, ["version", "rate"], "batch_s").sort("version", "rate")
 
 
-def chart(found: pl.DataFrame) -> alt.Chart:
+def chart(measurements: pl.DataFrame) -> alt.Chart:
     """Batch time over rate."""
     titles = {"rate": "records a second", "batch_s": "batch time (s), batches of 5 s"}
-    return results.lines(table(found), x="rate", y="batch_s", color="version", titles=titles)
+    return results.lines(table(measurements), x="rate", y="batch_s", color="version", titles=titles)
 
 
-def gaps(found: pl.DataFrame, rate: int, other: str) -> list[float]:
+def gaps(measurements: pl.DataFrame, rate: int, other: str) -> list[float]:
     """How much less *counter* takes."""
     ratios = judging.ratios(
-        found, "batch_s", {"rate": rate, "version": "counter"}, {"rate": rate, "version": other}
+        measurements,
+        "batch_s",
+        {"rate": rate, "version": "counter"},
+        {"rate": rate, "version": other},
     )
     return [1 - ratio for ratio in ratios]
 
 
-def statements(found: pl.DataFrame) -> list[Statement]:
+def statements(measurements: pl.DataFrame) -> list[Statement]:
     """The claim in parts, and the same at the highest rate."""
-    lowest, highest = int(found["rate"].min()), int(found["rate"].max())
+    lowest, highest = int(measurements["rate"].min()), int(measurements["rate"].max())
     made = [
-        _claimed(found, rate, gap, other)
+        _claimed(measurements, rate, gap, other)
         for rate, gap in ((lowest, 0.3), (CLAIMED_RATE, 0.4))
         for other in OTHERS
     ]
     made += [
         Statement(
             says=f"at {highest:,}/s *counter* takes less than *{other}*",
-            values=gaps(found, highest, other),
+            values=gaps(measurements, highest, other),
             least=0.0,
             show=judging.share,
         )
@@ -88,7 +91,7 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     ]
     for rate in sorted({CLAIMED_RATE, highest}):
         ratios = judging.ratios(
-            found,
+            measurements,
             "batch_s",
             {"rate": rate, "version": "cumulative"},
             {"rate": rate, "version": "rate"},
@@ -97,7 +100,9 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     growth = [
         high - low
         for high, low in zip(
-            gaps(found, highest, "cumulative"), gaps(found, lowest, "cumulative"), strict=True
+            gaps(measurements, highest, "cumulative"),
+            gaps(measurements, lowest, "cumulative"),
+            strict=True,
         )
     ]
     says = f"the gap between *counter* and *cumulative* grows from {lowest:,}/s to {highest:,}/s"
@@ -105,9 +110,9 @@ def statements(found: pl.DataFrame) -> list[Statement]:
     return made
 
 
-def _claimed(found: pl.DataFrame, rate: int, gap: float, other: str) -> Statement:
+def _claimed(measurements: pl.DataFrame, rate: int, gap: float, other: str) -> Statement:
     """That *counter* takes about so much less; a gap that is there but small has an explanation."""
-    measured = gaps(found, rate, other)
+    measured = gaps(measurements, rate, other)
     likely = {Outcome.BELOW: SMALLER} if min(measured) > 0 else None
     return judging.about(
         f"at {rate:,}/s *counter* takes about {judging.share(gap)} less than *{other}*",
@@ -118,6 +123,8 @@ def _claimed(found: pl.DataFrame, rate: int, gap: float, other: str) -> Statemen
     )
 
 
-def verdict(found: pl.DataFrame) -> str:
+def verdict(measurements: pl.DataFrame) -> str:
     """Each part of the claim."""
-    return judging.told("Duplicates are removed by state in all three versions.", statements(found))
+    return judging.told(
+        "Duplicates are removed by state in all three versions.", statements(measurements)
+    )

@@ -1,0 +1,5 @@
+"""python -m streambed."""
+
+from streambed.cli import main
+
+main()
