@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 from pyarrow import compute
 
 from streambed.record.history import Ledger
+from streambed.record.ledger import schemas
 
 Int8s = npt.NDArray[np.int8]
 Int16s = npt.NDArray[np.int16]
@@ -134,3 +136,12 @@ def batches_of_topic(
             yield rest
             continue
         yield rest.filter(compute.equal(topics.indices, wanted[0]))
+
+
+def frame_of_topic(ledger: Ledger, table: str, topic: str, columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of the rows of a topic as a data frame."""
+    schema = pa.schema([schemas.TABLES[table].field(name) for name in columns])
+    pieces = [batch.cast(schema) for batch in batches_of_topic(ledger, table, topic, columns)]
+    frame = pl.from_arrow(pa.Table.from_batches(pieces, schema))
+    assert isinstance(frame, pl.DataFrame)
+    return frame

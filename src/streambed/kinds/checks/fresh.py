@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from streambed.errors import Problem
+from streambed.judge.columns import frame_of_topic
 from streambed.kinds.checks.components import Components, traced_problems
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, load_ended, names_between
@@ -138,9 +139,9 @@ def _known_since(history: History, records: pl.DataFrame) -> pl.Series:
     for topic in topics:
         of_topic = (records["topic"] == topic).to_numpy()
         mine = records.filter(pl.col("topic") == topic)
-        sent = history.ledger.sent.filter(
-            (pl.col("topic") == topic) & pl.col("acked").is_not_null() & (pl.col("offset") >= 0)
-        )
+        columns = ("partition", "offset", "acked")
+        sent = frame_of_topic(history.ledger, "sent", topic, columns)
+        sent = sent.filter(pl.col("acked").is_not_null() & (pl.col("offset") >= 0))
         if sent.is_empty():
             continue
         places = places_of(sent["partition"], sent["offset"])
