@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from running import streambed
 
 from streambed import Run
+from tests.support.running import streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together(45)]
 
