@@ -45,7 +45,7 @@ def calibrate(world: LiveWorld) -> None:
         world.rest_until(now_ns() + pause_ns)
         baseline_ns = measure(world, wanted)
         calibrations |= {way.key: calibration_of(way, baseline_ns) for way in wanted}
-        if world.plan.declaration.get("calibrate") == "rate":
+        if world.plan.calibrates_rates:
             calibrations |= with_rates(world.plan, calibrations, rates(world, wanted))
     for link in world.plan.links:
         ways = tuple(calibrations[link.name, port.node] for port in link.ports)
