@@ -279,7 +279,7 @@ def unbuilt(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
 
     @contextlib.contextmanager
-    def bare(plan, cast, events, troubles):
+    def bare(plan, parts, events, troubles):
         with bare_world(tmp_path, program("agent")) as world:
             world.troubles = troubles
             yield world
@@ -308,7 +308,7 @@ def test_a_run_begins_with_its_notes_and_the_wall_clock_and_ends_with_both_clock
 
 def test_a_network_that_cannot_be_built_is_destroyed_in_the_record_too(unbuilt, monkeypatch):
     @contextlib.contextmanager
-    def refuse(plan, cast, events, troubles):
+    def refuse(plan, parts, events, troubles):
         raise WorldError("no namespaces")
         yield
 

@@ -86,7 +86,7 @@ def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
         if destination == "default":
             destination = "all"
         destinations.setdefault(" or ".join(hops), []).append(destination)
-    return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in destinations.items())
+    return "; ".join(f"{listed(hosts)} by {direction}" for direction, hosts in destinations.items())
 
 
 def _hop_text(hop: Hop, names: dict[str, str]) -> str:
