@@ -72,6 +72,34 @@ def numbers(column: pa.Array, kind: type[np.generic], null: int = NONE) -> Numbe
     return values.astype(kind, copy=False)
 
 
+class RunIndex:
+    """Finds rows in an array of rising numbers, fast where they come in runs of neighbours."""
+
+    def __init__(self, rising: Int64s) -> None:
+        first = np.ones(len(rising), bool)
+        np.not_equal(rising[1:], rising[:-1], out=first[1:])
+        rows = np.flatnonzero(first)  # A number that stands twice is found where it stands first.
+        keys = rising if len(rows) == len(rising) else rising[rows]
+        begins = np.ones(len(rows), bool)
+        begins[1:] = (keys[1:] - keys[:-1] != 1) | (rows[1:] - rows[:-1] != 1)
+        runs = np.flatnonzero(begins)
+        self._keys: Int64s = keys[runs]
+        self._rows: Int64s = rows[runs]
+        self._lengths: Int64s = np.diff(np.append(runs, len(rows)))
+
+    def rows(self, wanted: Int64s) -> Int64s:
+        """The row of each number; NONE if it is not there."""
+        if not len(self._keys):
+            return np.full(len(wanted), NONE, np.int64)
+        run = np.searchsorted(self._keys, wanted, side="right")
+        run -= 1
+        np.maximum(run, 0, out=run)
+        after = wanted - self._keys[run]
+        inside = (after >= 0) & (after < self._lengths[run])
+        after += self._rows[run]
+        return np.where(inside, after, NONE)
+
+
 LONG = 1 << 16
 """Rows from which it pays to hold a column of one value as that value."""
 

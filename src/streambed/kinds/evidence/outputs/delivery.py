@@ -26,6 +26,10 @@ from streambed.record.events import ProcessStarted
 from streambed.record.history import History
 from streambed.record.ledger.stored_rows import StoreQuery
 
+CACHED = "deliveries to groups"
+HELD_MAX = 2
+"""How many are held, so that checks of one group share them."""
+
 
 class NothingKnown(Exception):
     """There is no evidence of what reached a target; the text says why."""
@@ -77,8 +81,12 @@ def to_group(history: History, log: InputLog, group: str) -> Delivery:
 
     A record that the log has at another place, or nowhere, is absent: it was truncated.
     """
-    topic = topic_of(history.ledger, log.topic)
-    index = _index_of_reads(log, topic, group)
+    held: dict[tuple[str, str], Numbers] = history.ledger.derived.setdefault(CACHED, {})
+    if (log.topic, group) not in held:
+        while len(held) >= HELD_MAX:
+            held.pop(next(iter(held)))
+        held[log.topic, group] = _index_of_reads(log, topic_of(history.ledger, log.topic), group)
+    index = held[log.topic, group]
     return _delivery(log, index, _one_lane(index), how="its ledger", by_place=True)
 
 

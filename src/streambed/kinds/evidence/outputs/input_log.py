@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from streambed.judge import arrays
 from streambed.judge.arrays import Topic
-from streambed.judge.columns import Names, batches_of_topic, numbers
+from streambed.judge.columns import Names, RunIndex, batches_of_topic, numbers
 from streambed.judge.reading import topic_of
 from streambed.kinds.evidence.readers import witness_of
 from streambed.plan import WITNESS
@@ -78,11 +78,11 @@ class InputLog:
 
     def index_of_places(self, places: Numbers) -> Numbers:
         """The index of each place; ABSENT if the log has nothing there."""
-        return _lookup(self.places, places)
+        return self._places.rows(places)
 
     def index_of_records(self, records: Numbers) -> Numbers:
         """The index at which each record first stands; ABSENT if it is nowhere."""
-        rows = _lookup(self._sorted_records, records)
+        rows = self._identities.rows(records)
         found = rows >= 0
         rows[found] = self._record_order[rows[found]]
         rows[records == UNNAMED] = UNNAMED
@@ -103,8 +103,12 @@ class InputLog:
         return np.argsort(self.records, kind="stable")
 
     @cached_property
-    def _sorted_records(self) -> Numbers:
-        return self.records[self._record_order]
+    def _identities(self) -> RunIndex:
+        return RunIndex(self.records[self._record_order])
+
+    @cached_property
+    def _places(self) -> RunIndex:
+        return RunIndex(self.places)
 
     def names(self, index: Numbers) -> pl.DataFrame:
         """Records by name and place: producer, sequence, partition, offset."""
@@ -121,15 +125,6 @@ class InputLog:
                 "offset": self.offsets[index],
             }
         )
-
-
-def _lookup(rising: Numbers, wanted: Numbers) -> Numbers:
-    """Where each wanted number first stands; ABSENT if it does not."""
-    if not len(rising):
-        return np.full(len(wanted), ABSENT, dtype=np.int64)
-    rows = np.searchsorted(rising, wanted).astype(np.int64)
-    inside = np.minimum(rows, len(rising) - 1)
-    return np.where(rising[inside] == wanted, inside, ABSENT)
 
 
 def places_of(partitions: pl.Series, offsets: pl.Series) -> Numbers:
