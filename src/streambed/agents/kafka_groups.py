@@ -62,7 +62,7 @@ def group_states(
     for group in groups:
         try:
             members = dict(_members(described[group].result(), hosts))
-            committed = dict(_committed(offsets[group].result()))
+            committed = dict(_committed_offsets(offsets[group].result()))
         except KafkaException:
             continue  # Its coordinator does not answer.
         states += _states(group, members, committed)
@@ -83,7 +83,7 @@ def _members(group: Any, hosts: Mapping[str, str]) -> Iterator[tuple[Place, str]
             yield (part.topic, part.partition), name
 
 
-def _committed(answer: Any) -> Iterator[tuple[Place, int | None]]:
+def _committed_offsets(answer: Any) -> Iterator[tuple[Place, int | None]]:
     for part in answer.topic_partitions:
         yield (part.topic, part.partition), part.offset if part.offset >= 0 else None
 

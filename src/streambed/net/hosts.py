@@ -83,7 +83,7 @@ class Host:
         self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         syscalls.unshare(CLONE_NEWNET)
-        _set(_NET_SETTINGS | (_SWITCH_SETTINGS if switch else {}) | _present())
+        _write_settings(_NET_SETTINGS | (_SWITCH_SETTINGS if switch else {}) | _present())
         # /proc/self would be the whole process.
         self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self._counters = os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
@@ -235,7 +235,7 @@ def _present() -> dict[str, bytes]:
     }
 
 
-def _set(settings: Mapping[str, bytes]) -> None:
+def _write_settings(settings: Mapping[str, bytes]) -> None:
     """Plain system calls: files and paths as objects would take longer than all else that makes a
     network.
     """

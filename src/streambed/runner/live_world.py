@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from streambed.errors import ProcessError, WorldError
 from streambed.kinds.components import roles
 from streambed.kinds.declared_parts import DeclaredParts
-from streambed.kinds.faults.of_links import meant
+from streambed.kinds.faults.of_links import links_named
 from streambed.net.network import Network, network
 from streambed.net.open_network import open_network
 from streambed.net.tampering.disks import SmallDisk, small_disks
@@ -125,7 +125,7 @@ class LiveWorld:
 
     def wires_named(self, link: tuple[str, ...]) -> Sequence[Wire]:
         """Every wire between two nodes, or the one of that name."""
-        return [self.network.wires[name] for name in meant(link, self.network.wires)]
+        return [self.network.wires[name] for name in links_named(link, self.network.wires)]
 
     def wires_of(self, node: str) -> Sequence[Wire]:
         """Every wire that ends at a node."""

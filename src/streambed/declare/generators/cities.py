@@ -71,7 +71,7 @@ class Cities:
         if wrong:
             return wrong
         return (
-            self._unconnected(places)
+            self._connection_problems(places)
             + too_large(2 * len(places), len(self._linked_pairs(places)))
             + direction_problems(access=self.access)
         )
@@ -93,7 +93,7 @@ class Cities:
             wrong.append(Problem(key="nearest", says=f"{self.nearest} is not allowed: {others}"))
         return wrong
 
-    def _unconnected(self, places: dict[str, Place]) -> list[Problem]:
+    def _connection_problems(self, places: dict[str, Place]) -> list[Problem]:
         first = next(iter(places))
         reached = {first}
         for part in connected_parts(self._linked_pairs(places)):

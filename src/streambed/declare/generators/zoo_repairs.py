@@ -21,14 +21,14 @@ def with_places(zoo: Zoo, places: dict[str, Place]) -> Zoo:
     return replace(zoo, nodes=nodes)
 
 
-def unplaced(zoo: Zoo) -> list[str]:
+def nodes_without_coordinates(zoo: Zoo) -> list[str]:
     """The nodes without coordinates."""
     return [name for name, node in zoo.nodes.items() if node.place is None]
 
 
 def without_unplaced(zoo: Zoo) -> Zoo:
     """The network without nodes that have no coordinates, and without their links."""
-    return _without(zoo, unplaced(zoo), "left out, for they have no coordinates")
+    return _without(zoo, nodes_without_coordinates(zoo), "left out, for they have no coordinates")
 
 
 def place_by_neighbours(zoo: Zoo) -> Zoo:
@@ -40,7 +40,7 @@ def place_by_neighbours(zoo: Zoo) -> Zoo:
     added: list[str] = []
     while True:
         next_places: dict[str, Place] = {}
-        for name in unplaced(zoo):
+        for name in nodes_without_coordinates(zoo):
             around = [places[other] for other in _neighbours(zoo, name) if other in places]
             if name not in places and around:
                 next_places[name] = mean_place(around)

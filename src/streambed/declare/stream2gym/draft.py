@@ -12,7 +12,7 @@ from typing import Any
 
 from streambed.declare.yaml.document import Document
 from streambed.declare.yaml.keys import Path as KeyPath
-from streambed.declare.yaml.keys import dotted
+from streambed.declare.yaml.keys import dotted_key
 from streambed.declare.yaml.source import Place
 from streambed.errors import Problem, nearest
 
@@ -61,7 +61,7 @@ class Draft:
 
     def mark(self, path: KeyPath, place: Place) -> None:
         """Remember where something was said, for problems that are found later."""
-        self.document.keys[dotted(path)] = self.document.values[dotted(path)] = place
+        self.document.keys[dotted_key(path)] = self.document.values[dotted_key(path)] = place
 
     def wrong(self, key: str, says: str, place: Place) -> None:
         """Report a problem."""

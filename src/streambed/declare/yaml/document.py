@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from streambed.declare.yaml.keys import Path, dotted
+from streambed.declare.yaml.keys import Path, dotted_key
 from streambed.declare.yaml.source import Place, text_of
 from streambed.errors import DeclarationError, Problem
 
@@ -52,7 +52,7 @@ class Document:
     def put(self, container: Any, path: Path, value: Any, option: str) -> None:
         """Set what stands at `path`, in its container, as an option of the command line says."""
         container[path[-1]] = value
-        key = dotted(path)
+        key = dotted_key(path)
         for places in (self.keys, self.values):
             for below in [known for known in places if known.startswith(f"{key}.")]:
                 del places[below]
@@ -134,7 +134,7 @@ class _Reader:
         if len(counts) > VALUES_MAX:
             self._wrong(node, (), f"there are more than {VALUES_MAX} values: declare fewer")
         elif count > len(counts) + ALIASED_MAX:
-            says = f"aliases unfold {len(counts)} values into {_rounded(count)}"
+            says = f"aliases unfold {len(counts)} values into {_rounded_text(count)}"
             self._wrong(node, (), f"{says}, more than {ALIASED_MAX} beyond them: use fewer aliases")
         else:
             self.document.content = self.value(node, ())
@@ -154,8 +154,8 @@ class _Reader:
             self.above.pop()
 
     def _entry(self, node: Node, path: Path) -> Any:
-        self.document.keys[dotted(path)] = _place(node.start_mark)
-        self.document.values.setdefault(dotted(path), _place(node.start_mark))
+        self.document.keys[dotted_key(path)] = _place(node.start_mark)
+        self.document.values.setdefault(dotted_key(path), _place(node.start_mark))
         return self.value(node, path)
 
     def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
@@ -174,9 +174,9 @@ class _Reader:
             if key in content:
                 self._wrong(key_node, here, "this key is there twice")
                 continue
-            self.document.keys[dotted(here)] = _place(key_node.start_mark)
+            self.document.keys[dotted_key(here)] = _place(key_node.start_mark)
             marked = value_node if isinstance(value_node, ScalarNode) else key_node
-            self.document.values[dotted(here)] = _place(marked.start_mark)
+            self.document.values[dotted_key(here)] = _place(marked.start_mark)
             content[key] = self.value(value_node, here)
         return {**merged, **content}
 
@@ -199,7 +199,7 @@ class _Reader:
     def _wrong(self, node: Node, path: Path, says: str) -> None:
         place = _place(node.start_mark)
         self.document.problems.append(
-            Problem(key=dotted(path), says=says, line=place.line, column=place.column)
+            Problem(key=dotted_key(path), says=says, line=place.line, column=place.column)
         )
 
 
@@ -217,7 +217,7 @@ def _count_unfolded(node: Node, counts: dict[int, int]) -> int:
     return counts[id(node)]
 
 
-def _rounded(count: int) -> str:
+def _rounded_text(count: int) -> str:
     return str(count) if count < 10**9 else "billions"
 
 
