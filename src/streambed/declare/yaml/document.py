@@ -11,7 +11,7 @@ from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from streambed.declare.yaml.keys import Path, dotted_key
-from streambed.declare.yaml.source import Place, text_of
+from streambed.declare.yaml.source import Position, text_of
 from streambed.errors import DeclarationError, Problem
 
 VALUES_MAX = 1_000_000
@@ -25,8 +25,8 @@ class Document:
     """What a text says, and where."""
 
     content: Any = None
-    keys: dict[str, Place] = field(default_factory=dict)
-    values: dict[str, Place] = field(default_factory=dict)
+    keys: dict[str, Position] = field(default_factory=dict)
+    values: dict[str, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What its reader should know about how it was understood."""
@@ -44,7 +44,7 @@ class Document:
         while written and written not in known:
             known = self.keys
             written = written.rpartition(".")[0]
-        place = known.get(written, Place(line=1, column=1))
+        place = known.get(written, Position(line=1, column=1))
         return replace(
             problem, line=place.line, column=place.column, option=place.option, file=place.file
         )
@@ -56,7 +56,7 @@ class Document:
         for places in (self.keys, self.values):
             for below in [known for known in places if known.startswith(f"{key}.")]:
                 del places[below]
-            places[key] = Place(option=option)
+            places[key] = Position(option=option)
 
 
 def document_of(text: str) -> Document:
@@ -221,5 +221,5 @@ def _rounded_text(count: int) -> str:
     return str(count) if count < 10**9 else "billions"
 
 
-def _place(mark: StringMark) -> Place:
-    return Place(line=mark.line + 1, column=mark.column + 1)
+def _place(mark: StringMark) -> Position:
+    return Position(line=mark.line + 1, column=mark.column + 1)
