@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -127,9 +128,12 @@ def test_a_rate_that_is_wrong_is_measured_again_and_what_is_right_is_not(monkeyp
 
     monkeypatch.setattr(calibration, "measure", measure)
     monkeypatch.setattr(calibration, "rates", rates)
-    plan.declaration["calibrate"] = "rate"
     calibration.calibrate(
-        SimpleNamespace(plan=plan, rest_until=lambda time_ns: None, record=recorded.append)
+        SimpleNamespace(
+            plan=replace(plan, calibrates_rates=True),
+            rest_until=lambda time_ns: None,
+            record=recorded.append,
+        )
     )
 
     assert asked == [[("a-b", "a"), ("a-b", "b")], [("a-b", "a")], [("a-b", "a")]]

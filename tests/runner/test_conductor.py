@@ -332,14 +332,11 @@ def test_sigterm_interrupts_a_run_where_it_waits(unbuilt, monkeypatch):
     assert phases == ["build", "start", "stop", "destroy"]
 
 
-@pytest.mark.parametrize(
-    ("outside", "topology"), [(True, {"reroute": "1s"}), (False, {}), (False, {"reroute": None})]
-)
+@pytest.mark.parametrize(("outside", "reroutes"), [(True, True), (True, False), (False, False)])
 def test_links_are_routed_around_only_where_that_is_declared_and_there_are_links(
-    tmp_path, outside, topology
+    tmp_path, outside, reroutes
 ):
-    declaration = {"topology": topology}
-    with bare_world(tmp_path, outside=outside, declaration=declaration) as world:
+    with bare_world(tmp_path, outside=outside, reroutes=reroutes) as world:
         assert isinstance(conductor._rerouting(world), contextlib.nullcontext)
 
 

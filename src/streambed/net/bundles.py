@@ -32,7 +32,7 @@ def ports_without_bundles(plan: Plan) -> list[Port]:
         for port, shapes in _directions(plan)
         if any(_needs_single(shape, by_netem=by_netem) for shape in shapes)
     ]
-    if needy and plan.declaration.get("topology", {}).get("reroute"):
+    if needy and plan.reroutes:
         return ports  # Any path may become the route of a packet.
     single = {port for port in needy if port.node in hosts}
     upstream = _Senders(plan)

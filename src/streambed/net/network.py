@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from streambed.net import bundles, shaping
 from streambed.net.confinement import is_root_of_machine
@@ -29,6 +28,7 @@ from streambed.net.rerouting import Rerouting, Tables
 from streambed.net.shaping import EmulatedDirection
 from streambed.net.wires import Apply, Wire
 from streambed.plan import DOMAIN, Plan, PlannedNode, Port, Shape
+from streambed.record.gauges import DelayLineGauge
 from streambed.world import Heal
 
 AT_A_TIME = 50
@@ -64,11 +64,11 @@ class Network:
         """
         return self._line.scheduled if self._line else ""
 
-    def delay_line_gauges(self) -> list[dict[str, Any]]:
+    def delay_line_gauges(self) -> tuple[DelayLineGauge, ...]:
         """The last gauges of the delay line, the newest last; none before its first, or without
         one.
         """
-        return self._line.gauges() if self._line else []
+        return self._line.gauges() if self._line else ()
 
     def deafen(self, deaf: Mapping[str, Sequence[str]]) -> Heal:
         """Let each of these hosts drop what comes from the others. Links are left alone."""

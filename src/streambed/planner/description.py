@@ -34,9 +34,8 @@ def _title(plan: Plan) -> str:
         count_of(len(plan.processes), "process", "es"),
     ]
     load = f"{_clock(plan.duration_ns)} of load"
-    warm_up_ns = Duration.parse(plan.declaration["warm_up"]).ns
-    if warm_up_ns:
-        load += f", {_clock(warm_up_ns)} of it warm-up"
+    if plan.warm_up_ns:
+        load += f", {_clock(plan.warm_up_ns)} of it warm-up"
     return f"{plan.name}: {', '.join(counts)}, {load}, seed {plan.seed}"
 
 

@@ -158,6 +158,9 @@ def _plan(
         links=(),
         processes=(),
         declaration=experiment.declaration(),
+        warm_up_ns=experiment.warm_up.ns,
+        calibrates_rates=experiment.calibrate == "rate",
+        reroutes=experiment.topology.reroute is not None,
         writable=tuple(str(context.base.absolute() / path) for path in ("", *experiment.writable)),
         injections=tuple(
             schedule(experiment.faults, duration_ns=experiment.duration.ns, seed=experiment.seed)

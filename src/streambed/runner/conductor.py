@@ -103,7 +103,7 @@ def conduct_in(world: LiveWorld, faults: Timeline) -> None:
 
 def _rerouting(world: LiveWorld) -> AbstractContextManager[None]:
     """Reroute around failed links if that is declared; only then the slow import is needed."""
-    if world.plan.outside or not world.plan.declaration["topology"].get("reroute"):
+    if world.plan.outside or not world.plan.reroutes:
         return nullcontext()
     from streambed.runner.rerouting import reroute_on_failure
 

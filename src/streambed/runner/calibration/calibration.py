@@ -47,7 +47,7 @@ def calibrate(world: LiveWorld) -> None:
         calibrations |= {
             direction.key: calibration_of(direction, baseline_ns) for direction in wanted
         }
-        if world.plan.declaration.get("calibrate") == "rate":
+        if world.plan.calibrates_rates:
             calibrations |= with_rates(world.plan, calibrations, rates(world, wanted))
     for link in world.plan.links:
         directions = tuple(calibrations[link.name, port.node] for port in link.ports)
