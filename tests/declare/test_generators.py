@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from declare.samples import write
 
 from streambed import Cities, FatTree, Line, Mesh, Random, Ring, Star, Topology, Tree, generated
 from streambed.declare import reading
@@ -18,6 +17,7 @@ from streambed.kinds.direction import Direction
 from streambed.planner.layout import layout
 from streambed.planner.routing import Routing
 from streambed.units import Bandwidth, Duration
+from tests.support.declare.samples import write
 
 TOWNS = {
     "berlin": (52.52, 13.40),
