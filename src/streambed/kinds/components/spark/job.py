@@ -27,6 +27,7 @@ from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext, reference_texts
 from streambed.kinds.components.progress import DeclaredReader, Position, Progress
+from streambed.kinds.components.spark.checkpoint import CheckpointLog
 from streambed.kinds.components.spark.cluster import (
     Quickness,
     cluster_problems,
@@ -40,6 +41,7 @@ from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Batch
+from streambed.record.events.of_batches import BatchStep
 from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
 from streambed.world import Missing, Process, World
@@ -383,6 +385,14 @@ class SparkJob(OnOneNode, CoveredByBatches):
     def batches(self, world: World) -> list[Batch]:
         """The batches that ended since the last call."""
         return self.log(world).take_batches()
+
+    def batch_steps(self, world: World) -> Sequence[BatchStep]:
+        """The new entries of its checkpoint, unless that is in HDFS."""
+        folder = self.batch_log(world.directory / "data" / self.name)
+        if folder is None:
+            return ()
+        log = world.keep(f"checkpoint {self.name}", lambda: CheckpointLog(self.name, folder))
+        return log.steps()
 
 
 def _same_release(one: str, other: str) -> bool:
