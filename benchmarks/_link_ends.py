@@ -74,7 +74,7 @@ def pour(address: str, seconds: str, streams: str = "1", control: str = "") -> N
 
 
 def drink(cut_s: str, until_s: str, streams: str = "1") -> None:
-    """Print the throughput between two times after the first byte, and how many segments arrived."""
+    """Print the throughput between two times after the first byte, and the received segments."""
     import threading
 
     def swallow(channel: socket.socket) -> None:

@@ -119,7 +119,7 @@ def figures(medians: dict[str, float], halves: dict[str, dict[str, Any]]) -> dic
 
 
 class Measure:
-    """Rates, each with the cores used meanwhile by unrelated programs and other virtual machines."""
+    """Rates, each with the cores that unrelated programs and other virtual machines used."""
 
     def __init__(
         self, trace: Path, urls: dict[str, str], ours: list[int], records: dict[str, int]

@@ -201,7 +201,7 @@ def drained(folder: Path, bootstrap: str, size: Size, *options: str, store: str 
 
 
 def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str, float | None]:
-    """The lag's slope, in records a second, at a steady rate; None if there were too few batches."""
+    """The lag's slope at a steady rate, in records per second; None if batches were too few."""
     spans, begin = flowing(folder, bootstrap, size.rate, size.warm_s + size.steady_s, *options)
     done = np.cumsum([span.records for span in spans])
     ends = np.array([span.end for span in spans]) - begin

@@ -128,7 +128,7 @@ def own_cpu_share(
 
 
 def stock(folder: Path) -> float:
-    """Kafka, then Spark, with stock settings; seconds from Kafka's start to the first output read."""
+    """Kafka, then Spark, with stock settings; seconds from Kafka's start to the first output."""
     java = str(artifacts.find_java().path)
     jars = [str(path) for path in artifacts.jars("kafka")]
     settings = {
