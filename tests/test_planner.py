@@ -365,7 +365,7 @@ def test_a_capped_host_is_planned_and_shown() -> None:
     )
 
 
-def test_a_cap_that_cannot_be_had_is_refused_with_the_command_that_allows_it() -> None:
+def test_a_cap_that_is_not_permitted_is_refused_with_the_command_that_allows_it() -> None:
     with pytest.raises(
         MachineError, match=r"topology\.cpu\.a asks: .*systemd-run --user --scope -p Delegate=yes"
     ):

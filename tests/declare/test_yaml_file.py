@@ -202,13 +202,13 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
         ("version: 1\n", "", "1:1: version: ", "is missing: write 'version: 1' at the top"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(
+def test_a_mistake_is_reported_with_its_place(
     tmp_path: Path, old: str, new: str, place: str, says: str
 ) -> None:
     assert complaints(tmp_path, spoilt(old, new)) == [f"a.yaml:{place}{says}"]
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     text = (
         spoilt("delay: 20ms", "delya: 20ms")
         .replace("node: edge, reads", "node: egde, reads")
@@ -248,7 +248,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         ),
     ],
 )
-def test_what_is_no_declaration_at_all_is_told_in_one_sentence(
+def test_a_file_that_is_no_declaration_is_reported_in_one_sentence(
     tmp_path: Path, content: bytes, says: str
 ) -> None:
     (tmp_path / "a.yaml").write_bytes(content)
@@ -259,7 +259,7 @@ def test_what_is_no_declaration_at_all_is_told_in_one_sentence(
     assert str(refused.value) == f"{tmp_path}/{says}"
 
 
-def test_a_file_that_is_not_there_or_a_directory_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_or_a_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match="there is no such file"):
         read(tmp_path / "nowhere.yaml")
     with pytest.raises(DeclarationError, match="this is a directory: name the file in it"):
@@ -392,7 +392,7 @@ def test_topics_that_a_broken_kafka_may_declare_are_not_missed(tmp_path: Path) -
     ]
 
 
-def test_of_several_misspelt_keys_each_is_told_once(tmp_path: Path) -> None:
+def test_of_several_misspelt_keys_each_is_reported_once(tmp_path: Path) -> None:
     job = "job: {kind: sink, node: edge, raeds: lines, stoer: kafka, tabel: lines}"
 
     assert problems_with(tmp_path, KAFKA, job) == [
@@ -419,7 +419,7 @@ def test_a_problem_says_what_it_is_and_about_which_components(tmp_path: Path) ->
     assert about["components.counter.args.0"] == {"kafak"}
 
 
-def test_the_name_of_a_table_has_a_rule_of_its_own(tmp_path: Path) -> None:
+def test_the_name_of_a_table_has_its_own_rule(tmp_path: Path) -> None:
     sink = "a: {kind: sink, node: edge, reads: lines, store: it, table: 'a-b'}"
 
     problems = problems_with(tmp_path, KAFKA, "it: {kind: redis, node: broker}", sink)

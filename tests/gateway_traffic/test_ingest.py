@@ -42,7 +42,7 @@ def test_a_request_is_answered_when_kafka_has_acknowledged_and_not_before():
     run(test)
 
 
-def test_a_socket_is_told_how_many_kafka_has_acknowledged():
+def test_a_socket_gets_the_number_that_kafka_has_acknowledged():
     async def test() -> None:
         async with (
             running(held=True) as at,
@@ -60,7 +60,7 @@ def test_a_socket_is_told_how_many_kafka_has_acknowledged():
     run(test)
 
 
-def test_when_too_much_waits_for_kafka_requests_are_told_to_come_again():
+def test_requests_are_refused_with_retry_after_while_too_much_waits_for_kafka():
     async def test() -> None:
         async with running(held=True, capacity=1) as at:
             first = asyncio.ensure_future(posted(at, payload(1)))

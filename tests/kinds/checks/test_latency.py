@@ -483,7 +483,7 @@ def test_the_witness_reads_the_topics_between_chained_jobs():
     assert Latency(of="reader", p50="1s").witnessed(declared(READER)) == ()
 
 
-def test_a_declaration_is_told_of_a_component_that_does_not_exist_or_says_too_little():
+def test_a_component_that_does_not_exist_or_is_incomplete_is_a_problem():
     components = declared(
         READER | {"counter": {"kind": "spark_job", "node": "engine", "reads": ["lines"]}}
     )

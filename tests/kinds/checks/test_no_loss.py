@@ -273,7 +273,7 @@ def test_a_partition_without_a_leader_leaves_open_that_partition_alone():
     assert verdict.says == "1 of 2 acked records was never seen: a=1"
 
 
-def test_a_reader_that_is_behind_does_not_hide_the_loss_of_one_whose_name_begins_alike():
+def test_a_reader_that_is_behind_does_not_hide_the_loss_of_one_with_the_same_prefix():
     declared = {
         name: {"kind": "consumer", "node": "home", "reads": ["lines"]}
         for name in ("reader", "reader.two")
@@ -410,7 +410,7 @@ def test_a_record_that_the_log_lost_is_named_once_for_all_readers():
     assert len(verdict.evidence["lost"]) == 1
 
 
-def test_a_declaration_is_told_of_topics_and_readers_that_do_not_exist():
+def test_topics_and_readers_that_do_not_exist_are_problems():
     components = {
         "kafka": Kafka(name="kafka", nodes=("broker",), topics={"lines": {}}),
         "reader": Consumer(name="reader", node="home", reads="lines", group="readers"),
