@@ -95,8 +95,7 @@ def summary(trials: pl.DataFrame) -> pl.DataFrame:
 
 
 def slopes(table: pl.DataFrame, column: str) -> dict[str, float]:
-    """By component, the number of one-way delays that a burst waits: the slope of a straight line.
-    """
+    """By component, the number of one-way delays that a burst waits: the slope of a line."""
     by_kind = {}
     for (link,), rows in table.drop_nulls(column).group_by("link", maintain_order=True):
         if len(rows) > 2:
@@ -107,8 +106,7 @@ def slopes(table: pl.DataFrame, column: str) -> dict[str, float]:
 
 
 def plot(points: pl.DataFrame, claimed: pl.DataFrame) -> alt.Chart:
-    """Our results with intervals, those of the hardware and of stream2gym; a panel per component.
-    """
+    """Our results with intervals, those of hardware and stream2gym; a panel per component."""
     names = {"hardware_s": "hardware", "ancestor_s": "stream2gym"}
     long = pl.concat(
         [
