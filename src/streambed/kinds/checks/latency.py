@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from streambed.kinds.checks.phases import (
     phase_problems,
     phase_text,
 )
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, in_doubt, load_ended, names_between
 from streambed.kinds.evidence.journeys import journeys
@@ -82,7 +83,7 @@ class Latency:
         """The component, and the phase if there is one: latency:reader, latency:reader:kill."""
         return f"{self.of}:{self.during}" if self.during else self.of
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """`of` must be a consumer, a sink, or a job that declares what it reads and writes."""
         known = {
             name: component
@@ -103,7 +104,7 @@ class Latency:
         """`during` must name a phase that this experiment has."""
         return phase_problems(self.during, kinds)
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topics between chained jobs, which may have no consumer."""
         return intermediate_topics(components, self.of)
 
