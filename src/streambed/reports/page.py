@@ -26,7 +26,6 @@ from streambed.record.events import Clock, Timers
 from streambed.record.history import History, Verdict, worst
 from streambed.record.secrets import masked_command
 from streambed.reports import cards, style
-from streambed.reports.bundle import bundle
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults, share_data
 from streambed.reports.figures import (
     delivery,
@@ -45,6 +44,7 @@ from streambed.reports.figures import (
     topology,
 )
 from streambed.reports.masking import Mask
+from streambed.reports.page_scripts import page_scripts
 from streambed.results.runs import history_at
 from streambed.units import shown as shown_span
 
@@ -213,7 +213,7 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
         lives=processes.lives(run.history),
         logs={life: log for life in _processes(run) if (log := _log(run, life))},
         files=files(run.directory),
-        bundle=bundle(),
+        scripts=page_scripts(),
     )
 
 
