@@ -68,7 +68,7 @@ def _claims(view: View, log: Log) -> list[_Claims]:
     claims = []
     if log.read_back:  # Otherwise the log is made of them.
         claims.append(_Claims(sends.place[placed], np.flatnonzero(placed).astype(np.int32)))
-        for group, reads in view.topic.reads.items():
+        for group, reads in view.reads.items():
             known = view.indexes(group) if view.log_of(group) is log.distinct else None
             claims.append(_identified(reads.place, reads.record, known))
         for other in (view.committed, view.uncommitted):
@@ -124,12 +124,19 @@ def vanished_reads(view: View) -> Finding:
         return Finding(anomaly="A18", not_judged="a compacted topic keeps the last record of a key")
     count, undecided, missing = 0, 0, ""
     records, evidence = [], []
-    for group, reads in view.topic.reads.items():
+    for group, reads in view.reads.items():
+        if not len(reads):
+            continue
         log = view.log_of(group)
         if log is None:
             missing = f"nobody read the topic back as {group} reads it"
             continue
         gone = (reads.place >= 0) & (view.indexes(group) == NONE)
+        if group in view.facts.unknown_isolation_groups and gone.any():
+            if view.uncommitted is None:
+                missing = f"{group} may read uncommitted records, which nobody read back"
+                continue
+            gone &= view.uncommitted.index_of(reads.place) == NONE
         if log.began != NONE:
             gone &= reads.time < log.began  # What was written after the read-back is not in it.
         rows = np.flatnonzero(gone)
