@@ -9,7 +9,7 @@ import numpy as np
 from streambed.judge.arrays import OFFSET_BITS, OFFSET_MASK, Log, Reads, Topic
 from streambed.judge.columns import NONE, Bools, Int32s, Int64s
 from streambed.judge.findings import Facts
-from streambed.judge.other_topics import NO_OTHER_PARTS, OtherParts, other_parts
+from streambed.judge.reading.other_topics import NO_OTHER_PARTS, OtherParts, other_parts
 from streambed.record.ledger.schemas import Outcome
 
 NO_READS = Reads(
