@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
-from streams import parameters, records_from
+from streams import parameters, records_from, start
 from transforms import average_records, average_words, frequencies_of, newest_frequencies
 
 
@@ -22,12 +22,8 @@ def main() -> None:
             "topic", options.writes
         ).save()
 
-    complete = newest.writeStream.outputMode("complete").foreachBatch(write)
-    query = (
-        complete.option("checkpointLocation", options.checkpoint)
-        .trigger(processingTime=options.trigger)
-        .start()
-    )
+    writer = newest.writeStream.foreachBatch(write)
+    query = start(writer, checkpoint=options.checkpoint, trigger=options.trigger, mode="complete")
     query.awaitTermination()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import SparkSession
-from streams import parameters, records_from
+from streams import parameters, records_from, start, to_topic
 from transforms import frequency_records, lines_of, word_frequencies
 
 
@@ -15,17 +15,8 @@ def main() -> None:
     frequencies = (
         records.transform(lines_of).transform(word_frequencies).transform(frequency_records)
     )
-    sink = (
-        frequencies.writeStream.format("kafka")
-        .option("kafka.bootstrap.servers", options.bootstrap)
-        .option("topic", options.writes)
-    )
-    query = (
-        sink.outputMode("update")
-        .option("checkpointLocation", options.checkpoint)
-        .trigger(processingTime=options.trigger)
-        .start()
-    )
+    writer = to_topic(frequencies, bootstrap=options.bootstrap, topic=options.writes)
+    query = start(writer, checkpoint=options.checkpoint, trigger=options.trigger, mode="update")
     query.awaitTermination()
 
 

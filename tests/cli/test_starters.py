@@ -85,6 +85,7 @@ def test_examples_are_listed_with_a_line_each_and_copied_whole():
     assert copied.exit_code == 0
     there = {path.name for path in (ROOT / "examples" / "word_count").glob("*.*")}
     assert {path.name for path in Path("word_count").iterdir()} == there
+    assert not Path("word_count/streams.py").is_symlink()
     assert streambed("plan", "word_count/experiment.yaml").exit_code == 0
     assert "exists already" in str(streambed("examples", "word_count").exception)
 
@@ -108,6 +109,8 @@ def test_a_wheel_has_the_templates_and_the_examples(tmp_path):
 
     assert "They are in installed/streambed/examples." in listed.stdout, listed.stderr
     assert [line.split()[0] for line in listed.stdout.splitlines()[:-1]] == list(EXAMPLES)
+    shared = "streambed/examples/word_count/streams.py"
+    assert (tmp_path / "installed" / shared).read_text().startswith('"""What jobs share')
     assert made.returncode == 0
     assert {path.name for path in (tmp_path / "spark").iterdir()} == {
         "experiment.yaml",

@@ -6,20 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from judged_stories import STARTS, counts, judge
-from stories import ABORTED, TOPIC, UNKNOWN, Story
-from test_log import row, run_of, story_of
 
 from streambed.judge.findings import Facts, PartitionEnd
 from streambed.kinds.checks.log import Log
 from streambed.plan import WITNESS
 from streambed.record.events import ClusterState, Drained, DrainIncomplete, PartitionState, Wait
+from tests.support.judge.judged_stories import STARTS, counts, judge
+from tests.support.judge.runs import row, run_of, small_story
+from tests.support.judge.stories import ABORTED, TOPIC, UNKNOWN, Story
 
 SECOND: dict[str, Any] = {"kind": "consumer", "node": "b", "reads": [TOPIC]}
 
 
 def test_a_declared_group_that_saw_nothing_missed_everything():
-    verdict = Log(topic=TOPIC).judge(run_of(story_of(3), second=SECOND))
+    verdict = Log(topic=TOPIC).judge(run_of(small_story(3), second=SECOND))
 
     assert verdict.fails
     assert row(verdict, "A2")["count"] == 3
@@ -27,7 +27,7 @@ def test_a_declared_group_that_saw_nothing_missed_everything():
 
 def test_a_declared_group_that_saw_nothing_is_undecided_if_it_was_behind():
     behind = Wait(reason="behind", reader="second", topics=(TOPIC,))
-    history = run_of(story_of(3), second=SECOND)
+    history = run_of(small_story(3), second=SECOND)
     events = [event for event in history.events if not isinstance(event, Drained)]
     end = DrainIncomplete(time=1002, waits=(behind,))
 
@@ -128,7 +128,7 @@ def test_an_aborted_record_is_looked_for_by_somebody():
 
 
 def handed_over() -> Story:
-    story = story_of(4)
+    story = small_story(4)
     return story.assign(4, life=2, origin="committed")
 
 
@@ -146,7 +146,7 @@ def test_a_start_after_the_last_known_commit_is_excused_up_to_the_last_row():
 
 
 def test_the_state_before_the_load_is_not_the_state_at_the_end():
-    history = run_of(story_of(4, lost=(0,)))
+    history = run_of(small_story(4, lost=(0,)))
     early = [
         replace(event, time=-1) if isinstance(event, ClusterState) else event
         for event in history.events
@@ -170,7 +170,7 @@ def test_files_of_own_brokers_that_were_not_read_leave_it_unknown(number):
 
 def test_files_of_an_existing_cluster_are_not_asked_for():
     kafka = {"kind": "kafka", "nodes": ["a", "b"], "existing": "host:9092", "topics": {TOPIC: {}}}
-    history = replace(run_of(story_of(3), kafka=kafka), broker_files=None)
+    history = replace(run_of(small_story(3), kafka=kafka), broker_files=None)
 
     verdict = Log(topic=TOPIC).judge(history)
 
@@ -191,7 +191,7 @@ def stuck_run() -> Any:
         stable=3,
     )
     end = ClusterState(time=1003, component="kafka", partitions=(state,))
-    history = run_of(story_of(4))
+    history = run_of(small_story(4))
     return replace(history, events=(*history.events, end))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import polars as pl
 
 from streambed.agents.agent import read_order
-from streambed.errors import StoreError, StreambedError
+from streambed.errors import QueryError, StoreError, StreambedError
 from streambed.record import now_ns
-from streambed.record.orders import StoreQueryOrder
-from streambed.stores.store import Answer, connect
+from streambed.record.codec import write_message
+from streambed.record.orders import Refusal, StoreQueryOrder
+from streambed.stores.store import QueryResult, connect
 
 PATIENCE_NS = 10_000_000_000
 RETRY_S = 0.05
@@ -22,7 +22,7 @@ DATED = ("datetime", "decimal")
 """Modules whose values a data frame can hold unchanged."""
 
 
-def frame_of(answer: Answer) -> pl.DataFrame:
+def frame_of(answer: QueryResult) -> pl.DataFrame:
     """A result as a data frame. Equal column names are numbered; values that a frame cannot hold
     become text.
     """
@@ -42,7 +42,7 @@ def _plain_value(value: Any) -> Any:
     return str(value)
 
 
-def ask(order: StoreQueryOrder) -> Answer:
+def ask(order: StoreQueryOrder) -> QueryResult:
     """Run the query, with retries for a while: another program may be writing the store's file."""
     end_ns = now_ns() + PATIENCE_NS
     while True:
@@ -65,8 +65,8 @@ def main(order: StoreQueryOrder) -> None:
     try:
         frame_of(ask(order)).write_ipc(result)
     except StreambedError as error:
-        refusal = {"status": error.exit_status, "says": str(error)}
-        result.with_suffix(".json").write_text(json.dumps(refusal))
+        refusal = Refusal(says=str(error), query_wrong=isinstance(error, QueryError))
+        write_message(result.with_suffix(".json"), refusal)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from streambed.artifacts import manifests
 from streambed.artifacts.class_archives import make_archives, make_checkpoint
@@ -42,7 +42,7 @@ from streambed.artifacts.locked_jars import (
     cache,
     fetch_jars,
     jars,
-    locked,
+    locked_jars_of,
     make_cache,
 )
 from streambed.artifacts.pyspark_releases import connector_version, pyspark_version
@@ -53,6 +53,7 @@ from streambed.artifacts.servers import (
     mongod,
     redis_server,
     server_home,
+    server_version,
     unpack,
 )
 from streambed.artifacts.unsigned_jars import unsigned_copies
@@ -70,6 +71,7 @@ __all__ = [
     "Need",
     "Progress",
     "Step",
+    "VersionedArtifact",
     "cache",
     "cassandra_command",
     "checkpoint_path",
@@ -93,6 +95,7 @@ __all__ = [
     "server_home",
     "spark_command",
     "spark_variables",
+    "version_of",
 ]
 
 
@@ -110,6 +113,14 @@ class Artifact(Protocol):
         """Raise MissingError, with the command to run, if it is missing."""
 
 
+@runtime_checkable
+class VersionedArtifact(Artifact, Protocol):
+    """An artifact whose version a run keeps in versions.json."""
+
+    def version(self) -> str:
+        """Its version; empty if it is not known."""
+
+
 Need = str | Artifact
 """An artifact that a kind of component needs: one of NAMES, or an Artifact."""
 NAMES = (*LOCKS, *FOUND)
@@ -119,6 +130,13 @@ NAMES = (*LOCKS, *FOUND)
 def name_of(need: Need) -> str:
     """The name of a need, whether it is a name or an Artifact."""
     return need if isinstance(need, str) else need.name
+
+
+def version_of(need: Need) -> str:
+    """The version of an artifact that a run uses; empty if it has none, or an unknown one."""
+    if isinstance(need, str):
+        return server_version(need)
+    return need.version() if isinstance(need, VersionedArtifact) else ""
 
 
 def fetch(
@@ -142,7 +160,7 @@ def _fetch_named(names: list[str], on_progress: Progress, download: Download | N
     wanted = [name for name in names if name in LOCKS]
     if not wanted:
         return []
-    fetch_jars([jar for name in wanted for jar in locked(name)], on_progress, download)
+    fetch_jars([jar for name in wanted for jar in locked_jars_of(name)], on_progress, download)
     for name in wanted:
         if name in UNPACKED:
             unpack(name, on_progress)
@@ -189,7 +207,7 @@ def made_files(name: str) -> list[Path]:
 def _refuse_damaged(name: str) -> None:
     """Raise MissingError if a file that `fetch` made has been changed since."""
     for path in made_files(name):
-        if path.exists() and (files := manifests.changed(path)):
+        if path.exists() and (files := manifests.changed_files(path)):
             more = f" and {len(files) - 1} more" if len(files) > 1 else ""
             what = f"{name} is damaged: {files[0]}{more} in {path} is not as it was made"
             raise MissingError(what, command=f"streambed fetch {name}")

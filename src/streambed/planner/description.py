@@ -6,7 +6,7 @@ from typing import Any
 
 from streambed.kinds.direction_words import shape_words
 from streambed.plan import Allowance, Hop, Plan, PlannedLink, PlannedNode, ProcessSpec, Shape
-from streambed.planner.refusals import listed
+from streambed.planner.refusals import list_names
 from streambed.record.secrets import masked_words
 from streambed.units import Duration, Share, Size, count_of
 
@@ -34,9 +34,8 @@ def _title(plan: Plan) -> str:
         count_of(len(plan.processes), "process", "es"),
     ]
     load = f"{_clock(plan.duration_ns)} of load"
-    warm_up_ns = Duration.parse(plan.declaration["warm_up"]).ns
-    if warm_up_ns:
-        load += f", {_clock(warm_up_ns)} of it warm-up"
+    if plan.warm_up_ns:
+        load += f", {_clock(plan.warm_up_ns)} of it warm-up"
     return f"{plan.name}: {', '.join(counts)}, {load}, seed {plan.seed}"
 
 
@@ -87,7 +86,7 @@ def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
         if destination == "default":
             destination = "all"
         destinations.setdefault(" or ".join(hops), []).append(destination)
-    return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in destinations.items())
+    return "; ".join(f"{list_names(hosts)} by {hops}" for hops, hosts in destinations.items())
 
 
 def _hop_text(hop: Hop, names: dict[str, str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from streambed.errors import ProcessError, WorldError
 from streambed.kinds.components import roles
 from streambed.kinds.declared_parts import DeclaredParts
-from streambed.kinds.faults.of_links import meant
+from streambed.kinds.faults.of_links import links_named
 from streambed.net.network import Network, network
 from streambed.net.open_network import open_network
 from streambed.net.tampering.disks import SmallDisk, small_disks
@@ -27,7 +27,7 @@ from streambed.runner.visits.namespaces import note_namespaces
 from streambed.units import Size
 from streambed.world import Heal, Wire
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 STOP_S = 3.0
 TROUBLES_S_MAX = 0.5
 """Longest time a failure in another thread goes unnoticed."""
@@ -47,7 +47,7 @@ class LiveWorld:
     def __init__(
         self,
         plan: Plan,
-        cast: DeclaredParts,
+        parts: DeclaredParts,
         made: Network,
         events: EventLog,
         troubles: list[BaseException],
@@ -63,7 +63,7 @@ class LiveWorld:
         """Errors of other threads, and interrupts; `watch_network` raises them."""
         self.links_changed: Callable[[], None] = lambda: None
         """Called after a fault was injected or healed."""
-        self.components = cast.components
+        self.components = parts.components
         # A component without processes has a data folder too: a store may be a file there.
         for name in self.components:
             (self.directory / "data" / name).mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ class LiveWorld:
 
     def wires_named(self, link: tuple[str, ...]) -> Sequence[Wire]:
         """Every wire between two nodes, or the one of that name."""
-        return [self.network.wires[name] for name in meant(link, self.network.wires)]
+        return [self.network.wires[name] for name in links_named(link, self.network.wires)]
 
     def wires_of(self, node: str) -> Sequence[Wire]:
         """Every wire that ends at a node."""
@@ -141,7 +141,7 @@ class LiveWorld:
             raise WorldError(f"the disk of {process} has no limited size, so it cannot be filled")
         return self._disks[process].fill()
 
-    def call(self, node: str, function: Callable[[], Answer]) -> Answer:
+    def call(self, node: str, function: Callable[[], Result]) -> Result:
         """Call `function` inside the host of `node`."""
         return self.network.hosts[node].call(function)
 
@@ -157,12 +157,12 @@ class LiveWorld:
         written = [gauge for gauge in gauges if gauge]
         return combine_gauges(written) if len(written) > 1 else next(iter(written), None)
 
-    def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
+    def keep(self, key: str, make: Callable[[], Result]) -> Result:
         """The object cached under `key`; `make` is called only the first time."""
         with self._caching:
             if key not in self._cached:
                 self._cached[key] = make()
-            cached: Answer = self._cached[key]
+            cached: Result = self._cached[key]
             return cached
 
     def watch(self) -> None:
@@ -219,7 +219,7 @@ class LiveWorld:
     def stop(self, processes: list[LiveProcess]) -> None:
         """Stop processes with SIGTERM, and after STOP_S with SIGKILL."""
         for process in processes:
-            process.stop()
+            process.send_sigterm()
 
         def all_ended() -> bool:
             self.watch_network()
@@ -284,14 +284,14 @@ def timers(world: LiveWorld) -> tuple[Timer, ...]:
 
 @contextlib.contextmanager
 def live_world(
-    plan: Plan, cast: DeclaredParts, events: EventLog, troubles: list[BaseException]
+    plan: Plan, parts: DeclaredParts, events: EventLog, troubles: list[BaseException]
 ) -> Iterator[LiveWorld]:
     """Build the network of a plan; after the block processes are killed and the network removed."""
     with (
         small_disks(plan) as disks,
         open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made,
     ):
-        world = LiveWorld(plan, cast, made, events, troubles, disks)
+        world = LiveWorld(plan, parts, made, events, troubles, disks)
         note_namespaces(world.directory, made.hosts)
         events.record(Timers(timers=timers(world)))
         if made.delay_line_runs:

@@ -10,20 +10,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from streambed.declare.earth import Place, delay_between, distance_km, place_problems
+from streambed.declare.earth import Coordinates, delay_between, distance_km, place_problems
 from streambed.declare.generators.generator import (
     Ends,
     Made,
     connected_parts,
+    direction_problems,
     links_between,
     too_large,
-    way_problems,
 )
 from streambed.declare.link import Link, NodeName
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import missing_file
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 from streambed.units import Duration
 
 HEADING = ["name", "latitude", "longitude"]
@@ -52,9 +52,9 @@ class Cities:
     """How much longer cables are than the great circle."""
     shortest: Duration = Duration(100_000)
     """Links whose delay would be shorter have none."""
-    link: Way | None = None
+    link: Direction | None = None
     """What else each link between switches does."""
-    access: Way | None = None
+    access: Direction | None = None
     """What the link of each host does; default: nothing to packets."""
 
     def problems(self, base: Path) -> list[Problem]:
@@ -71,12 +71,12 @@ class Cities:
         if wrong:
             return wrong
         return (
-            self._unconnected(places)
+            self._connection_problems(places)
             + too_large(2 * len(places), len(self._linked_pairs(places)))
-            + way_problems(access=self.access)
+            + direction_problems(access=self.access)
         )
 
-    def _wrong_pairs(self, places: dict[str, Place]) -> list[Problem]:
+    def _wrong_pairs(self, places: dict[str, Coordinates]) -> list[Problem]:
         wrong: list[Problem] = []
         for at, pair in enumerate(self.pairs):
             for end, name in enumerate(pair):
@@ -93,7 +93,7 @@ class Cities:
             wrong.append(Problem(key="nearest", says=f"{self.nearest} is not allowed: {others}"))
         return wrong
 
-    def _unconnected(self, places: dict[str, Place]) -> list[Problem]:
+    def _connection_problems(self, places: dict[str, Coordinates]) -> list[Problem]:
         first = next(iter(places))
         reached = {first}
         for part in connected_parts(self._linked_pairs(places)):
@@ -108,7 +108,7 @@ class Cities:
         apart = f"no link leads from '{first}' to {', '.join(missed[:8])}"
         return [Problem(key=key, says=f"the network is in parts: {apart}; {advice}")]
 
-    def _linked_pairs(self, places: dict[str, Place]) -> list[Ends]:
+    def _linked_pairs(self, places: dict[str, Coordinates]) -> list[Ends]:
         if self.pairs:
             return list(self.pairs)
         if self.nearest is None:
@@ -135,7 +135,7 @@ class Cities:
         )
 
 
-def delay_problems(link: Way | None) -> list[Problem]:
+def delay_problems(link: Direction | None) -> list[Problem]:
     """Delays follow from distances, so none may be given."""
     forbidden = [key for key in ("delay", "samples") if link and getattr(link, key) is not None]
     says = "delays follow from distances here: leave it out, or lengthen them with `detour`"
@@ -148,13 +148,13 @@ def switch_of(city: str) -> str:
 
 
 def on_the_map(
-    places: dict[str, Place],
+    places: dict[str, Coordinates],
     pairs: list[Ends],
     *,
     detour: float,
     shortest: Duration,
-    link: Way | None,
-    access: Way | None,
+    link: Direction | None,
+    access: Direction | None,
 ) -> Made:
     """A host for each place, on its own switch, and links between switches whose delays follow
     from distances.
@@ -177,9 +177,9 @@ def on_the_map(
     )
 
 
-def _read_cities(path: Path) -> tuple[dict[str, Place], list[Problem]]:
+def _read_cities(path: Path) -> tuple[dict[str, Coordinates], list[Problem]]:
     """The cities of a file, and what is wrong with it."""
-    cities: dict[str, Place] = {}
+    cities: dict[str, Coordinates] = {}
     wrong: list[Problem] = []
     lines = path.read_text(errors="replace").splitlines()
     rows = list(csv.reader(lines, skipinitialspace=True))
@@ -196,7 +196,7 @@ def _read_cities(path: Path) -> tuple[dict[str, Place], list[Problem]]:
     return cities, wrong
 
 
-def _wrong_row(row: list[str], earlier: dict[str, Place]) -> str:
+def _wrong_row(row: list[str], earlier: dict[str, Coordinates]) -> str:
     if not row:
         return ""
     if len(row) != 3:
