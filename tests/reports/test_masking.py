@@ -13,7 +13,7 @@ from streambed.reports import comparison, page
 from streambed.results import comparison as comparisons
 from streambed.results.masking import Mask
 from streambed.results.runs import Run
-from tests.reports import synthetic
+from tests.support import synthetic
 
 SECRET = "hunter-2-hunter"
 DECLARATION = f"""\

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,6 +14,7 @@ from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import OnePort, server_answers
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Port, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.secrets import is_secret
@@ -53,7 +53,7 @@ class Redis(OnePort):
     on_exit: OnExit = "auto"
     syncs_by: ClassVar[tuple[str, Setting]] = ("appendfsync", "always")
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Passwords: streambed's own clients have none, and every user sees a command line."""
         says = "clients log in without a password here: leave it out"
         return [
