@@ -84,6 +84,7 @@ __all__ = [
     "hdfs_command",
     "jars",
     "kafka_checkpoint",
+    "kafka_class_path",
     "kafka_command",
     "make_cache",
     "mongod",

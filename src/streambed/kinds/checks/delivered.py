@@ -12,6 +12,7 @@ from streambed.kinds.checks.components import (
     topic_problems,
     topics_among,
 )
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.outputs.delivery import (
     Delivery,
@@ -30,7 +31,7 @@ from streambed.stores.store import COLUMNS
 
 
 @declared
-class Delivered:
+class Delivered(MayFail):
     """From the log of `topic` to `to`."""
 
     kind: str

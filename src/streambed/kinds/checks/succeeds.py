@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from streambed.errors import Problem, suggestion
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.record.events import ProcessEnded
@@ -13,7 +14,7 @@ from streambed.record.history import History, Verdict
 
 
 @declared
-class Succeeds:
+class Succeeds(MayFail):
     """The command `of`, which starts after the drain, ends with status 0.
 
     The verdict says the last line that it printed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -191,8 +192,9 @@ class Kafka(WithTopics, KeepsLog, ComponentBase):
         return problems
 
     def answers(self, data: Path) -> dict[str, str]:
-        """{NAME.bootstrap}."""
-        return {"bootstrap": self.bootstrap}
+        """{NAME.bootstrap}, and {NAME.class_path} for Kafka's own tools."""
+        jars = os.pathsep.join(map(str, artifacts.kafka_class_path()))
+        return {"bootstrap": self.bootstrap, "class_path": jars}
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server for each node; none if the cluster exists already."""
