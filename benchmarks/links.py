@@ -322,7 +322,7 @@ def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
         figures = MEASURES[name](net, Extent(quick == "True"))
         time.sleep(1.1)  # The gauge is written each second.
         gauges = net.delay_line_gauges()
-        late_mean_ns = gauges[-1]["late_mean_ns"] if gauges else 0
+        late_mean_ns = gauges[-1].late_mean_ns if gauges else 0
         say(figures | {"delay_line": net.delay_line_runs, "late_mean_us": late_mean_ns / 1e3})
 
 

@@ -124,7 +124,7 @@ class Process(Protocol):
         dead.
         """
 
-    def terminate(self) -> Heal:
+    def stop(self) -> Heal:
         """Ask it to end with SIGTERM; healing starts it again when it has ended."""
 
     def slow(self, share: float) -> tuple[Heal, str]:

@@ -15,7 +15,7 @@ from pydantic_core import PydanticUndefined
 from streambed.declare.capture import Capture
 from streambed.declare.expansion import expand
 from streambed.declare.experiment import Experiment
-from streambed.declare.link import Link, Way
+from streambed.declare.link import Direction, Link
 from streambed.declare.topology import Topology
 from streambed.declare.yaml.document import document_of
 from streambed.declare.yaml.keys import TABLES, keys_of
@@ -44,7 +44,7 @@ HEADINGS = {
     "Topology": Topology,
     "Link": Link,
     "Bursts": Bursts,
-    "Way": Way,
+    "Direction": Direction,
     "topic": Topic,
     "ready": ReadySign,
     "place": Place,

@@ -40,7 +40,7 @@ def test_keys_that_the_file_leaves_out_can_be_given(tmp_path: Path) -> None:
         ],
     )
 
-    assert experiment.topology.links[1].way("core").delay == Duration(7e6)
+    assert experiment.topology.links[1].direction("core").delay == Duration(7e6)
     assert experiment.declaration()["components"]["kafka"]["settings"] == {"num.io.threads": 4}
     assert experiment.faults == ()
 

@@ -58,6 +58,7 @@ def test_it_describes_the_keys_that_links_and_faults_share() -> None:
     kinds = schema()["$defs"]
 
     told = [
-        kinds[kind]["properties"]["reorder"]["description"] for kind in ("Link", "Way", "Degrade")
+        kinds[kind]["properties"]["reorder"]["description"]
+        for kind in ("Link", "Direction", "Degrade")
     ]
     assert told == ["How many packets are not delayed, so that they overtake others."] * 3

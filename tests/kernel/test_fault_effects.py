@@ -141,7 +141,7 @@ def test_a_process_that_does_not_run_cannot_be_paused(process: LiveProcess) -> N
 def test_a_process_that_is_asked_to_end_is_started_again_when_healed(
     process: LiveProcess, tmp_path: Path
 ) -> None:
-    heal = process.terminate()
+    heal = process.stop()
 
     assert wait_until(lambda: not process.alive, limit_s=5)
     heal()

@@ -17,7 +17,6 @@ from streambed.kinds.checks.phases import (
     due_in_phase,
     phase_problems,
     phase_text,
-    warm_up_of,
 )
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, in_doubt, load_ended, names_between
@@ -143,7 +142,7 @@ class Latency(MayFail):
         return after_warm_up & due_in_phase(history, self.during)
 
     def _warm_up_in(self, history: History) -> Duration:
-        return warm_up_of(history) if self.warm_up is None else self.warm_up
+        return history.warm_up if self.warm_up is None else self.warm_up
 
     def _left_out(self, history: History, records: int) -> dict[str, Any]:
         """Which records did not count, for the evidence; empty if all did."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -88,17 +88,25 @@ class NoLoss(MayFail):
 
     def judge(self, history: History) -> Verdict:
         """Compare what was acked with what each reader saw."""
+        delivery = self.delivery(history)
+        if not delivery.findings:
+            return self._verdict("unknown", delivery.unknown)
+        return self._verdict_of(delivery, history)
+
+    def delivery(self, history: History) -> Delivery:
+        """What each reader saw of the acked records, before it is put into words."""
         if load_ended(history) and not without_ledger(history, self.topic):
             findings = self._everything_seen(history)
             if findings:
-                return self._verdict_of(findings, findings[0].seen, history)
+                return Delivery(acked=findings[0].seen, findings=tuple(findings))
         acked = acked_records(history, self.topic)
         readers = self._readers(history)
         unknown = self._why_unknown(history, acked, readers)
         if unknown:
-            return self._verdict("unknown", unknown)
+            return Delivery(unknown=unknown)
         findings = [finding_of(history, reader, self.topic, acked) for reader in readers]
-        return self._verdict_of(findings, acked.height, history)
+        doubts = [finding.doubt for finding in findings if finding.doubt]
+        return Delivery(acked=acked.height, findings=tuple(findings), unknown="; ".join(doubts))
 
     def _everything_seen(self, history: History) -> list[Finding]:
         """The findings, if every reader is a group and saw all acked records; else none.
@@ -158,7 +166,8 @@ class NoLoss(MayFail):
         witness = witness_of(history, self.topic)
         return [witness] if witness else []
 
-    def _verdict_of(self, findings: list[Finding], acked: int, history: History) -> Verdict:
+    def _verdict_of(self, delivery: Delivery, history: History) -> Verdict:
+        acked, findings = delivery.acked, delivery.findings
         lost = lost_records(findings, history)
         seen = {
             finding.reader.name: {"seen": finding.seen, "duplicates": finding.duplicates}
@@ -167,12 +176,11 @@ class NoLoss(MayFail):
         evidence = {"acked": acked, "readers": seen, "lost": lost.to_dicts()}
         if not lost.is_empty():
             says = says_of_lost(lost, acked, alone=len(findings) == 1)
-            count = lost.select(IDENTITY).unique().height
+            count = delivery.lost.height
             brief = f"{count:,} of {acked:,} acknowledged records of {self.topic} lost"
             return self._verdict("fails", says, evidence, brief)
-        doubts = [finding.doubt for finding in findings if finding.doubt]
-        if doubts:
-            return self._verdict("unknown", "; ".join(doubts), evidence)
+        if delivery.unknown:
+            return self._verdict("unknown", delivery.unknown, evidence)
         brief = f"no record of {self.topic} lost"
         return self._verdict("holds", says_of_seen(findings, acked), evidence, brief)
 
@@ -202,6 +210,23 @@ class Finding:
     older: int
     lost: pl.DataFrame
     doubt: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """What became of the acked records of a topic."""
+
+    acked: int = 0
+    findings: tuple[Finding, ...] = ()
+    """One for each reader; empty if nothing can be judged."""
+    unknown: str = ""
+    """Why it is unknown whether more was lost than `lost`; empty if it is known."""
+
+    @property
+    def lost(self) -> pl.DataFrame:
+        """The producer and sequence of each record that a reader certainly did not see."""
+        parts = [finding.lost.select(IDENTITY) for finding in self.findings]
+        return pl.concat(parts or [_nothing_lost().select(IDENTITY)]).unique()
 
 
 def _nothing_lost() -> pl.DataFrame:
@@ -272,7 +297,7 @@ def _doubt(
     )
 
 
-def lost_records(findings: list[Finding], history: History) -> pl.DataFrame:
+def lost_records(findings: Sequence[Finding], history: History) -> pl.DataFrame:
     """Every lost record: where it was lost, and during or just before which fault it was sent.
 
     `before` names a fault that began shortly after the record was acked, if the log lost the record
@@ -358,7 +383,7 @@ def names_of(records: pl.DataFrame) -> str:
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def says_of_seen(findings: list[Finding], acked: int) -> str:
+def says_of_seen(findings: Sequence[Finding], acked: int) -> str:
     """One sentence for a check that holds."""
     seen, older = [], []
     for finding in findings:

@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
-from streambed.kinds.direction_rules import way_problems
+from streambed.kinds.direction import Direction
+from streambed.kinds.direction_rules import direction_problems
 from streambed.kinds.faults.fault import Lasting, LinkChange
 from streambed.kinds.faults.of_links import (
     SCHEMA,
@@ -53,7 +53,7 @@ class _Aimed(Lasting):
 
 
 @declared
-class Degrade(Way, _Aimed):
+class Degrade(Direction, _Aimed):
     """Change links at `at`; restore them after `lasts`. Keys that are left out do not change."""
 
     @property
@@ -80,7 +80,7 @@ class Degrade(Way, _Aimed):
             problems.append(Problem(key="delay", says=says))
         if self.jitter is not None and self.delay is None and self.samples is None:
             problems.append(Problem(key="jitter", says="jitter needs a delay: give that as well"))
-        return problems + way_problems(self, self.over(_ANY_LINK))
+        return problems + direction_problems(self, self.over(_ANY_LINK))
 
     def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
         """Every link that a target names."""
@@ -89,7 +89,7 @@ class Degrade(Way, _Aimed):
     def changes_of(self, links: Links) -> LinkChange:
         """The new values, and the links that get them."""
         names = tuple(dict.fromkeys(self.emulated(links, {})))
-        return LinkChange(links=names, source=self.source, way=self)
+        return LinkChange(links=names, source=self.source, direction=self)
 
     def inject(self, world: World) -> Injected:
         """Change each link; healing restores the earlier values."""
@@ -106,5 +106,5 @@ class Degrade(Way, _Aimed):
             )
 
 
-_ANY_LINK = Way(delay=Duration(1e9), rate=Bandwidth(1e9))
+_ANY_LINK = Direction(delay=Duration(1e9), rate=Bandwidth(1e9))
 """A link on which every key of a fault makes sense."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 from streambed.kinds.disks import Preparation
 from streambed.kinds.faults.of_links import Links
 from streambed.kinds.faults.when.timing import Timed, Timing
@@ -23,7 +23,7 @@ class LinkChange:
 
     links: tuple[str, ...]
     source: str
-    way: Way
+    direction: Direction
 
 
 @dataclass(frozen=True)

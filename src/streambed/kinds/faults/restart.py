@@ -92,7 +92,7 @@ class Restart(Momentary):
         return resolve_processes(self.target, world)[0]
 
     def _end(self, process: Process) -> Heal:
-        end: Callable[[], Heal] = process.terminate if self.by == "stop" else process.kill
+        end: Callable[[], Heal] = process.stop if self.by == "stop" else process.kill
         return end()
 
     def _start(self, process: Process, start: Heal, missing: Missing) -> None:

@@ -33,7 +33,7 @@ class Stop(OnAProcess):
         processes, label = resolve_processes(self.target, world)
         with ExitStack() as healing:
             for process in processes:
-                healing.callback(process.terminate())
+                healing.callback(process.stop())
             return Injected(
                 target=label,
                 heal=healing.pop_all().close,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -193,8 +192,7 @@ class Kafka(WithTopics, KeepsLog, ComponentBase):
 
     def answers(self, data: Path) -> dict[str, str]:
         """{NAME.bootstrap}, and {NAME.class_path} for Kafka's own tools."""
-        jars = os.pathsep.join(map(str, artifacts.kafka_class_path()))
-        return {"bootstrap": self.bootstrap, "class_path": jars}
+        return {"bootstrap": self.bootstrap, "class_path": artifacts.kafka_class_path_text()}
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server for each node; none if the cluster exists already."""
