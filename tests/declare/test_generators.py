@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from declare.samples import write
 
 from streambed import Cities, FatTree, Line, Mesh, Random, Ring, Star, Topology, Tree, generated
 from streambed.declare import reading
 from streambed.declare.earth import distance_km
 from streambed.declare.generators import tree
-from streambed.declare.generators.generator import numbered
+from streambed.declare.generators.generator import numbered_names
 from streambed.errors import DeclarationError
 from streambed.kinds.direction import Direction
 from streambed.planner.layout import layout
 from streambed.planner.routing import Routing
 from streambed.units import Bandwidth, Duration
+from tests.support.declare.samples import write
 
 TOWNS = {
     "berlin": (52.52, 13.40),
@@ -99,7 +99,9 @@ class CountedName(str):
 
 def test_the_work_for_a_tree_grows_as_its_nodes_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        tree, "numbered", lambda prefix, count: tuple(map(CountedName, numbered(prefix, count)))
+        tree,
+        "numbered_names",
+        lambda prefix, count: tuple(map(CountedName, numbered_names(prefix, count))),
     )
     monkeypatch.setattr(CountedName, "uses", 0)
 

@@ -6,11 +6,11 @@ import functools
 from typing import Any
 
 import pytest
-from declare.samples import GOOD, spoilt
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from streambed.declare.yaml import schema as schemas
+from tests.support.declare.samples import GOOD, spoilt
 
 schema = functools.cache(schemas.schema)
 

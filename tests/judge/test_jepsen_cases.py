@@ -6,8 +6,8 @@ Jepsen has no read-back: these histories have none either, unless the case is ou
 
 from __future__ import annotations
 
-from judged_stories import counts, judge, names
-from stories import ABORTED, NOT_WRITTEN, UNKNOWN, Story
+from tests.support.judge.judged_stories import counts, judge, names
+from tests.support.judge.stories import ABORTED, NOT_WRITTEN, UNKNOWN, Story
 
 
 def only(story: Story, *anomalies: str) -> dict[str, int]:

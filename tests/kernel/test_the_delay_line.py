@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from boxes import Measure
 
 from streambed.net import realtime
 from streambed.plan import Plan, Shape
-from tests.net.small_plans import MS, pair, star
+from tests.support.kernel.boxes import Measure
+from tests.support.small_plans import MS, pair, star
 
 pytestmark = pytest.mark.kernel
 

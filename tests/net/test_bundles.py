@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from small_plans import MS, chain, pair, pairs_of_switch_and_host, star
 
 from streambed.net.bundles import SHORT_QUEUE_BYTES, ports_without_bundles
 from streambed.plan import Plan, Shape
+from tests.support.small_plans import MS, chain, pair, pairs_of_switch_and_host, star
 
 DELAY = Shape(delay_ns=10 * MS)
 LOSSY = Shape(loss=0.1)

@@ -15,7 +15,7 @@ from streambed.runner.calibration.probing import (
 )
 from streambed.runner.calibration.probing import schedule as schedule_of
 from streambed.runner.calibration.rate import groups
-from tests.net.small_plans import MS, pair, star
+from tests.support.small_plans import MS, pair, star
 
 
 def way_of(shape, took_ms=()):

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from running import streambed
 
 from streambed import Run
+from tests.support.running import streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together(65)]
 

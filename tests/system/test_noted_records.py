@@ -21,10 +21,10 @@ from streambed.agents.producer.sent_rows import SentRows
 from streambed.agents.producer.timetable import Due
 from streambed.agents.producer.transactional_sender import TransactionalSender
 from streambed.agents.record_identity import IDENTITY
-from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.record import now_ns, wait_until
 from streambed.record.ledger.schemas import SENT, TRANSACTIONS, Outcome
 from streambed.record.tables import Table, key_hash, read_table
+from tests.support.lone_broker import LoneBroker, lone_broker
 
 pytestmark = [pytest.mark.system, pytest.mark.together(15)]
 

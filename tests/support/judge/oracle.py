@@ -10,9 +10,8 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-from stories import ABORTED, NOT_WRITTEN, UNKNOWN, WRITTEN, Story
-
 from streambed.plan import WITNESS
+from tests.support.judge.stories import ABORTED, NOT_WRITTEN, UNKNOWN, WRITTEN, Story
 
 Row = dict[str, Any]
 
