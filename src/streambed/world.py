@@ -7,13 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from streambed.plan import Plan
 from streambed.record.events import Event
 from streambed.record.gauges import Gauge
 
-Result = TypeVar("Result")
+if TYPE_CHECKING:  # A world is below the kinds.
+    from streambed.kinds.declared_components import Components
+
+Answer = TypeVar("Answer")
 Heal = Callable[[], None]
 """How to undo a fault."""
 Missing = Callable[[], str]
@@ -178,7 +181,7 @@ class World(Protocol):
         """The run's folder."""
 
     @property
-    def components(self) -> Mapping[str, Any]:
+    def components(self) -> Components:
         """The declared components, by name."""
 
     def find(self, target: str) -> Process:
@@ -211,7 +214,7 @@ class World(Protocol):
         asked the planner for such a disk.
         """
 
-    def call(self, node: str, function: Callable[[], Result]) -> Result:
+    def call(self, node: str, function: Callable[[], Answer]) -> Answer:
         """Call `function` inside the host of `node`: sockets that it opens and threads that it
         starts live there.
         """
@@ -219,7 +222,7 @@ class World(Protocol):
     def gauge(self, process: str) -> Gauge | None:
         """The newest gauge that an agent wrote; None before the first."""
 
-    def keep(self, key: str, make: Callable[[], Result]) -> Result:
+    def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
         """What `make` made when first asked for `key`; kept as long as the world."""
 
     def record(self, event: Event) -> None:

@@ -7,7 +7,7 @@ them; a comparison draws from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,7 @@ from pydantic import model_validator
 from streambed.errors import Problem, suggestion
 from streambed.kinds.checks import Latency, NoLoss
 from streambed.kinds.checks.no_loss import acked_records
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import IDENTITY
 from streambed.kinds.evidence.journeys import journeys
@@ -79,7 +80,7 @@ class Measure:
         """What it is measured of."""
         return str(getattr(self, self.quantity))
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """What is wrong with it beside the components of an experiment."""
         problems = _problems(self.quantity, self.of, components)
         return [Problem(key=self.quantity, says=problem.says) for problem in problems]
@@ -127,7 +128,7 @@ NAMES_BESIDE: dict[str, tuple[str, ...]] = {"ready": ("all",), "cpu": OURS}
 """What a quantity can be measured of, beside components."""
 
 
-def _problems(quantity: str, of: str, components: Mapping[str, Any]) -> list[Problem]:
+def _problems(quantity: str, of: str, components: Components) -> list[Problem]:
     if quantity == "latency":
         return Latency(of=of, max=Duration(1)).problems(components)
     if quantity == "lost":

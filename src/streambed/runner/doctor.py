@@ -24,7 +24,7 @@ ALWAYS = ("kafka", "spark_job")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineCheck:
+class Finding:
     """The result of one check; `mend` says what to do if it is not good."""
 
     what: str
@@ -34,7 +34,7 @@ class MachineCheck:
     optional: bool = False
 
 
-def examine() -> list[MachineCheck]:
+def examine() -> list[Finding]:
     """Check everything that a run needs."""
     this_machine = machine.examine()
     network = [*_network(this_machine), *_delay_line(this_machine), _size(this_machine)]
@@ -49,25 +49,25 @@ def examine() -> list[MachineCheck]:
     ]
 
 
-def _network(machine: Machine) -> list[MachineCheck]:
+def _network(machine: Machine) -> list[Finding]:
     why = " ".join(machine.notes)
     if not machine.namespaces:
         says = "this user may not make namespaces"
-        return [MachineCheck(what="namespaces", good=False, says=says, mend=why)]
+        return [Finding(what="namespaces", good=False, says=says, mend=why)]
     means = {
         "netem": "by the kernel's netem",
         "delay_line": "by the delay line (NFQUEUE): this kernel has no netem",
         "none": "not available",
     }
     return [
-        MachineCheck(what="namespaces", good=True, says=f"kernel {machine.kernel}, no root needed"),
-        MachineCheck(
+        Finding(what="namespaces", good=True, says=f"kernel {machine.kernel}, no root needed"),
+        Finding(
             what="delay, loss",
             good=machine.means != "none",
             says=means[machine.means],
             mend=why if machine.means == "none" else "",
         ),
-        MachineCheck(
+        Finding(
             what="rate",
             good=machine.shaping,
             says="by tbf" if machine.shaping else "not available",
@@ -76,25 +76,21 @@ def _network(machine: Machine) -> list[MachineCheck]:
     ]
 
 
-def _delay_line(machine: Machine) -> list[MachineCheck]:
+def _delay_line(machine: Machine) -> list[Finding]:
     """Whether the delay line can run in real time, where it is used."""
     if machine.means != "delay_line":
         return []
     if realtime.is_allowed():
-        return [
-            MachineCheck(what="delay line", good=True, says="real-time priority: delays are exact")
-        ]
+        return [Finding(what="delay line", good=True, says="real-time priority: delays are exact")]
     says = "no real-time priority: delays may be a few ms too long when the CPU is busy"
-    return [
-        MachineCheck(what="delay line", good=False, says=says, mend=realtime.ALLOW, optional=True)
-    ]
+    return [Finding(what="delay line", good=False, says=says, mend=realtime.ALLOW, optional=True)]
 
 
-def _tampering(machine: Machine) -> list[MachineCheck]:
+def _tampering(machine: Machine) -> list[Finding]:
     """Which faults inside processes are possible; they were tried on a child process."""
     refusals = {"clock skew": machine.clock_refusal, "sync faults": machine.sync_refusal}
     return [
-        MachineCheck(
+        Finding(
             what=what,
             good=not refusal,
             says="not available" if refusal else "tried on a process of this user",
@@ -105,9 +101,9 @@ def _tampering(machine: Machine) -> list[MachineCheck]:
     ]
 
 
-def _size(machine: Machine) -> MachineCheck:
+def _size(machine: Machine) -> Finding:
     good = machine.memory_mib >= MEMORY_MIB_MIN
-    return MachineCheck(
+    return Finding(
         what="machine",
         good=good,
         says=f"{machine.cores} cores, {machine.memory_mib} MiB",
@@ -115,10 +111,10 @@ def _size(machine: Machine) -> MachineCheck:
     )
 
 
-def _disk() -> MachineCheck:
+def _disk() -> Finding:
     free_gib = shutil.disk_usage(Path.cwd()).free >> 30
     good = free_gib >= FREE_GIB_MIN
-    return MachineCheck(
+    return Finding(
         what="disk",
         good=good,
         says=f"{free_gib} GiB free here",
@@ -126,33 +122,33 @@ def _disk() -> MachineCheck:
     )
 
 
-def _java() -> MachineCheck:
+def _java() -> Finding:
     try:
         java = artifacts.find_java()
     except StreambedError as error:
-        return MachineCheck(what="java", good=False, says="none", mend=str(error))
-    return MachineCheck(
+        return Finding(what="java", good=False, says="none", mend=str(error))
+    return Finding(
         what="java", good=True, says="; ".join([f"{java.version} at {java.path}", *java.notes])
     )
 
 
-def _artifacts() -> list[MachineCheck]:
+def _artifacts() -> list[Finding]:
     """What is fetched: jars, servers, and artifacts of kinds from other packages."""
     needs = needs_of(COMPONENTS)
     return [find_artifact(need) for need in needs if need not in artifacts.FOUND]
 
 
-def find_artifact(need: artifacts.Need) -> MachineCheck:
+def find_artifact(need: artifacts.Need) -> Finding:
     """Whether a run that needs an artifact would find it."""
     name = artifacts.name_of(need)
     try:
         artifacts.demand(need)
     except MissingError as error:
         optional = name not in ALWAYS
-        return MachineCheck(
+        return Finding(
             what=name, good=False, says=error.what, mend=error.command, optional=optional
         )
-    return MachineCheck(what=name, good=True, says=_where_it_is(name))
+    return Finding(what=name, good=True, says=_where_it_is(name))
 
 
 def _where_it_is(name: str) -> str:
@@ -163,25 +159,23 @@ def _where_it_is(name: str) -> str:
     return "ready"
 
 
-def _caps() -> list[MachineCheck]:
+def _caps() -> list[Finding]:
     findings = []
     for controller, folder in hierarchies.find().items():
         what = f"{controller} caps"
         if folder:
             says = f"by control groups in {folder}"
-            findings.append(MachineCheck(what=what, good=True, says=says, optional=True))
+            findings.append(Finding(what=what, good=True, says=says, optional=True))
         else:
             says = "this user may not make control groups with such a cap"
             mend = f"to cap it, {DELEGATE}"
-            findings.append(
-                MachineCheck(what=what, good=False, says=says, mend=mend, optional=True)
-            )
+            findings.append(Finding(what=what, good=False, says=says, mend=mend, optional=True))
     return findings
 
 
-def _browser() -> MachineCheck:
+def _browser() -> Finding:
     for path in map(shutil.which, BROWSERS):
         if path:
-            return MachineCheck(what="browser", good=True, says=path, optional=True)
+            return Finding(what="browser", good=True, says=path, optional=True)
     mend = "any browser shows the report; a chromium on PATH lets the tests look at it"
-    return MachineCheck(what="browser", good=False, says="none on PATH", mend=mend, optional=True)
+    return Finding(what="browser", good=False, says="none on PATH", mend=mend, optional=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from streambed.kinds.checks.phases import (
     phase_problems,
     phase_text,
 )
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, in_doubt, load_ended, names_between
 from streambed.kinds.evidence.journeys import journeys
@@ -83,7 +84,7 @@ class Latency(MayFail):
         """The component, and the phase if there is one: latency:reader, latency:reader:kill."""
         return f"{self.of}:{self.during}" if self.during else self.of
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """`of` must be a consumer, a sink, or a job that declares what it reads and writes."""
         known = {
             name: component
@@ -104,7 +105,7 @@ class Latency(MayFail):
         """`during` must name a phase that this experiment has."""
         return phase_problems(self.during, kinds)
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topics between chained jobs, which may have no consumer."""
         return intermediate_topics(components, self.of)
 
@@ -156,23 +157,23 @@ class Latency(MayFail):
         known = _with_latency(records)
         if known["latency"].drop_nulls().is_empty():
             return self._nothing_seen(records, evidence)
-        evidence |= self._measure(known)
-        exceeded = self._exceeded_limits(known)
+        evidence |= self._measured(known)
+        exceeded = self._exceeded(known)
         if evidence["undecided"] or evidence["at_unknown_time"]:
             for case in _possible(known, history.events[-1].time):
-                if bool(self._exceeded_limits(case)) != bool(exceeded):
-                    return self._undecided_verdict(evidence)
+                if bool(self._exceeded(case)) != bool(exceeded):
+                    return self._undecided(evidence)
         if not exceeded:
             brief = f"latency of {self.of} within its limits"
             return self._verdict("holds", self._says_of_all(known), evidence, brief)
-        return self._failure(history, known, exceeded, evidence)
+        return self._failed(history, known, exceeded, evidence)
 
-    def _exceeded_limits(self, records: pl.DataFrame) -> list[str]:
+    def _exceeded(self, records: pl.DataFrame) -> list[str]:
         """The names of the limits that these latencies exceed."""
         measured = quantiles(records["latency"].drop_nulls())
         return [name for name, limit in self.limits.items() if measured[name] > limit.ns]
 
-    def _measure(self, records: pl.DataFrame) -> dict[str, Any]:
+    def _measured(self, records: pl.DataFrame) -> dict[str, Any]:
         latencies = records["latency"].drop_nulls()
         values = {
             f"{name}_ns": None if value >= NEVER_NS else value
@@ -198,7 +199,7 @@ class Latency(MayFail):
         """What is judged, for people: reader, or reader during kill."""
         return f"{self.of} {phase_text(self.during)}" if self.during else self.of
 
-    def _undecided_verdict(self, evidence: dict[str, Any]) -> Verdict:
+    def _undecided(self, evidence: dict[str, Any]) -> Verdict:
         reasons = []
         if evidence["undecided"]:
             count = count_of(evidence["undecided"], "record")
@@ -219,7 +220,7 @@ class Latency(MayFail):
             punctual=True,
         )
 
-    def _failure(
+    def _failed(
         self, history: History, records: pl.DataFrame, exceeded: list[str], evidence: dict[str, Any]
     ) -> Verdict:
         start, end = worst_stretch(records, over_ns=self.limits[exceeded[0]].ns)
@@ -229,7 +230,7 @@ class Latency(MayFail):
         measured = quantiles(records["latency"].drop_nulls())
         long, brief = [], []
         for name in exceeded:
-            latency = _latency_text(measured[name])
+            latency = _shown(measured[name])
             limit = shown(self.limits[name].ns)
             long.append(f"{name} {latency}, limit {limit}")
             brief.append(f"{name} {latency} (limit {limit})")
@@ -243,7 +244,7 @@ class Latency(MayFail):
         latencies = records["latency"].drop_nulls()
         names = [name for name in SHARES if name in ALWAYS_SHOWN or name in self.limits]
         values = quantiles(latencies)
-        measured = ", ".join(f"{name} {_latency_text(values[name])}" for name in names)
+        measured = ", ".join(f"{name} {_shown(values[name])}" for name in names)
         limits = ", ".join(f"{name} {shown(limit.ns)}" for name, limit in self.limits.items())
         count = count_of(len(latencies), "record")
         return f"{self._subject} {measured} over {count}; limit {limits}"
@@ -308,7 +309,7 @@ def _counts(records: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _latency_text(latency_ns: int) -> str:
+def _shown(latency_ns: int) -> str:
     return "never" if latency_ns >= NEVER_NS else shown(latency_ns)
 
 

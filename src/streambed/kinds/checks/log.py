@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
@@ -11,6 +11,7 @@ from streambed.errors import Problem, suggestion
 from streambed.judge import engine, reading
 from streambed.judge.anomalies import ANOMALIES, BY_NUMBER, number_of
 from streambed.judge.promises import promise
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence import log_facts, log_rows
 from streambed.kinds.evidence.course import load_ended
@@ -81,7 +82,7 @@ class Log:
         """The topic: verdicts are named log:TOPIC."""
         return self.topic
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """The topic must be declared, on a broker with offsets."""
         brokers = [component.as_broker for component in components.values() if component.as_broker]
         partitions = {
@@ -95,7 +96,7 @@ class Log:
             return [Problem(key="topic", says=says)]
         return []
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic: without a read-back much is unknown."""
         return (self.topic,)
 
@@ -118,8 +119,8 @@ class Log:
             "rows": [row.evidence() for row in rows],
         }
         if self.expect:
-            return self._verdict_of_expected(rows, self.expect, evidence)
-        return self._verdict_of_rows(rows, len(topic.sends), evidence)
+            return self._expected(rows, self.expect, evidence)
+        return self._judged(rows, len(topic.sends), evidence)
 
     def _why_unknown(self, history: History) -> str:
         if not load_ended(history):
@@ -135,9 +136,7 @@ class Log:
     def _allows(self, finding: Finding) -> bool:
         return BY_NUMBER[finding.anomaly].counted_only or finding.anomaly in self.allow
 
-    def _verdict_of_rows(
-        self, rows: Sequence[LogRow], records: int, evidence: dict[str, Any]
-    ) -> Verdict:
+    def _judged(self, rows: Sequence[LogRow], records: int, evidence: dict[str, Any]) -> Verdict:
         wrong = [row for row in rows if row.answer == "fails"]
         if wrong:
             says = "; ".join(row.says for row in wrong)
@@ -152,7 +151,7 @@ class Log:
             says += f"; allowed: {', '.join(counted)}"
         return self._verdict("holds", says, evidence)
 
-    def _verdict_of_expected(
+    def _expected(
         self, rows: Sequence[LogRow], expect: Expect, evidence: dict[str, Any]
     ) -> Verdict:
         """Holds if exactly what is expected was found; what is unknown was not found."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import polars as pl
 from streambed.errors import Problem, suggestion
 from streambed.judge import reading
 from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import (
     IDENTITY,
@@ -58,7 +59,7 @@ class NoLoss(MayFail):
         """The topic: verdicts are named no_loss:TOPIC."""
         return self.topic
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """The topic must be declared, and those named in `by` must read it."""
         brokers = [component.as_broker for component in components.values() if component.as_broker]
         topics = [topic for broker in brokers for topic in broker.partitions]
@@ -73,7 +74,7 @@ class NoLoss(MayFail):
                 problems.append(Problem(key="by", says=says, about=frozenset({name})))
         return problems
 
-    def _declared_readers(self, components: Mapping[str, Any]) -> list[str]:
+    def _declared_readers(self, components: Components) -> list[str]:
         """Every name that `by` may hold: of components, and of their groups."""
         names = []
         for name, component in components.items():
@@ -82,7 +83,7 @@ class NoLoss(MayFail):
                     names += [name, reader.name]
         return list(dict.fromkeys(names))
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic: only a read-back tells what the log lost from what a reader missed."""
         return (self.topic,)
 
@@ -262,7 +263,7 @@ def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame
     if reader.latest:
         older = pl.col("began").is_null() | (pl.col("offset") < pl.col("began"))
     needed = missing.filter(~older)
-    undecided = needed.filter(_undecided_records(unread))
+    undecided = needed.filter(_undecided(unread))
     nothing_needed = seen.height + needed.height == 0
     return Finding(
         reader=reader,
@@ -274,7 +275,7 @@ def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame
     )
 
 
-def _undecided_records(unread: Unread) -> pl.Expr:
+def _undecided(unread: Unread) -> pl.Expr:
     """Records that a reader may have seen, or had yet to see when the run ended."""
     no_offset = pl.col("offset") < 0
     beyond = no_offset | pl.col("last").is_null() | (pl.col("offset") > pl.col("last"))

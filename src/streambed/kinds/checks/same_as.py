@@ -7,8 +7,9 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, topic_problems
+from streambed.kinds.checks.components import topic_problems
 from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.outputs.contents import contents_of
@@ -82,7 +83,7 @@ class SameAs(MayFail):
         counts = counts.with_columns(pl.col("one", "other").fill_null(0))
         more = counts.filter(pl.col("one") > pl.col("other"))
         less = counts.filter(pl.col("one") < pl.col("other"))
-        moved = _count_reordered_keys(one, other)
+        moved = _moved(one, other)
         evidence: dict[str, Any] = {
             "records": one.height,
             "other_records": other.height,
@@ -141,7 +142,7 @@ def _counts(contents: pl.DataFrame, name: str) -> pl.DataFrame:
     return contents.group_by(CONTENT, maintain_order=True).agg(pl.len().cast(pl.Int64).alias(name))
 
 
-def _count_reordered_keys(one: pl.DataFrame, other: pl.DataFrame) -> int:
+def _moved(one: pl.DataFrame, other: pl.DataFrame) -> int:
     """How many keys have their values in another order, among those in one partition only."""
     sequences = []
     for contents in (one, other):

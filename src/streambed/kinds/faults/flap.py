@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import Held, Lasting
 from streambed.kinds.faults.of_links import (
@@ -15,7 +16,7 @@ from streambed.kinds.faults.of_links import (
     directions_of,
     link_label,
     link_problems,
-    links_named,
+    meant,
 )
 from streambed.units import Duration
 from streambed.world import Injected, Wire, World
@@ -40,9 +41,7 @@ class Flap(Lasting):
         """The link, and its rhythm."""
         return f"{link_label(self.link, '')}, down {self.down}, up {self.up}"
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The link must exist, and the fault must last for at least one round."""
         problems = link_problems(self.link, "", links, "link")
         for key, time in (("down", self.down), ("up", self.up)):
@@ -53,20 +52,20 @@ class Flap(Lasting):
             problems.append(Problem(key="lasts", says=says))
         return problems
 
-    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+    def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """The named link, or every link between the two ends."""
-        return links_named(self.link, links)
+        return meant(self.link, links)
 
-    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """Each direction of the link."""
-        directions = directions_of(links_named(self.link, links), "", links)
+        directions = directions_of(meant(self.link, links), "", links)
         return [Held(direction, "cut") for direction in directions]
 
     def inject(self, world: World) -> Injected:
         """Cut it now, and let a thread do the rest until it is healed."""
         wires = world.wires_named(self.link)
         over = threading.Event()
-        self._cut_wires(wires, world)
+        self._cut(wires, world)
         thread = threading.Thread(target=self._flap, args=(wires, world, over), daemon=True)
         thread.start()
 
@@ -76,7 +75,7 @@ class Flap(Lasting):
 
         return Injected(target=self.aim, heal=heal, links=tuple(wire.ends for wire in wires))
 
-    def _cut_wires(self, wires: Sequence[Wire], world: World) -> None:
+    def _cut(self, wires: Sequence[Wire], world: World) -> None:
         for wire in wires:
             wire.cut(wire.ends)
         world.links_changed()
@@ -90,4 +89,4 @@ class Flap(Lasting):
             world.links_changed()
             if over.wait(self.up.ns / 1e9):
                 return
-            self._cut_wires(wires, world)
+            self._cut(wires, world)

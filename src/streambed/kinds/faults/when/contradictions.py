@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.faults.of_links import Links
 from streambed.plan import PlannedInjection
 from streambed.units import Duration
@@ -19,22 +20,22 @@ def contradictions(
     faults: Sequence[Fault],
     injections: Sequence[PlannedInjection],
     links: Links,
-    components: dict[str, Any],
+    components: Components,
 ) -> list[Problem]:
     """One problem for each fault that comes while another holds its target; the later one has it.
 
     Faults with a trigger are left out: nobody knows yet when they come.
     """
     problems: dict[int, Problem] = {}
-    for first, second in _overlapping_pairs(injections):
+    for first, second in _met(injections):
         one, other = faults[first.fault], faults[second.fault]
-        shared = _common_holding(one.holds(links, components), other.holds(links, components))
+        shared = _shared(one.holds(links, components), other.holds(links, components))
         if shared and second.fault not in problems:
             problems[second.fault] = _problem(one, first, second, shared)
     return list(problems.values())
 
 
-def _overlapping_pairs(
+def _met(
     injections: Sequence[PlannedInjection],
 ) -> Iterator[tuple[PlannedInjection, PlannedInjection]]:
     """Pairs of different faults that are active at one time, the earlier first."""
@@ -46,7 +47,7 @@ def _overlapping_pairs(
             yield first, second
 
 
-def _common_holding(one: Sequence[Held], other: Sequence[Held]) -> Held | None:
+def _shared(one: Sequence[Held], other: Sequence[Held]) -> Held | None:
     held = {each.what: each for each in one}
     return next((held[each.what] for each in other if each.what in held), None)
 
