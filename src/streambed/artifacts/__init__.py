@@ -46,7 +46,11 @@ from streambed.artifacts.locked_jars import (
     locked,
     make_cache,
 )
-from streambed.artifacts.pyspark_releases import connector_version, pyspark_version
+from streambed.artifacts.pyspark_releases import (
+    connector_version,
+    pyspark_version,
+    same_release,
+)
 from streambed.artifacts.servers import (
     FOUND,
     UNPACKED,
@@ -94,6 +98,7 @@ __all__ = [
     "name_of",
     "pyspark_version",
     "redis_server",
+    "same_release",
     "server_home",
     "spark_command",
     "spark_variables",

@@ -246,7 +246,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         path = str(context.base / self.python)
         version = context.machine.pysparks.get(path)
         ours = artifacts.connector_version()
-        if version is None or not context.brokers or _same_release(version, ours):
+        if version is None or not context.brokers or artifacts.same_release(version, ours):
             return path
         found = f"has pyspark {version}" if version else "has no pyspark"
         raise UsageError(
@@ -393,11 +393,6 @@ class SparkJob(OnOneNode, CoveredByBatches):
             return ()
         log = world.keep(f"checkpoint {self.name}", lambda: CheckpointLog(self.name, folder))
         return log.steps()
-
-
-def _same_release(one: str, other: str) -> bool:
-    """Whether two versions differ at most in their last part: 4.1.0 and 4.1.1."""
-    return one.split(".")[:2] == other.split(".")[:2]
 
 
 def _page_address(context: PlanContext) -> dict[str, str]:
