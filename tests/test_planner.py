@@ -161,6 +161,16 @@ def test_processes_come_in_the_order_of_the_declaration() -> None:
     assert [process.name for process in planned(POET, KAFKA).processes] == ["poet", "kafka/b"]
 
 
+def test_a_command_may_run_the_tools_of_kafka() -> None:
+    words = ["{run.java}", "-cp", "{kafka.class_path}", "org.apache.kafka.tools.TopicCommand"]
+
+    machine = Machine(python="python", java="/opt/java")
+    tool = planned(KAFKA, Command(name="tool", node="a", argv=words), machine=machine).processes[-1]
+
+    assert tool.argv[0] == "/opt/java"
+    assert any("kafka-tools" in path for path in tool.argv[2].split(":"))
+
+
 def test_references_become_what_they_stand_for() -> None:
     words = [
         "true",

@@ -20,6 +20,7 @@ from streambed import plan
 from streambed.errors import QueryError, UsageError, WorldError, suggestion
 from streambed.kinds.check_table import CHECKS
 from streambed.kinds.checks.check import Check
+from streambed.kinds.checks.expected import as_expected
 from streambed.kinds.declared_parts import components_of, revive
 from streambed.kinds.evidence.course import downgrade_if_fault_missing
 from streambed.record import EVENTS, codec, history, read_json, write_whole
@@ -266,10 +267,7 @@ class Run:
         base = Path(next(iter(self.plan.writable), self.directory))
         if run_batch_jobs(self.directory, recorded, checks, base=base, master=spark_master):
             recorded = self.history()
-        verdicts = []
-        for check in checks:
-            verdict = replace(check.judge(recorded), about=check.about)
-            verdicts.append(downgrade_if_fault_missing(verdict, recorded))
+        verdicts = [_verdict_of(check, recorded) for check in checks]
         return Judgement(verdicts=verdicts, fidelity=fidelity(recorded))
 
     def keep(self, judgement: Judgement) -> None:
@@ -277,6 +275,15 @@ class Run:
         verdicts = [asdict(verdict) for verdict in judgement.verdicts]
         write_whole(self._verdicts_file, json.dumps(verdicts, default=str, indent=1))
         write_whole(self._fidelity_file, json.dumps(asdict(judgement.fidelity), indent=1))
+
+
+def _verdict_of(check: Check, recorded: History) -> Verdict:
+    """What a check says. Without a declared fault, what it holds is unknown, before and after it is
+    turned round by `expect`.
+    """
+    verdict = replace(check.judge(recorded), about=check.about)
+    verdict = as_expected(check, downgrade_if_fault_missing(verdict, recorded))
+    return downgrade_if_fault_missing(verdict, recorded)
 
 
 def history_at(directory: Path) -> History:

@@ -55,7 +55,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path, old: str, new: str, says: str
 
 def test_the_checkpoint_of_a_job_lies_where_it_is_declared(tmp_path: Path) -> None:
     experiment = read(tmp_path, FILE)
-    resolve = resolver(experiment, addresses={}, directory=tmp_path)
+    resolve = resolver(experiment, addresses={}, directory=tmp_path, java="java")
 
     assert resolve("{self.checkpoint}", "shout") == "hdfs://names:8020/shout/checkpoint"
     assert resolve("{self.checkpoint}", "hdfs") == f"{tmp_path}/data/hdfs/checkpoint"
