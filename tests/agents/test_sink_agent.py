@@ -14,6 +14,7 @@ from streambed.agents.reader import Reader, ReaderSetup, ReadRecord
 from streambed.agents.sink import SinkReading, UnwritableRecord, row_of
 from streambed.agents.store_query import frame_of
 from streambed.errors import StoreError
+from streambed.record.ledger.schemas import SEEN
 from streambed.record.orders import ConsumerMember, SinkOrder
 from streambed.record.tables import read_table
 from streambed.stores.store import Address, Answer, SinkTable
@@ -137,7 +138,7 @@ def test_a_row_of_a_sink_has_the_tenure_in_which_it_was_read(tmp_path, monkeypat
     sinking.tenures.close()
 
     (path,) = (tmp_path / "history").glob("seen*")
-    assert read_table(path).table["tenure"].to_pylist() == [1, 2]
+    assert read_table(path, SEEN)["tenure"].to_pylist() == [1, 2]
 
 
 def sink_with(tmp_path, monkeypatch, calls: list[str], readers: type[Readers]) -> SinkReading:

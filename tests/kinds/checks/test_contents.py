@@ -150,7 +150,8 @@ def by_job(*lines):
 
 
 def test_a_store_equals_the_answer_of_a_batch_job():
-    truth = stored("spark", "truth.py:totals", ["word", "n"], ("be", 1), ("to", 2))
+    job = BatchJob(text="truth.py:totals", topics=("lines",))
+    truth = replace(stored("spark", "", ["word", "n"], ("be", 1), ("to", 2)), name=job.name)
 
     assert by_job(WORDS, truth, totals(("to", 2), ("be", 1))).holds
     assert by_job(WORDS, truth, totals(("to", 3), ("be", 1))).fails
@@ -369,7 +370,9 @@ def test_rows_of_a_store_that_are_there_twice_are_too_many():
 
 
 def test_an_answer_with_several_rows_for_a_key_cannot_be_compared():
-    check = Equals(store="archive", query=QUERY, sql="select value as word, 1 as n from lines", key="word")
+    check = Equals(
+        store="archive", query=QUERY, sql="select value as word, 1 as n from lines", key="word"
+    )
 
     verdict = check.judge(history_of(WORDS, totals(("be", 1), ("to", 1)), components=PIPELINE))
 

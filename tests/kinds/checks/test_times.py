@@ -215,6 +215,7 @@ def test_an_outage_without_end_lasts_until_the_last_due_record():
 
     verdict = recovers(*lines, *FAULT, within="5s")
 
+    assert verdict.fails
     (fault,) = verdict.evidence["faults"]
     assert 44e9 < fault["outage_ns"] < 46e9
     assert fault["ack_outage_ns"] < 2e9
