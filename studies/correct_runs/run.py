@@ -31,6 +31,15 @@ PAGE = HERE / "README.md"
 SEEDS = 100
 DATA_CHECKS = ("log", "no_loss", "at_least_once", "exactly_once")
 CONFIDENCE = 0.95
+HEAD = f"""# How often does the judge err?
+
+A pipeline that keeps every promise (`acks: all`, two replicas in sync, idempotent and transactional
+producers, no unclean election, an idempotent sink) runs with faults drawn by its seed. Seeds and
+faults (`draw.py`) were fixed before the first run, and every run counts. A verdict of a data check
+that fails is a false alarm.
+
+    python -m studies.correct_runs.run    # goes on where it was, up to seed {SEEDS}
+"""
 
 
 @dataclass(frozen=True)
@@ -139,15 +148,7 @@ def page_of(rows: list[Row]) -> str:
     share = f"{100 * unknown / verdicts:.2g} %" if verdicts else "none"
     bound = f"below {100 * largest_share(len(finished)):.3g} %" if finished else "not known"
     lines = [
-        "# How often does the judge err?",
-        "",
-        "A pipeline that keeps every promise (`acks: all`, two replicas in sync, idempotent and",
-        "transactional producers, no unclean election, an idempotent sink) runs with faults drawn by",
-        "its seed. Seeds and faults (`draw.py`) were fixed before the first run, and every run counts.",
-        "A verdict of a data check that fails is a false alarm.",
-        "",
-        f"    python -m studies.correct_runs.run    # goes on where it was, up to seed {SEEDS}",
-        "",
+        HEAD,
         "| | |",
         "|---|---|",
         f"| runs | {len(rows)} of {SEEDS}, {len(rows) - len(finished)} of them could not be made |",
