@@ -77,11 +77,11 @@ def test_a_list_of_nothing_is_an_empty_array_or_a_hint(tmp_path):
     ("seconds", "says"),
     [(3, "just now"), (130, "2 min ago"), (7300, "2 h ago"), (86400 * 3, "3 days ago")],
 )
-def test_an_age_is_told_as_people_tell_it(seconds, says):
+def test_an_age_is_written_as_people_say_it(seconds, says):
     assert ago(timedelta(seconds=seconds)) == says
 
 
-def test_a_run_that_is_not_there_is_told_in_plain_words(tmp_path):
+def test_a_missing_run_is_reported_in_plain_words(tmp_path):
     empty = streambed("check", "nope", "--into", tmp_path)
     make_run(tmp_path, "words", STAMP)
     misspelt = streambed("check", "wrods", "--into", tmp_path)
@@ -144,7 +144,7 @@ def full_disk(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_verdict_that_cannot_be_kept_is_told_all_the_same(tmp_path, monkeypatch):
+def test_a_verdict_that_cannot_be_written_is_still_shown(tmp_path, monkeypatch):
     make_run(tmp_path, "words", STAMP)
     monkeypatch.setattr(runs, "write_whole", full_disk)
 
@@ -156,7 +156,7 @@ def test_a_verdict_that_cannot_be_kept_is_told_all_the_same(tmp_path, monkeypatc
     assert "No space left on device" in done.output
 
 
-def test_a_report_that_cannot_be_written_is_told_with_the_reason(tmp_path, monkeypatch):
+def test_a_report_that_cannot_be_written_is_reported_with_the_reason(tmp_path, monkeypatch):
     make_run(tmp_path, "words", STAMP)
     monkeypatch.setattr("streambed.reports.page.write", full_disk)
 
@@ -165,7 +165,7 @@ def test_a_report_that_cannot_be_written_is_told_with_the_reason(tmp_path, monke
     assert "cannot be written: No space left on device" in str(done.exception)
 
 
-def test_a_report_is_opened_in_a_browser_or_its_path_is_told(run, tmp_path, monkeypatch):
+def test_a_report_is_opened_in_a_browser_or_its_path_is_printed(run, tmp_path, monkeypatch):
     opened: list[str] = []
     monkeypatch.setattr(options.webbrowser, "open", lambda uri: opened.append(uri) or True)
     monkeypatch.setattr("streambed.reports.page.write", lambda directory: directory / "report.html")
