@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +32,9 @@ from streambed.record.events import (
 )
 from streambed.record.fidelity import Fidelity
 from streambed.record.history import History, Verdict
+from streambed.record.status import begin, conclude
 from streambed.results import runs
+from streambed.results.runs import Run
 from streambed.results.why.journey import Journey, Truncation
 from streambed.results.why.record_name import RecordName
 from streambed.results.why.steps import (
@@ -53,7 +56,8 @@ READER = {"kind": "consumer", "node": "edge"}
 
 
 @pytest.fixture(autouse=True)
-def _nothing_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(artifacts, "kafka_command", lambda *_, **__: ["java"])
 
 
@@ -77,9 +81,12 @@ def end_lines(
     capsys: pytest.CaptureFixture[str], run: str, fidelity_says: str, *verdicts: Verdict
 ) -> list[str]:
     """What a run prints at its end."""
-    done: Any = SimpleNamespace(state="finished", directory=Path.cwd() / run)
+    done = Run(Path.cwd() / run)
+    done.directory.mkdir(parents=True)
+    begin(done.directory, os.getpid())
+    conclude(done.directory, "finished", "")
     believed = Fidelity(believable=True, says=fidelity_says)
-    show_end(done, list(verdicts), done.directory / "report.html", fidelity=believed)
+    show_end(done, list(verdicts), done.report, fidelity=believed)
     return capsys.readouterr().out.splitlines()
 
 
