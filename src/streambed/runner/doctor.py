@@ -41,6 +41,7 @@ def examine() -> list[Finding]:
     return [
         *network,
         *_tampering(this_machine),
+        *_faults(this_machine),
         _disk(),
         _java(),
         *_artifacts(),
@@ -98,6 +99,29 @@ def _tampering(machine: Machine) -> list[Finding]:
             optional=True,
         )
         for what, refusal in refusals.items()
+    ]
+
+
+def _faults(machine: Machine) -> list[Finding]:
+    """Which faults depend on the kernel, and how they are done."""
+    jams, partitions = machine.means == "delay_line", machine.filtering
+    slows = "by control groups" if machine.cpu_groups else "by stopping a process again and again"
+    return [
+        Finding(
+            what="jam",
+            good=jams,
+            says="packets are held by the delay line" if jams else "not available",
+            mend="" if jams else "only the delay line can hold packets: use cut or degrade",
+            optional=True,
+        ),
+        Finding(
+            what="partition",
+            good=partitions,
+            says="by packet rules of each host" if partitions else "not available",
+            mend="" if partitions else "the kernel lacks nf_tables: load or enable it",
+            optional=True,
+        ),
+        Finding(what="slow_cpu", good=True, says=slows),
     ]
 
 
