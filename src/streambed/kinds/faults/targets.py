@@ -64,7 +64,7 @@ class OnAProcess(OnATarget):
         wanted = role(self.target)
         if self.hits_executors or not wanted or wanted.kind != "executor":
             return []
-        says = f"an executor cannot be a target of {self.kind}: name its worker, such as sparks/w1"
+        says = "an executor can only be killed, stopped or paused: name its worker"
         return [Problem(key="target", says=says)]
 
 
