@@ -78,7 +78,7 @@ class View:
         if self.committed is not None:
             parts.append(self.committed.record)
         for records in parts:
-            visible[identified(records)] = True
+            visible[with_identity(records)] = True
         return visible
 
     @cached_property
@@ -89,7 +89,7 @@ class View:
         if self.uncommitted is not None:
             parts.append(self.uncommitted.record)
         for records in parts:
-            visible[identified(records)] = True
+            visible[with_identity(records)] = True
         return visible
 
     @cached_property
@@ -162,7 +162,7 @@ class View:
         return starts
 
 
-def identified(records: Int32s) -> Int32s:
+def with_identity(records: Int32s) -> Int32s:
     """The records that carry an identity."""
     return records[records >= 0] if len(records) and int(records.min()) < 0 else records
 
