@@ -15,7 +15,7 @@ from streambed.agents.sink import SinkReading, UnwritableRecord, row_of
 from streambed.agents.store_query import frame_of
 from streambed.errors import StoreError
 from streambed.record.orders import ConsumerMember, SinkOrder
-from streambed.stores.store import Address, Answer, SinkTable
+from streambed.stores.store import Address, QueryResult, SinkTable
 
 COLUMNS = {"n": "integer", "share": "real", "ok": "boolean", "who": "text"}
 
@@ -62,7 +62,9 @@ def test_an_answer_becomes_a_frame_with_types():
     day, name = datetime.date(2026, 11, 15), uuid.UUID(int=1)
 
     found = frame_of(
-        Answer(columns=("a", "a", "day", "id"), rows=[(1, None, day, name), (2, "x", None, None)])
+        QueryResult(
+            columns=("a", "a", "day", "id"), rows=[(1, None, day, name), (2, "x", None, None)]
+        )
     )
 
     assert found.schema == {"a": pl.Int64, "a_2": pl.String, "day": pl.Date, "id": pl.String}
@@ -70,7 +72,7 @@ def test_an_answer_becomes_a_frame_with_types():
 
 
 def test_an_answer_without_columns_is_an_empty_frame():
-    assert frame_of(Answer()).shape == (0, 0)
+    assert frame_of(QueryResult()).shape == (0, 0)
 
 
 class Readers(Reader):

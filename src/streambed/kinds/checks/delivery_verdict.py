@@ -15,7 +15,7 @@ from streambed.kinds.evidence.outputs.delivery import (
     Delivery,
     NothingKnown,
     older_than_start,
-    undecided,
+    undecided_inputs,
 )
 from streambed.kinds.evidence.outputs.input_log import InputLog, Numbers, input_log
 from streambed.record.history import Answer, History, Verdict
@@ -66,7 +66,7 @@ def judge_delivery(check: Delivered, history: History, promise: Promise) -> Verd
 def _counts(check: Delivered, history: History, log: InputLog, delivery: Delivery) -> Counts:
     reader = check.reader(history)
     times, expected = delivery.times, delivery.expected
-    open_ones = undecided(history, log, reader, times)
+    open_ones = undecided_inputs(history, log, reader, times)
     needed = (expected > 0) & ~older_than_start(log, reader, times)
     return Counts(
         missing=np.flatnonzero((times == 0) & needed & ~open_ones),

@@ -54,10 +54,10 @@ def compare_rows(
             continue
         text = pl.format(f"{name} is {{}}, not {{}}", pl.col(name), pl.col(f"{name}\0most"))
         wrong.append(pl.when(there.is_not_null() & differs).then(text))
-    return _compared(joined, key, pl.coalesce(*wrong), pl.any_horizontal(*opened))
+    return _comparison(joined, key, pl.coalesce(*wrong), pl.any_horizontal(*opened))
 
 
-def _compared(
+def _comparison(
     joined: pl.DataFrame, key: Sequence[str], wrong: pl.Expr, opened: pl.Expr
 ) -> Compared:
     rows = joined.with_columns(wrong=wrong, opened=opened.fill_null(False))
