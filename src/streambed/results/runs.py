@@ -31,6 +31,7 @@ from streambed.record.history import History, Ledger, Verdict
 from streambed.record.status import State, state_of
 from streambed.results import frames
 from streambed.results.batch_jobs import run_batch_jobs
+from streambed.results.masking import Mask
 from streambed.results.why import journey as journeys
 from streambed.results.why.record_name import find_record
 
@@ -60,7 +61,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """A small card for notebooks: state, verdicts, and where the report is."""
-        rows = "".join(map(_verdict_row, self.verdicts()))
+        rows = "".join(map(_verdict_row, self.mask.verdicts(self.verdicts())))
         title = f"<b>{escape(self.name)}</b> {escape(self.directory.name)}: {self.state}"
         reason = f" ({escape(self.reason)})" if self.reason else ""
         link = f'<a href="{self.report.absolute().as_uri()}">report</a>'
@@ -79,8 +80,15 @@ class Run:
 
     @property
     def reason(self) -> str:
-        """Why it is not finished."""
-        return state_of(self.directory)[1]
+        """Why it is not finished, without secrets."""
+        reason = state_of(self.directory)[1]
+        return self.mask.text(reason) if reason else ""
+
+    @property
+    def mask(self) -> Mask:
+        """Hides the secrets of its declaration."""
+        planned = self.directory / "plan.json"
+        return Mask.of(plan.read(planned).declaration if planned.exists() else {})
 
     @property
     def plan(self) -> plan.Plan:
@@ -200,7 +208,7 @@ class Run:
         """What was judged last; empty if it never was."""
         if not self._verdicts_file.exists():
             return []
-        return [Verdict(**fields) for fields in json.loads(self._verdicts_file.read_text())]
+        return history.read_verdicts(self._verdicts_file)
 
     def verdict(self, name: str) -> Verdict:
         """The verdict of one check: by its kind, such as no_loss, or with what it is about, such as
@@ -226,8 +234,11 @@ class Run:
         by_name: dict[str, Verdict] = {}
         counts: Counter[str] = Counter()
         verdicts = self.verdicts() or self.check()
-        for check, verdict in zip(self.checks(), verdicts, strict=True):
-            name = f"{verdict.check}:{check.about}" if check.about else verdict.check
+        abouts = [check.about for check in self.checks()]
+        if len(abouts) != len(verdicts):  # Other checks were judged than the run declares.
+            abouts = [verdict.about for verdict in verdicts]
+        for about, verdict in zip(abouts, verdicts, strict=True):
+            name = f"{verdict.check}:{about}" if about else verdict.check
             counts[name] += 1
             number = counts[name]
             by_name[f"{name}#{number}" if number > 1 else name] = verdict

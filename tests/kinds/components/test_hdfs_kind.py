@@ -48,7 +48,7 @@ def read(folder: Path, text: str) -> Any:
         ),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_impossible_values_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
     with pytest.raises(StreambedError, match=says.replace("?", r"\?")):
         read(tmp_path, FILE.replace(old, new))
 

@@ -46,7 +46,9 @@ class Delivery:
     how: str
     """By what outputs were matched to inputs, for people."""
     index: Numbers
-    """The input of each output, in the order of writing; ABSENT or UNNAMED if there is none."""
+    """The input of each output, in the order of writing; ABSENT, UNNAMED or ELSEWHERE
+    if there is none.
+    """
     lanes: Numbers
     """Outputs of one lane have an order: each partition of an output topic is a lane."""
     unsure: str = ""
@@ -122,7 +124,9 @@ def to_topic(history: History, log: InputLog, topic: str, identity: Identity | N
     else:
         index = index_of_rows(values_at(history, topic, identity.columns), identity, log)
         how, by_place = identity.text, identity.by_place
-    lanes = outputs.partitions if len(index) == len(outputs) else _one_lane(index)
+    if len(index) != len(outputs):
+        raise NothingKnown(f"keys and values of {topic} were not kept to the end")
+    lanes = outputs.partitions
     return _delivery(log, index, lanes, how=how, by_place=by_place)
 
 

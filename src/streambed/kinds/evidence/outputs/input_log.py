@@ -6,7 +6,7 @@ a record is its row: offsets have holes, indexes have none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from streambed.judge import arrays
 from streambed.judge.arrays import Topic
 from streambed.judge.columns import Names, RunIndex, batches_of_topic, numbers
 from streambed.judge.reading import topic_of
+from streambed.kinds.evidence.outputs.deleted import Deleted, deleted_records
 from streambed.kinds.evidence.readers import witness_of
 from streambed.plan import WITNESS
 from streambed.record.history import History, Ledger
@@ -32,6 +33,8 @@ ABSENT = -1
 """Names a record that the log does not have."""
 UNNAMED = -2
 """Names no record at all."""
+ELSEWHERE = -3
+"""Names a record of another topic."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,8 @@ class InputLog:
     producers: tuple[str, ...]
     """Names by the number of a producer in `records`."""
     ledger: Ledger = field(repr=False)
+    deleted: Deleted | None = None
+    """Records that were deleted before the read-back, which are in the log, too."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -74,6 +79,8 @@ class InputLog:
             places = arrays.places(numbers(partition, np.int32), numbers(offset, np.int64))
             rows = self.index_of_places(places[by_witness])
             hashes[rows] = numbers(key, np.int64, null=0)[by_witness]
+        if self.deleted is not None:
+            hashes[self.index_of_places(self.deleted.places)] = self.deleted.keys
         return hashes
 
     def index_of_places(self, places: Numbers) -> Numbers:
@@ -149,7 +156,8 @@ def numbers_of(column: pl.Series) -> Numbers:
 
 
 def input_log(history: History, topic: str) -> InputLog | None:
-    """The topic as the witness read it back; None if it did not, or not to the end.
+    """The topic as the witness read it back, with what was deleted before; None if it did not, or
+    not to the end.
 
     The last two are held, so that checks of one pipeline share them.
     """
@@ -157,8 +165,27 @@ def input_log(history: History, topic: str) -> InputLog | None:
     if topic not in held:
         while len(held) >= HELD_MAX:
             held.pop(next(iter(held)))
-        held[topic] = _read_log(history, topic)
+        held[topic] = _with_deleted(history, _read_log(history, topic))
     return held[topic]
+
+
+def _with_deleted(history: History, log: InputLog | None) -> InputLog | None:
+    """The log with records that producers wrote and that were deleted before the read-back."""
+    deleted = deleted_records(history, log.topic) if log else None
+    if log is None or deleted is None:
+        return log
+    producers = (*log.producers, *sorted(set(deleted.producers) - set(log.producers)))
+    names, sequences = pl.Series(deleted.producers), pl.Series(deleted.sequences)
+    places = np.concatenate([log.places, deleted.places])
+    order = np.argsort(places, kind="stable")
+    records = np.concatenate([log.records, records_of(names, sequences, producers)])
+    return replace(
+        log,
+        places=places[order],
+        records=records[order],
+        producers=producers,
+        deleted=deleted,
+    )
 
 
 def _read_log(history: History, name: str) -> InputLog | None:
