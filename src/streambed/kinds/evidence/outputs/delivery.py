@@ -17,6 +17,7 @@ from streambed.kinds.evidence.outputs.input_log import (
     Flags,
     InputLog,
     Numbers,
+    identities_of,
     input_log,
     records_of,
 )
@@ -104,7 +105,10 @@ def _index_of_reads(log: InputLog, topic: Topic, group: str) -> Numbers:
     index = log.index_of_places(place)
     here = index >= 0
     other = np.zeros(len(index), dtype=bool)
-    other[here] = topic.committed.record[index[here]] != record[here]
+    if log.deleted is None:
+        other[here] = topic.committed.record[index[here]] != record[here]
+    else:  # Rows of the log are not those of the read-back.
+        other[here] = log.records[index[here]] != identities_of(topic, record[here])
     index[other] = ABSENT
     return index
 

@@ -197,13 +197,13 @@ def _read_log(history: History, name: str) -> InputLog | None:
     return InputLog(
         topic=name,
         places=topic.committed.place,
-        records=_identities(topic, topic.committed.record),
+        records=identities_of(topic, topic.committed.record),
         producers=tuple(topic.clients.words),
         ledger=history.ledger,
     )
 
 
-def _identities(topic: Topic, records: NDArray[np.int32]) -> Numbers:
+def identities_of(topic: Topic, records: NDArray[np.int32]) -> Numbers:
     """Records by number as producer and sequence in one number."""
     producers = np.concatenate([topic.sends.producer, topic.strangers.producer])
     sequences = np.concatenate([topic.sends.sequence, topic.strangers.sequence])
