@@ -141,13 +141,13 @@ class ByBatches:
 
         `sure` if it can be of one only.
         """
-        written = self._written(seen).group_by(POSITION).agg(pl.col("seen").min())
+        written = self._written_records(seen).group_by(POSITION).agg(pl.col("seen").min())
         numbers = _numbers(history, self.name)
         found = candidates(history, self.name, numbers, written)
         return self._outputs_by_timestamp(history, seen) if found is None else found
 
     def _outputs_by_timestamp(self, history: History, seen: pl.DataFrame) -> pl.DataFrame:
-        written = _with_time_written(history, self._written(seen))
+        written = _with_time_written(history, self._written_records(seen))
         written = written.with_columns(latest=pl.col("written") + TICK_NS).sort("latest")
         ranges = ranges_of(history, self.name)
         spans = ranges.select("batch", "start", "end").unique("batch").sort("start")
@@ -162,7 +162,7 @@ class ByBatches:
         may have repeated what the killed one had written.
         """
         spans = unreported_ranges(history, self.name).select("batch", "start", "end").unique()
-        written = _with_time_written(history, self._written(seen)).group_by(POSITION)
+        written = _with_time_written(history, self._written_records(seen)).group_by(POSITION)
         outputs = written.agg(pl.col("written").min(), pl.col("seen").min())
         inside = spans.join_where(
             outputs, pl.col("written") >= pl.col("start"), pl.col("written") <= pl.col("end")
@@ -171,7 +171,7 @@ class ByBatches:
         bounds = inside.group_by("batch").agg(earliest=first, latest=last)
         return bounds.with_columns(exact=pl.lit(False))
 
-    def _written(self, seen: pl.DataFrame) -> pl.DataFrame:
+    def _written_records(self, seen: pl.DataFrame) -> pl.DataFrame:
         """The records that the job wrote and that name no input."""
         by_job = pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_null()
         return seen.filter(by_job)
