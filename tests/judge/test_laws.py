@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from streambed.judge.anomalies import ANOMALIES
 from streambed.kinds.checks.log import Log
+from tests.support.examples import examples
 from tests.support.judge.correct_runs import correct_run
 from tests.support.judge.judged_stories import counts
 from tests.support.judge.mutations import MUTATIONS
@@ -27,7 +28,7 @@ def answer(story: Story, *allow: str) -> int:
     return RANK[Log(topic=TOPIC, allow=allow).judge(history).answer]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.integers(0, 10**6))
 def test_a_run_with_fewer_rows_read_is_never_better(seed: int, choice: int) -> None:
     whole = correct_run(seed)
@@ -40,7 +41,7 @@ def test_a_run_with_fewer_rows_read_is_never_better(seed: int, choice: int) -> N
     assert all(after.get(name, 0) >= count for name, count in before.items() if name != "A10")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.sampled_from(MUTATIONS), st.lists(st.sampled_from(ANOMALIES), max_size=4))
 def test_an_allowance_never_makes_an_answer_worse(seed, mutation, allowed) -> None:
     mutant = mutation.apply(correct_run(seed), Random(seed))
@@ -51,7 +52,7 @@ def test_an_allowance_never_makes_an_answer_worse(seed, mutation, allowed) -> No
     assert answer(mutant, *names) <= answer(mutant)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.sampled_from(["assignments", "lives", "seen"]))
 def test_an_answer_without_a_table_never_holds_where_it_did_not(seed: int, table: str) -> None:
     run = correct_run(seed)
