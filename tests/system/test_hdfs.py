@@ -12,7 +12,7 @@ from streambed.reports import page
 from streambed.runner.spark_history import event_logs
 from tests.support.running import streambed
 
-pytestmark = [pytest.mark.system, pytest.mark.together(30)]
+pytestmark = [pytest.mark.system, pytest.mark.together(35)]
 FILE = """
 version: 1
 name: kept
