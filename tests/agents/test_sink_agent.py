@@ -110,7 +110,7 @@ class FakeStore:
             raise StoreError("away")
 
     def close(self) -> None:
-        """It goes on."""
+        """Never stop."""
 
 
 def test_a_sink_writes_then_flushes_its_ledger_and_only_then_commits(tmp_path, monkeypatch):

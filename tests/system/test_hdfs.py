@@ -1,4 +1,4 @@
-"""HDFS on the emulated network: a job keeps its checkpoint and its event log there, and goes on
+"""HDFS on the emulated network: a job keeps its checkpoint and its event log there, and resumes
 from it after its driver was killed.
 """
 
