@@ -33,8 +33,8 @@ from streambed.runner.up.servers import Servers, server_of
 from tests.support import fake_launcher
 from tests.support.code_blocks import Block, all_blocks, block
 from tests.support.declare.samples import GOOD
+from tests.support.roomy_machine import MACHINE
 from tests.support.running import ROOT
-from tests.test_declarations import MACHINE
 
 BLOCKS = all_blocks()
 READING = "def reading(number, random):"
