@@ -14,7 +14,7 @@ import pytest
 
 from streambed import artifacts, plan
 from streambed.declare.experiment import Experiment
-from streambed.declare.link import Link, Way
+from streambed.declare.link import Direction, Link
 from streambed.declare.topology import Topology
 from streambed.errors import MachineError, UsageError
 from streambed.kinds.checks import NoLoss
@@ -29,7 +29,7 @@ from streambed.planner.planner import plan_for
 KAFKA = Kafka(name="kafka", nodes=["b"], topics={"lines": Topic()})
 POET = Producer(name="poet", node="a", writes="lines")
 STAR = (
-    Link(ends=("a", "core"), delay="20ms", back=Way(loss="1%")),
+    Link(ends=("a", "core"), delay="20ms", back=Direction(loss="1%")),
     Link(ends=("b", "core"), rate="10Mbit"),
 )
 
@@ -159,6 +159,16 @@ def test_a_link_is_emulated_for_its_delay_or_because_a_fault_may_cut_it() -> Non
 
 def test_processes_come_in_the_order_of_the_declaration() -> None:
     assert [process.name for process in planned(POET, KAFKA).processes] == ["poet", "kafka/b"]
+
+
+def test_a_command_may_run_the_tools_of_kafka() -> None:
+    words = ["{run.java}", "-cp", "{kafka.class_path}", "org.apache.kafka.tools.TopicCommand"]
+
+    machine = Machine(python="python", java="/opt/java")
+    tool = planned(KAFKA, Command(name="tool", node="a", argv=words), machine=machine).processes[-1]
+
+    assert tool.argv[0] == "/opt/java"
+    assert any("kafka-tools" in path for path in tool.argv[2].split(":"))
 
 
 def test_references_become_what_they_stand_for() -> None:

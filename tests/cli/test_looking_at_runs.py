@@ -19,11 +19,11 @@ from streambed.cli import options
 from streambed.cli.app import app
 from streambed.cli.query import with_plain_numbers
 from streambed.cli.runs import ago
-from streambed.errors import UsageError
+from streambed.errors import FormatError, UsageError
 from streambed.record.status import conclude
 from streambed.results import runs
 from streambed.stores.store import Address
-from tests.test_runs import NO_LOSS, make_run
+from tests.support.made_runs import NO_LOSS, make_run
 
 STAMP = "20260101-000000"
 
@@ -229,3 +229,39 @@ def test_a_query_of_a_run_without_stores_says_so(run, tmp_path):
     asked = streambed("query", "words", "--into", tmp_path)
 
     assert str(asked.exception) == "the run 'words' has no store that can be queried"
+
+
+@pytest.mark.parametrize("name", ["plan.json", "verdicts.json", "status.json", "fidelity.json"])
+def test_a_list_names_a_damaged_file_and_shows_the_other_runs(run, tmp_path, name):
+    other = make_run(tmp_path, "words", "20260101-000001")
+    (run.directory / name).write_text("{")
+
+    result = streambed("list", "--into", tmp_path)
+
+    assert result.exit_code == 0, result.output
+    assert f"damaged: {run.directory / name} is damaged: " in result.output
+    assert f"words/{other.directory.name}" in result.output
+    states = [
+        row["state"] for row in json.loads(streambed("list", "--json", "--into", tmp_path).output)
+    ]
+    assert states == ["damaged", "finished"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("check", "plan.json"), ("report", "plan.json"), ("report", "verdicts.json")],
+)
+def test_a_damaged_file_is_one_message(run, tmp_path, command, name):
+    (run.directory / name).write_text("{")
+
+    result = streambed(command, run.directory)
+
+    assert isinstance(result.exception, FormatError)
+    assert f"{name} is damaged: " in str(result.exception)
+
+
+def test_verdicts_of_other_checks_than_declared_are_listed(run, tmp_path):
+    kept = run.directory / "verdicts.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) * 2))
+
+    assert streambed("list", "--into", tmp_path).exit_code == 0

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from pydantic_core import PydanticUndefined
 
 from streambed.declare.capture import Capture
 from streambed.declare.expansion import expand
 from streambed.declare.experiment import Experiment
-from streambed.declare.link import Link, Way
+from streambed.declare.link import Direction, Link
 from streambed.declare.topology import Topology
 from streambed.declare.yaml.document import document_of
 from streambed.declare.yaml.keys import TABLES, keys_of
 from streambed.declare.yaml.reader import read
+from streambed.kinds.checks import CHECKS
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.components.kafka.topic import Topic
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Place
@@ -30,6 +29,7 @@ from streambed.kinds.direction import Bursts
 from streambed.kinds.evidence.outputs.identity import Identity
 from streambed.kinds.faults import FAULTS
 from streambed.kinds.faults.when.timing import Timed
+from tests.support.declare.defaults import default_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "declare.md"
 EXAMPLES = PAGE.parents[1] / "examples"
@@ -37,11 +37,12 @@ KINDS = {kind: declared for table in TABLES.values() for kind, declared in table
 TIMES = tuple(keys_of(Timed))
 HEADINGS = {
     "when": Timed,
+    "expect": MayFail,
     "Experiment": Experiment,
     "Topology": Topology,
     "Link": Link,
     "Bursts": Bursts,
-    "Way": Way,
+    "Direction": Direction,
     "topic": Topic,
     "ready": ReadySign,
     "place": Place,
@@ -60,24 +61,11 @@ def section(heading: str) -> str:
     )[0]
 
 
-def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> str:
-    if key in ("kind", "version"):
-        return "needed in a file"
-    if default is None or (default is PydanticUndefined and factory is None):
-        return "needed" if default is PydanticUndefined else "none"
-    value = default if factory is None else factory()
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    if value == ():
-        return "`[]`"
-    if value == "":
-        return "`''`"
-    return f"`{value}`"
-
-
 def page_keys(declared: type) -> list[str]:
-    """The keys of a class; those that say when a fault comes are in a section for all faults."""
+    """The keys of a class but those that have a section for all faults, or for all checks."""
     keys = keys_of(declared)
+    if declared in CHECKS.values() and issubclass(declared, MayFail):
+        return [key for key in keys if key not in keys_of(MayFail)]
     if declared not in FAULTS.values():
         return list(keys)
     others = [key for key in keys if key not in ("kind", "at", "lasts") and key not in TIMES]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.samples import write
 
 from streambed.declare.yaml.study_file import DeclaredStudy, read
 from streambed.errors import DeclarationError
+from tests.support.declare.samples import write
 
 GOOD = """\
 version: 1
@@ -219,4 +219,13 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
 def test_a_study_of_too_many_trials_is_refused(tmp_path: Path) -> None:
     assert complaints(tmp_path, ("repetitions: 2", "repetitions: 251")) == [
         "s.yaml:5:1: vary: this makes 1004 trials: at most 1000"
+    ]
+
+
+def test_the_trials_of_a_huge_study_are_counted_before_they_are_made(tmp_path: Path) -> None:
+    ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+    keys = "\n".join(f"  components.poet.settings.key{number}: {ten}" for number in range(12))
+
+    assert complaints(tmp_path, ("vary:\n", f"vary:\n{keys}\n")) == [
+        "s.yaml:5:1: vary: this makes 8000000000000 trials: at most 1000"
     ]

@@ -1,5 +1,7 @@
 """The page."""
 
+import base64
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -11,7 +13,7 @@ import pytest
 
 from streambed import plan as plans
 from streambed.reports import bundle, page
-from tests.reports import synthetic
+from tests.support import synthetic
 
 NASTY = "<script>alert('x')</script>"
 
@@ -48,6 +50,18 @@ def test_the_page_loads_nothing_from_a_network(complete: Path):
     assert not [address for address in loads.found if re.match(r"(https?:)?//", address)]
     assert not re.search(r"@import|url\(\s*['\"]?https?:", text)
     assert "default-src 'none'" in text
+
+
+def test_a_browser_runs_the_three_scripts_of_the_page_and_no_others(complete: Path):
+    text = (complete / "report.html").read_text()
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    (policy,) = re.findall(r'Policy" content="([^"]*)"', text)
+    (allowed,) = re.findall(r"script-src ([^;]*);", policy)
+
+    assert len(scripts) == 3
+    assert allowed.split() == [f"'sha256-{base64.b64encode(each).decode()}'" for each in digests]
+    assert "base-uri 'none'; form-action 'none'" in policy
 
 
 def test_every_figure_is_kept_as_svg_and_as_a_table(complete: Path):

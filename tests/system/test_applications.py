@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT, streambed
 
 from streambed import Run
+from tests.support.running import ROOT, streambed
 
 pytestmark = [
     pytest.mark.system,

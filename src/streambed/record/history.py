@@ -5,6 +5,7 @@ Checks and reports read it. All times are monotonic nanoseconds.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,13 +16,14 @@ import pyarrow as pa
 
 from streambed import record
 from streambed.errors import FormatError
-from streambed.record import handed_in, parquet_files, tables
+from streambed.record import codec, handed_in, parquet_files, tables
 from streambed.record.event_log import read_events
 from streambed.record.events import Event, Note, Phase, TableDamaged
 from streambed.record.ledger import broker_files, schemas, stored_rows
 from streambed.record.ledger.stored import StoredTable, as_frame, encoded_batches
 from streambed.record.ledger.stored_rows import StoreQuery, StoreRows
 from streambed.record.status import state_of
+from streambed.units import Duration
 
 if TYPE_CHECKING:
     from streambed.kinds.components.component import Component
@@ -84,6 +86,9 @@ class StoredLedger(Ledger):
         return tables[table].batches(columns)
 
 
+NO_TIME = Duration(0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class History:
     """All that a run recorded, in memory."""
@@ -96,6 +101,8 @@ class History:
     broker_files: BrokerFiles | None = None
     """What the brokers' own files held; None if they left none."""
     declaration: dict[str, Any] = field(default_factory=dict)
+    warm_up: Duration = NO_TIME
+    """The warm-up that the experiment declares; none in runs of older versions."""
     components: Mapping[str, Component] = field(default_factory=dict)
     """The declared components by name; filled in by `results.runs.history_at`."""
     rows: Mapping[str, StoreRows] = field(default_factory=dict)
@@ -167,6 +174,14 @@ NOTHING_CHECKED = "nothing was checked: the experiment declares no checks"
 WORST_FIRST: tuple[Answer, ...] = ("fails", "unknown", "holds")
 
 
+def read_verdicts(path: Path) -> list[Verdict]:
+    """The verdicts in a file; FormatError if it is damaged."""
+    try:
+        return [codec.convert(Verdict, fields) for fields in json.loads(path.read_bytes())]
+    except (ValueError, TypeError, FormatError) as error:
+        raise FormatError(f"{path} is damaged: {error}. Judge again: streambed check") from None
+
+
 def worst(verdicts: Iterable[Verdict]) -> Answer | None:
     """The worst answer: fails, then unknown, then holds. None without verdicts."""
     answers = {verdict.answer for verdict in verdicts}
@@ -184,13 +199,15 @@ def read(directory: Path) -> History:
     for name in handed_in.LEDGERS:
         table = tables[name]
         tables[name] = replace(table, parts=(*table.parts, *_handed_in(directory, name)))
+    declaration = record.read_json(directory / "plan.json").get("declaration", {})
     return History(
         events=read_events(directory),
         rows=stored_rows.read(directory),
         samples=read_table(directory, "samples"),
         ledger=StoredLedger(tables),
         broker_files=broker_files.read(directory),
-        declaration=record.read_json(directory / "plan.json").get("declaration", {}),
+        declaration=declaration,
+        warm_up=Duration.parse(declaration.get("warm_up", "0s")),
     )
 
 

@@ -15,7 +15,6 @@ from streambed.results.runs import Run
 
 UNCHECKED = "not checked"
 UNKNOWN = "unknown"
-IDENTITY = ("producer", "sequence")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +55,13 @@ def _fidelity_fact(a: Fidelity, b: Fidelity) -> Fact:
 
 
 def _verdicts(run: Run) -> dict[str, Verdict]:
-    """The verdicts by name; only by kind if what is kept was judged by other checks."""
+    """The verdicts without secrets, by name; by kind alone if the run declares other checks."""
     verdicts = run.verdicts()
     if verdicts and len(verdicts) != len(run.checks()):
-        return {verdict.check: verdict for verdict in verdicts}
-    return run.named_verdicts()
+        by_name = {verdict.check: verdict for verdict in verdicts}
+    else:
+        by_name = run.named_verdicts()
+    return dict(zip(by_name, run.mask.verdicts(by_name.values()), strict=True))
 
 
 def _verdict_fact(name: str, first: Mapping[str, Verdict], second: Mapping[str, Verdict]) -> Fact:
@@ -92,15 +93,14 @@ class Counts:
 
 def counts_of(history: History, topic: str) -> Counts | None:
     """The counts of a topic; None if nothing can be said of it."""
-    verdict = NoLoss(topic=topic).judge(history)
-    if not verdict.evidence:
+    delivery = NoLoss(topic=topic).delivery(history)
+    if not delivery.findings:
         return None
-    lost = {tuple(record[key] for key in IDENTITY) for record in verdict.evidence["lost"]}
-    readers = verdict.evidence["readers"]
+    lost = delivery.lost.height
     return Counts(
-        acked=verdict.evidence["acked"],
-        lost=None if verdict.answer == "unknown" else len(lost),
-        duplicates={name: seen["duplicates"] for name, seen in readers.items()},
+        acked=delivery.acked,
+        lost=None if delivery.unknown and not lost else lost,
+        duplicates={finding.reader.name: finding.duplicates for finding in delivery.findings},
     )
 
 

@@ -225,3 +225,12 @@ def test_an_embedded_store_is_set_up_before_others_start(tmp_path: Path) -> None
 
     assert store.readiness(FakeWorld(tmp_path))() == ""
     assert (tmp_path / "data" / "file" / "store.sqlite").exists()
+
+
+def test_a_password_of_redis_is_refused(tmp_path: Path) -> None:
+    text = FILE.replace(
+        "{kind: redis, node: two}", "{kind: redis, node: two, settings: {requirepass: pw}}"
+    )
+
+    with pytest.raises(DeclarationError, match="requirepass: clients log in without a password"):
+        plan_of(tmp_path, text)
