@@ -199,11 +199,13 @@ def test_more_repetitions_leave_the_first_as_they_were(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_a_mistake_is_reported_with_its_place(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
     assert complaints(tmp_path, (old, new))[0].startswith(says)
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     messages = complaints(
         tmp_path, ("duration: 40s", "name: x"), ("y: slow", "y: fast"), ("[1, all]", "[1, 1]")
     )

@@ -100,7 +100,7 @@ def test_every_chart_is_one_that_vega_lite_knows(complete: Path):
 
 
 @pytest.mark.parametrize("cache", ["cache", "/proc/nowhere"])
-def test_the_script_is_made_once_and_a_page_has_it_although_it_cannot_be_kept(
+def test_the_script_is_made_once_and_a_page_has_it_even_if_it_cannot_be_cached(
     monkeypatch, tmp_path: Path, cache: str
 ):
     made: list[str] = []

@@ -49,7 +49,7 @@ def test_what_is_folded_or_far_below_is_not_drawn_at_first(browser: str, tmp_pat
     assert "data-first-ms=" in text
 
 
-def test_a_script_that_fails_is_told_to_the_reader(browser: str, tmp_path: Path):
+def test_a_script_that_fails_is_shown_on_the_page(browser: str, tmp_path: Path):
     run = tmp_path / "word-count" / "one"
     synthetic.write_run(run)
     path = page.write(run)

@@ -168,7 +168,7 @@ def test_most_records_are_handed_over_when_they_are_due(run: Run) -> None:
     assert late_s.median() < 0.1
 
 
-def test_each_host_sends_the_bytes_of_its_own_producers(run: Run) -> None:
+def test_each_host_sends_the_bytes_of_its_producers(run: Run) -> None:
     counters = run.samples().filter(
         (pl.col("metric") == "port_tx_bytes") & (pl.col("time") >= run.history().load_ns)
     )

@@ -44,11 +44,11 @@ def read(folder: Path, text: str) -> Any:
         (
             "[disk1, disk2]",
             "[disk1, disk2], replicas: 3",
-            "3 replicas need as many data nodes, but there are 2",
+            "3 replicas need as many data nodes, and it has 2",
         ),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_impossible_values_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
     with pytest.raises(StreambedError, match=says.replace("?", r"\?")):
         read(tmp_path, FILE.replace(old, new))
 

@@ -9,7 +9,7 @@ import numpy as np
 from streambed.errors import Problem
 from streambed.kinds.checks.components import jobs_among, stores_among
 from streambed.kinds.checks.delivered import Delivered
-from streambed.kinds.checks.delivery_verdict import names_at
+from streambed.kinds.checks.delivery_verdict import names_at, silent_clients
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
@@ -49,8 +49,11 @@ class Ordered(Delivered):
         """Compare each output with the one before it of the same key."""
         if not load_ended(history):
             return self._verdict("unknown", "the run broke before the load ended")
+        if silent := silent_clients(self, history):
+            says = f"{', '.join(silent)} kept no ledger of {self.topic}"
+            return self._verdict("unknown", says)
         log = input_log(history, self.topic)
-        if log is None:
+        if log is None or not len(log):
             return self._verdict("unknown", f"{self.topic} was not read back, or holds nothing")
         try:
             delivery = self.delivery(history, log, order=self.order)

@@ -45,7 +45,7 @@ def facts_of(history: History, topic: Topic) -> Facts:
     """All facts about a topic."""
     settings = topic_settings(history, topic.name)
     return Facts(
-        ends=_ends(history, topic.name),
+        ends=ends_of(history, topic.name),
         compacted="compact" in settings.get("cleanup.policy", ""),
         compacted_topics=_compacted_topics(history),
         uncommitted_groups=_groups(history, topic.name, lambda reader: reader.uncommitted),
@@ -133,7 +133,7 @@ def _replicas(history: History, topic: str) -> int | None:
     return broker.replicas_of(topic) if broker else None
 
 
-def _ends(history: History, topic: str) -> dict[int, PartitionEnd]:
+def ends_of(history: History, topic: str) -> dict[int, PartitionEnd]:
     """The state of each partition after the drain; none if the cluster did not answer then."""
     ends = {}
     drains = [event.time for event in history.of(Phase) if event.phase == "drain"]

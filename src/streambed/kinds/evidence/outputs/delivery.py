@@ -42,7 +42,9 @@ class Delivery:
     how: str
     """By what outputs were matched to inputs, for people."""
     index: Numbers
-    """The input of each output, in the order of writing; ABSENT or UNNAMED if there is none."""
+    """The input of each output, in the order of writing; ABSENT, UNNAMED or ELSEWHERE
+    if there is none.
+    """
     lanes: Numbers
     """Outputs of one lane have an order: each partition of an output topic is a lane."""
     unsure: str = ""
@@ -101,7 +103,9 @@ def to_topic(history: History, log: InputLog, topic: str, identity: Identity | N
     else:
         index = index_of_rows(values_at(history, topic, identity.columns), identity, log)
         how, by_place = identity.text, identity.by_place
-    lanes = outputs.partitions if len(index) == len(outputs) else np.zeros(len(index), np.int64)
+    if len(index) != len(outputs):
+        raise NothingKnown(f"keys and values of {topic} were not kept to the end")
+    lanes = outputs.partitions
     return _delivery(log, index, lanes, how=how, by_place=by_place)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streambed.kinds.evidence.outputs.deleted import deleted_records
 from streambed.kinds.evidence.readers import witness_of
 from streambed.plan import WITNESS
 from streambed.record.history import History
@@ -28,6 +29,8 @@ ABSENT = -1
 """Names a record that the log does not have."""
 UNNAMED = -2
 """Names no record at all."""
+ELSEWHERE = -3
+"""Names a record of another topic."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +137,8 @@ def numbers_of(column: pl.Series) -> Numbers:
 
 
 def input_log(history: History, topic: str) -> InputLog | None:
-    """The topic as the witness read it back; None if it did not, or not to the end.
+    """The topic as the witness read it back, with what was deleted before; None if it did not, or
+    not to the end.
 
     The last two are held, so that checks of one pipeline share them.
     """
@@ -142,8 +146,27 @@ def input_log(history: History, topic: str) -> InputLog | None:
     if topic not in held:
         while len(held) >= HELD_MAX:
             held.pop(next(iter(held)))
-        held[topic] = _read_log(history, topic)
+        held[topic] = _with_deleted(history, _read_log(history, topic))
     return held[topic]
+
+
+def _with_deleted(history: History, log: InputLog | None) -> InputLog | None:
+    """The log with records that producers wrote and that were deleted before the read-back."""
+    deleted = deleted_records(history, log.topic) if log else None
+    if log is None or deleted is None:
+        return log
+    producers = (*log.producers, *sorted(set(deleted.producers) - set(log.producers)))
+    names, sequences = pl.Series(deleted.producers), pl.Series(deleted.sequences)
+    places = np.concatenate([log.places, deleted.places])
+    order = np.argsort(places, kind="stable")
+    records = np.concatenate([log.records, records_of(names, sequences, producers)])
+    return InputLog(
+        topic=log.topic,
+        places=places[order],
+        records=records[order],
+        keys=np.concatenate([log.keys, deleted.keys])[order],
+        producers=producers,
+    )
 
 
 def _read_log(history: History, topic: str) -> InputLog | None:
