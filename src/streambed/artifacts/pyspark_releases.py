@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from streambed.artifacts.locked_jars import locked
+from streambed.artifacts.locked_jars import locked_jars_of
 
 KAFKA_CONNECTOR = ":spark-sql-kafka-"
 VERSION_LIMIT_S = 20.0
@@ -12,7 +12,7 @@ VERSION_LIMIT_S = 20.0
 
 def connector_version() -> str:
     """The version of Spark that the locked Kafka connector is for."""
-    (connector,) = (jar for jar in locked("spark_job") if KAFKA_CONNECTOR in jar.coordinate)
+    (connector,) = (jar for jar in locked_jars_of("spark_job") if KAFKA_CONNECTOR in jar.coordinate)
     return connector.coordinate.rpartition(":")[2]
 
 

@@ -112,7 +112,8 @@ def _part(experiment: Experiment, share: float) -> str:
 
 
 def _brokers(experiment: Experiment, profile: str, least: int = 1) -> list[Broker]:
-    brokers = [broker for broker in brokers_among(experiment.components).values() if _led(broker)]
+    declared = brokers_among(experiment.components).values()
+    brokers = [broker for broker in declared if _has_leaders(broker)]
     fitting = [broker for broker in brokers if len(broker.nodes) >= least]
     if fitting:
         return fitting
@@ -122,7 +123,7 @@ def _brokers(experiment: Experiment, profile: str, least: int = 1) -> list[Broke
     )
 
 
-def _led(broker: Broker) -> bool:
+def _has_leaders(broker: Broker) -> bool:
     """Whether its topics have partitions, and so leaders."""
     return any(broker.partitions.values())
 

@@ -8,7 +8,7 @@ from streambed.judge.arrays import OFFSET_MASK, Reads, place_of
 from streambed.judge.columns import NONE, Bools, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.hand_overs import rewinding_tenures
-from streambed.judge.view import View, identified, partition_of, stable_order
+from streambed.judge.view import View, partition_of, stable_order, with_identity
 
 
 def unseen(view: View) -> Finding:
@@ -23,7 +23,7 @@ def unseen(view: View) -> Finding:
     count, undecided, evidence, records = 0, 0, [], []
     for group, reads in view.reads.items():
         seen = np.zeros(view.topic.record_count, bool)
-        seen[identified(reads.record)] = True
+        seen[with_identity(reads.record)] = True
         rows = np.flatnonzero(in_log & ~seen[: len(view.sends)])
         rows = rows[~_not_wanted(view, group, reads, place[rows])]
         rows = rows[~_deleted_before(view, group, place[rows])]

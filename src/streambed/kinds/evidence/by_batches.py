@@ -122,7 +122,7 @@ class ByBatches:
 
     def _outputs(self, history: History, seen: pl.DataFrame) -> pl.DataFrame:
         """The records that the job wrote, each with its batch, by Kafka's timestamp."""
-        written = self._written(history, seen)
+        written = self._written_records(history, seen)
         written = written.with_columns(latest=pl.col("written") + TICK_NS).sort("latest")
         ranges = ranges_of(history, self.name)
         spans = ranges.select("batch", "start", "end").unique("batch").sort("start")
@@ -137,7 +137,7 @@ class ByBatches:
         may have repeated what the killed one had written.
         """
         spans = unreported_ranges(history, self.name).select("batch", "start", "end").unique()
-        written = self._written(history, seen).group_by(POSITION)
+        written = self._written_records(history, seen).group_by(POSITION)
         outputs = written.agg(pl.col("written").min(), pl.col("seen").min())
         inside = spans.join_where(
             outputs, pl.col("written") >= pl.col("start"), pl.col("written") <= pl.col("end")
@@ -145,7 +145,7 @@ class ByBatches:
         first, last = pl.col("seen").min(), pl.col("seen").max()
         return inside.group_by("batch").agg(earliest=first, latest=last)
 
-    def _written(self, history: History, seen: pl.DataFrame) -> pl.DataFrame:
+    def _written_records(self, history: History, seen: pl.DataFrame) -> pl.DataFrame:
         """The records that the job wrote, with the time of Kafka's timestamp."""
         by_job = pl.col("topic").is_in(list(self.writes)) & pl.col("producer").is_null()
         return _with_time_written(history, seen.filter(by_job))

@@ -200,14 +200,14 @@ class BatchUncommitted(Trigger):
             if now_ns() >= next_ns:  # A job may start another query at any time.
                 queries, next_ns = list(_queries_below(log)), now_ns() + QUERIES_NS
             for query in queries:
-                for batch in self._written(query):
+                for batch in self._planned_batches(query):
                     if not (query / "commits" / batch).exists():
                         return _written_ns(query / "offsets" / batch)
             return None
 
         return look
 
-    def _written(self, query: Path) -> list[str]:
+    def _planned_batches(self, query: Path) -> list[str]:
         if self.batch is None:
             return [path.name for path in (query / "offsets").iterdir() if path.name.isdigit()]
         name = str(self.batch)
