@@ -136,12 +136,13 @@ def recoveries(history: History, of: str) -> pl.DataFrame:
     records = journeys(history, of).filter(~pl.col("silent"))
     baseline = baseline_of(history, of, records, history.warm_up)
     spans = ("effect_ns", "outage_ns", "restored_ns", "caught_up_ns")
-    names = [name.removesuffix("_ns") for name in spans]
-    schema = {"t": pl.Float64, "faults": pl.String, **dict.fromkeys(names, pl.Duration("ns"))}
+    span = pl.Duration("ns")
+    schema = pl.Schema({"t": pl.Float64(), "faults": pl.String()})
+    schema.update({name.removesuffix("_ns"): span for name in spans})
     if isinstance(baseline, str):
         return pl.DataFrame(schema=schema)
     rows = [
-        (history.load_seconds(one.start), one.faults, *(getattr(one, span) for span in spans))
+        (history.load_seconds(one.start), one.faults, *(getattr(one, name) for name in spans))
         for one in recoveries_of(history, records, baseline, HOLD)
     ]
     return pl.DataFrame(rows, schema=schema, orient="row")
