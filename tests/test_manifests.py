@@ -46,16 +46,16 @@ def test_an_archive_that_was_only_touched_or_copied_is_whole(archive: Path) -> N
     archive.with_name("copy").write_bytes(archive.read_bytes())
     os.replace(archive.with_name("copy"), archive)
 
-    assert manifests.changed(archive) == []
+    assert manifests.changed_files(archive) == []
 
 
 def test_an_archive_made_before_there_were_manifests_gets_one(archive: Path) -> None:
     (manifest,) = (archive.parent.parent / "manifests").iterdir()
     manifest.unlink()
 
-    assert manifests.changed(archive) == []
+    assert manifests.changed_files(archive) == []
     archive.write_bytes(b"Classes")
-    assert manifests.changed(archive) == ["kafka-1.jsa"]
+    assert manifests.changed_files(archive) == ["kafka-1.jsa"]
 
 
 def test_a_missing_file_of_a_folder_is_a_change_and_a_new_one_is_not(archive: Path) -> None:
@@ -65,10 +65,10 @@ def test_a_missing_file_of_a_folder_is_a_change_and_a_new_one_is_not(archive: Pa
         (folder / name).write_text(name)
     manifests.record(folder)
     (folder / "three").touch()
-    assert manifests.changed(folder) == []
+    assert manifests.changed_files(folder) == []
 
     (folder / "two").unlink()
-    assert manifests.changed(folder) == ["two"]
+    assert manifests.changed_files(folder) == ["two"]
 
 
 def mode_after_use(cache: Path, mode: int) -> int:

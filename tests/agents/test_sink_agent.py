@@ -17,7 +17,7 @@ from streambed.errors import StoreError
 from streambed.record.ledger.schemas import SEEN
 from streambed.record.orders import ConsumerMember, SinkOrder
 from streambed.record.tables import read_table
-from streambed.stores.store import Address, Answer, SinkTable
+from streambed.stores.store import Address, QueryResult, SinkTable
 
 COLUMNS = {"n": "integer", "share": "real", "ok": "boolean", "who": "text"}
 
@@ -64,7 +64,9 @@ def test_an_answer_becomes_a_frame_with_types():
     day, name = datetime.date(2026, 11, 15), uuid.UUID(int=1)
 
     found = frame_of(
-        Answer(columns=("a", "a", "day", "id"), rows=[(1, None, day, name), (2, "x", None, None)])
+        QueryResult(
+            columns=("a", "a", "day", "id"), rows=[(1, None, day, name), (2, "x", None, None)]
+        )
     )
 
     assert found.schema == {"a": pl.Int64, "a_2": pl.String, "day": pl.Date, "id": pl.String}
@@ -72,7 +74,7 @@ def test_an_answer_becomes_a_frame_with_types():
 
 
 def test_an_answer_without_columns_is_an_empty_frame():
-    assert frame_of(Answer()).shape == (0, 0)
+    assert frame_of(QueryResult()).shape == (0, 0)
 
 
 class Readers(Reader):

@@ -45,10 +45,14 @@ from streambed.artifacts.locked_jars import (
     cache,
     fetch_jars,
     jars,
-    locked,
+    locked_jars_of,
     make_cache,
 )
-from streambed.artifacts.pyspark_releases import connector_version, pyspark_version
+from streambed.artifacts.pyspark_releases import (
+    connector_version,
+    pyspark_version,
+    same_release,
+)
 from streambed.artifacts.servers import (
     FOUND,
     UNPACKED,
@@ -96,6 +100,7 @@ __all__ = [
     "name_of",
     "pyspark_version",
     "redis_server",
+    "same_release",
     "server_home",
     "spark_command",
     "spark_variables",
@@ -164,7 +169,7 @@ def _fetch_named(names: list[str], on_progress: Progress, download: Download | N
     wanted = [name for name in names if name in LOCKS]
     if not wanted:
         return []
-    fetch_jars([jar for name in wanted for jar in locked(name)], on_progress, download)
+    fetch_jars([jar for name in wanted for jar in locked_jars_of(name)], on_progress, download)
     for name in wanted:
         if name in UNPACKED:
             unpack(name, on_progress)
@@ -217,7 +222,7 @@ def made_files(name: str) -> list[Path]:
 def _refuse_damaged(name: str) -> None:
     """Raise MissingError if a file that `fetch` made has been changed since."""
     for path in made_files(name):
-        if path.exists() and (files := manifests.changed(path)):
+        if path.exists() and (files := manifests.changed_files(path)):
             more = f" and {len(files) - 1} more" if len(files) > 1 else ""
             what = f"{name} is damaged: {files[0]}{more} in {path} is not as it was made"
             raise MissingError(what, command=f"streambed fetch {name}")

@@ -111,19 +111,19 @@ def jars_of(text: str) -> tuple[Jar, ...]:
     return tuple(Jar(**line) for line in json.loads(text))
 
 
-def locked(kind: str) -> tuple[Jar, ...]:
+def locked_jars_of(kind: str) -> tuple[Jar, ...]:
     """The jars that a kind of component needs, possibly none."""
     return lock(LOCKS[kind]) if kind in LOCKS else ()
 
 
 def jars(kind: str) -> list[Path]:
     """The jars of a kind, all checked. Raises MissingError with the command that fetches them."""
-    wrong = [jar.coordinate for jar in locked(kind) if not jar.is_right()]
+    wrong = [jar.coordinate for jar in locked_jars_of(kind) if not jar.is_right()]
     if wrong:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         what = f"{kind} needs {wrong[0]}{more}, missing or damaged in {cache() / 'jars'}"
         raise MissingError(what, command=f"streambed fetch {kind}")
-    return [jar.path for jar in locked(kind)]
+    return [jar.path for jar in locked_jars_of(kind)]
 
 
 def fetch_jars(

@@ -34,10 +34,10 @@ def record(path: Path) -> None:
 
 def is_whole(path: Path) -> bool:
     """Whether a file or folder is there and as it was made."""
-    return path.exists() and not changed(path)
+    return path.exists() and not changed_files(path)
 
 
-def changed(path: Path) -> list[str]:
+def changed_files(path: Path) -> list[str]:
     """The files that are not as they were made; new files in a folder do not count.
 
     What was made before there were manifests gets one now.

@@ -17,7 +17,7 @@ from streambed.cli.options import COLOURS, IntoOption, err, out, short
 from streambed.declare.yaml import study_file
 from streambed.record.history import EXIT_STATUS, NOTHING_CHECKED, worst
 from streambed.results import comparison, runs
-from streambed.results.comparison import Comparison, shown
+from streambed.results.comparison import Comparison, number_text
 from streambed.results.declared import Differing
 from streambed.results.facts import UNCHECKED
 from streambed.results.runs import RUNS
@@ -185,9 +185,10 @@ def _print_summary(result: StudyResult) -> None:
     for row in result.summary().iter_rows(named=True):
         mean = interval = ""
         if row["mean"] is not None:
-            mean = shown(row["mean"], row["unit"])
+            mean = number_text(row["mean"], row["unit"])
         if row["low"] is not None:
-            interval = f"{shown(row['low'], row['unit'])} to {shown(row['high'], row['unit'])}"
+            low = number_text(row["low"], row["unit"])
+            interval = f"{low} to {number_text(row['high'], row['unit'])}"
         point = [row[key] or "" for key in keys]
         trial_count = f"{row['n']} of {row['trials']}"
         table.append((*point, row["measure"], mean, interval, trial_count))

@@ -251,7 +251,7 @@ def _table(folder: Path, name: str) -> StoredTable:
     for path, part in parts.items():
         # A run that did not finish says so itself; its tables may lack something.
         if finished and part.end.state == "corrupt":
-            raise tables.damaged(path, part.end.reason)
+            raise tables.damaged_table(path, part.end.reason)
     return StoredTable(schema, parts=tuple(part.table for part in parts.values()))
 
 

@@ -164,7 +164,7 @@ def _bootstrap(statistic: Statistic, of: Observations, draw: np.random.Generator
     """The statistic of resampled runs, whose blocks were drawn with replacement."""
     count = of.block_count
     times = draw.multinomial(count, np.full(count, 1 / count), RESAMPLES)
-    return _weighted(statistic, of, times.astype(np.float64))
+    return _weighted_statistic(statistic, of, times.astype(np.float64))
 
 
 def _permute(
@@ -178,10 +178,12 @@ def _permute(
     to_b = np.zeros((RESAMPLES, both.block_count))
     to_b[:, : b.block_count] = 1.0
     to_b = draw.permuted(to_b, axis=1)
-    return _weighted(statistic, both, to_b) - _weighted(statistic, both, 1.0 - to_b)
+    return _weighted_statistic(statistic, both, to_b) - _weighted_statistic(
+        statistic, both, 1.0 - to_b
+    )
 
 
-def _weighted(statistic: Statistic, of: Observations, times: Numbers) -> Numbers:
+def _weighted_statistic(statistic: Statistic, of: Observations, times: Numbers) -> Numbers:
     """The statistic for each row of `times`, which says how often each block counts."""
     if statistic in SHARES:
         return _weighted_percentile(SHARES[statistic], of, times)

@@ -85,7 +85,7 @@ class TransactionalSender(ClientSender):
                 headers=[*headers, identity],
             )
         except KafkaException as trouble:
-            self._refused(sequence, trouble)
+            self._abort_and_retry(sequence, trouble)
         self._taken[sequence] = taken
         self.sent += 1
         if len(self._taken) == self._records:
@@ -96,7 +96,7 @@ class TransactionalSender(ClientSender):
         self._began_ns = now_ns()
         self._transaction += 1
 
-    def _refused(self, sequence: int, trouble: KafkaException) -> None:
+    def _abort_and_retry(self, sequence: int, trouble: KafkaException) -> None:
         """The client takes nothing while its transaction must be aborted: end it, then retry."""
         if not self._taken:
             raise SystemExit(

@@ -16,7 +16,7 @@ from streambed.kinds.evidence.outputs.delivery import (
     Delivery,
     NothingKnown,
     older_than_start,
-    undecided,
+    undecided_inputs,
 )
 from streambed.kinds.evidence.outputs.input_log import InputLog, Numbers, input_log
 from streambed.kinds.evidence.readers import without_ledger
@@ -80,7 +80,7 @@ def silent_clients(check: Delivered, history: History) -> list[str]:
 def _counts(check: Delivered, history: History, log: InputLog, delivery: Delivery) -> Counts:
     reader = check.reader(history)
     times, expected = delivery.times, delivery.expected
-    open_ones = undecided(history, log, reader, times)
+    open_ones = undecided_inputs(history, log, reader, times)
     needed = (expected > 0) & ~older_than_start(log, reader, times)
     return Counts(
         missing=np.flatnonzero((times == 0) & needed & ~open_ones),

@@ -83,7 +83,7 @@ class SameAs(MayFail):
         counts = counts.with_columns(pl.col("one", "other").fill_null(0))
         more = counts.filter(pl.col("one") > pl.col("other"))
         less = counts.filter(pl.col("one") < pl.col("other"))
-        moved = _moved(one, other)
+        moved = _count_reordered_keys(one, other)
         evidence: dict[str, Any] = {
             "records": one.height,
             "other_records": other.height,
@@ -154,7 +154,7 @@ def _counts(contents: pl.DataFrame, name: str) -> pl.DataFrame:
     return contents.group_by(CONTENT, maintain_order=True).agg(pl.len().cast(pl.Int64).alias(name))
 
 
-def _moved(one: pl.DataFrame, other: pl.DataFrame) -> int:
+def _count_reordered_keys(one: pl.DataFrame, other: pl.DataFrame) -> int:
     """How many keys have their values in another order, among those in one partition only."""
     sequences = []
     for contents in (one, other):

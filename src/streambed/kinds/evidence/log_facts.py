@@ -53,7 +53,7 @@ def facts_of(history: History, topic: Topic) -> Facts:
         groups=_declared_groups(history, topic.name),
         latest_groups=_groups(history, topic.name, lambda reader: reader.from_latest),
         unread=_unread(history, topic.name),
-        unfinished_producers=_unfinished(history, topic),
+        unfinished_producers=_killed_producers(history, topic),
         anonymous_producers=_handing_in(history, topic),
         read_back_failed=not witness_finished(history),
         behind_since=_behind(history, topic),
@@ -221,7 +221,7 @@ def _unread(history: History, topic: str) -> dict[str, frozenset[int] | None]:
     return unread
 
 
-def _unfinished(history: History, topic: Topic) -> frozenset[str]:
+def _killed_producers(history: History, topic: Topic) -> frozenset[str]:
     """Producers of components whose last process was killed."""
     last: dict[str, ProcessEnded] = {event.process: event for event in history.of(ProcessEnded)}
     killed = {event.component for event in last.values() if event.status < 0}

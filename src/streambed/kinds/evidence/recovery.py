@@ -162,7 +162,7 @@ def _recovery(
     if late.height:
         effect = max(0, late.select((pl.col("due") + bound).min()).item() - faults.start)
     if faults.end == FOREVER_NS:
-        return _unhealed(records, faults, effect, until)
+        return _recovery_without_heal(records, faults, effect, until)
     outputs = records["seen"].drop_nulls().sort()
     after = outputs.filter(outputs >= faults.end)
     last_due = _last_due(records, until)
@@ -180,7 +180,9 @@ def _recovery(
     )
 
 
-def _unhealed(records: pl.DataFrame, faults: FaultSet, effect: int | None, until: int) -> Recovery:
+def _recovery_without_heal(
+    records: pl.DataFrame, faults: FaultSet, effect: int | None, until: int
+) -> Recovery:
     outputs = records["seen"].drop_nulls().sort()
     return Recovery(
         faults=faults.names,

@@ -6,17 +6,21 @@ a record is its row: offsets have holes, indexes have none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streambed.kinds.evidence.outputs.deleted import deleted_records
+from streambed.judge import arrays
+from streambed.judge.arrays import Topic
+from streambed.judge.columns import Names, RunIndex, batches_of_topic, numbers
+from streambed.judge.reading import topic_of
+from streambed.kinds.evidence.outputs.deleted import Deleted, deleted_records
 from streambed.kinds.evidence.readers import witness_of
 from streambed.plan import WITNESS
-from streambed.record.history import History
+from streambed.record.history import History, Ledger
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -42,9 +46,11 @@ class InputLog:
     """Partition and offset in one number, rising."""
     records: Numbers
     """Producer and sequence in one number; UNNAMED without identity."""
-    keys: Numbers
-    """Hash of the key; 0 without a key."""
     producers: tuple[str, ...]
+    """Names by the number of a producer in `records`."""
+    ledger: Ledger = field(repr=False)
+    deleted: Deleted | None = None
+    """Records that were deleted before the read-back, which are in the log, too."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -59,13 +65,31 @@ class InputLog:
         """The offset of each record."""
         return self.places & ((1 << OFFSET_BITS) - 1)
 
+    @cached_property
+    def keys(self) -> Numbers:
+        """Hash of the key of each record; 0 without a key. Few checks need it."""
+        hashes = np.zeros(len(self), np.int64)
+        columns = ("consumer", "partition", "offset", "key")
+        consumers = Names()
+        for batch in batches_of_topic(self.ledger, "seen", self.topic, columns):
+            consumer, partition, offset, key = batch.columns
+            by_witness = consumers.encode(consumer) == consumers.known(WITNESS)
+            if not by_witness.any():
+                continue
+            places = arrays.places(numbers(partition, np.int32), numbers(offset, np.int64))
+            rows = self.index_of_places(places[by_witness])
+            hashes[rows] = numbers(key, np.int64, null=0)[by_witness]
+        if self.deleted is not None:
+            hashes[self.index_of_places(self.deleted.places)] = self.deleted.keys
+        return hashes
+
     def index_of_places(self, places: Numbers) -> Numbers:
         """The index of each place; ABSENT if the log has nothing there."""
-        return _lookup(self.places, places)
+        return self._places.rows(places)
 
     def index_of_records(self, records: Numbers) -> Numbers:
         """The index at which each record first stands; ABSENT if it is nowhere."""
-        rows = _lookup(self._sorted_records, records)
+        rows = self._identities.rows(records)
         found = rows >= 0
         rows[found] = self._record_order[rows[found]]
         rows[records == UNNAMED] = UNNAMED
@@ -86,8 +110,12 @@ class InputLog:
         return np.argsort(self.records, kind="stable")
 
     @cached_property
-    def _sorted_records(self) -> Numbers:
-        return self.records[self._record_order]
+    def _identities(self) -> RunIndex:
+        return RunIndex(self.records[self._record_order])
+
+    @cached_property
+    def _places(self) -> RunIndex:
+        return RunIndex(self.places)
 
     def names(self, index: Numbers) -> pl.DataFrame:
         """Records by name and place: producer, sequence, partition, offset."""
@@ -104,15 +132,6 @@ class InputLog:
                 "offset": self.offsets[index],
             }
         )
-
-
-def _lookup(rising: Numbers, wanted: Numbers) -> Numbers:
-    """Where each wanted number first stands; ABSENT if it does not."""
-    if not len(rising):
-        return np.full(len(wanted), ABSENT, dtype=np.int64)
-    rows = np.searchsorted(rising, wanted).astype(np.int64)
-    inside = np.minimum(rows, len(rising) - 1)
-    return np.where(rising[inside] == wanted, inside, ABSENT)
 
 
 def places_of(partitions: pl.Series, offsets: pl.Series) -> Numbers:
@@ -160,27 +179,34 @@ def _with_deleted(history: History, log: InputLog | None) -> InputLog | None:
     places = np.concatenate([log.places, deleted.places])
     order = np.argsort(places, kind="stable")
     records = np.concatenate([log.records, records_of(names, sequences, producers)])
-    return InputLog(
-        topic=log.topic,
+    return replace(
+        log,
         places=places[order],
         records=records[order],
-        keys=np.concatenate([log.keys, deleted.keys])[order],
         producers=producers,
+        deleted=deleted,
     )
 
 
-def _read_log(history: History, topic: str) -> InputLog | None:
-    if not witness_of(history, topic):
+def _read_log(history: History, name: str) -> InputLog | None:
+    if not witness_of(history, name):
         return None
-    rows = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") == WITNESS))
-    places = places_of(rows["partition"], rows["offset"])
-    order = np.argsort(places, kind="stable")
-    producers = tuple(rows["producer"].drop_nulls().unique().sort())
-    records = records_of(rows["producer"], rows["sequence"], producers)
+    topic = topic_of(history.ledger, name)
+    if topic.committed is None:
+        return None
     return InputLog(
-        topic=topic,
-        places=places[order],
-        records=records[order],
-        keys=rows["key"].fill_null(0).to_numpy()[order],
-        producers=producers,
+        topic=name,
+        places=topic.committed.place,
+        records=identities_of(topic, topic.committed.record),
+        producers=tuple(topic.clients.words),
+        ledger=history.ledger,
     )
+
+
+def identities_of(topic: Topic, records: NDArray[np.int32]) -> Numbers:
+    """Records by number as producer and sequence in one number."""
+    producers = np.concatenate([topic.sends.producer, topic.strangers.producer])
+    sequences = np.concatenate([topic.sends.sequence, topic.strangers.sequence])
+    identities = producers.astype(np.int64) << SEQUENCE_BITS | sequences
+    # Records without identity have the number -1, which finds the last row here.
+    return np.append(identities, UNNAMED)[records]

@@ -57,7 +57,7 @@ def compare_rows(
             continue
         text = pl.format(f"{name} is {{}}, not {{}}", pl.col(name), pl.col(f"{name}\0most"))
         wrong.append(pl.when(there.is_not_null() & differs).then(text))
-    return _compared(joined, key, pl.coalesce(*wrong), pl.any_horizontal(*opened))
+    return _comparison(joined, key, pl.coalesce(*wrong), pl.any_horizontal(*opened))
 
 
 def has_several_rows(frame: pl.DataFrame, key: Sequence[str]) -> bool:
@@ -65,7 +65,7 @@ def has_several_rows(frame: pl.DataFrame, key: Sequence[str]) -> bool:
     return bool(frame.select(list(key)).is_duplicated().any())
 
 
-def _compared(
+def _comparison(
     joined: pl.DataFrame, key: Sequence[str], wrong: pl.Expr, opened: pl.Expr
 ) -> Compared:
     rows = joined.with_columns(wrong=wrong, opened=opened.fill_null(False))
