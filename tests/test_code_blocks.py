@@ -17,6 +17,7 @@ import pytest
 import typer
 
 import streambed
+from benchmarks import _famous_cases
 from gateway_traffic.cli import app as gateway_traffic
 from streambed import artifacts
 from streambed.agents.producer.record_source import from_function
@@ -33,8 +34,8 @@ from streambed.runner.up.servers import Servers, server_of
 from tests.support import fake_launcher
 from tests.support.code_blocks import Block, all_blocks, block
 from tests.support.declare.samples import GOOD
+from tests.support.roomy_machine import MACHINE
 from tests.support.running import ROOT
-from tests.test_declarations import MACHINE
 
 BLOCKS = all_blocks()
 READING = "def reading(number, random):"
@@ -125,13 +126,6 @@ def make_targets() -> set[str]:
     return set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def options_of_script(script: Path) -> set[str]:
-    """The options of the Python program that a script of the repository runs."""
-    (module,) = re.findall(r"python -m ([\w.]+)", script.read_text())
-    program = ROOT / f"{module.replace('.', '/')}.py"
-    return set(re.findall(r'add_argument\(\s*"(--[\w-]+)"', program.read_text()))
-
-
 COMMANDS = [
     pytest.param(command, id=f"{block}: {' '.join(command)[:40]}")
     for block in BLOCKS
@@ -155,9 +149,9 @@ def test_every_command_of_a_page_is_understood(words: list[str]) -> None:
     elif program == "uv":
         lock = (ROOT / "requirements.lock").read_text().splitlines()
         assert lock[1] == f"#    {' '.join(words)}"
-    elif program.startswith("scripts/"):
-        declared = options_of_script(ROOT / program)
-        assert [word for word in arguments if word.startswith("--") and word not in declared] == []
+    elif program == "scripts/cases":
+        options = _famous_cases.parser().parse_args(arguments)
+        assert _famous_cases.experiments(options.names, twins=True)
     else:
         assert " ".join(words) in OTHERS
 
@@ -167,7 +161,6 @@ def test_a_command_or_an_option_that_does_not_exist_is_noticed() -> None:
         parse_as(app, ["chekc", "latest"])
     with pytest.raises(Exception, match="No such option: --juson"):
         parse_as(app, ["check", "latest", "--juson"])
-    assert "--runs" in options_of_script(ROOT / "scripts" / "cases")
 
 
 # YAML.

@@ -73,7 +73,7 @@ def lacks() -> str:
 
 
 class NetemMachine:
-    """A machine that boots; whoever first asks something of it waits until it has."""
+    """A machine that boots; the first request waits until it has booted."""
 
     def __init__(self, process: subprocess.Popen[bytes], console: Path) -> None:
         self._process = process
@@ -105,7 +105,7 @@ class NetemMachine:
         assert self._process.stdin
         with suppress(
             BrokenPipeError
-        ):  # It is off: whoever waits for an answer will say so, with what it said last.
+        ):  # It is off: waiting for the answer fails with the last output.
             self._process.stdin.write(line.encode() + b"\n")
 
     def _answer(self, limit_s: float) -> dict[str, Any]:
