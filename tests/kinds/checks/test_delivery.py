@@ -312,3 +312,14 @@ def test_a_check_finds_the_rows_of_one_record():
 
     assert [one.rows for one in found] == [1, 2, 0]
     assert rows_of_record(check, history, producer="b", sequence=1) is None
+
+
+def test_a_reader_without_a_ledger_is_refused():
+    silent = PIPELINE | {"reader": {**PIPELINE["reader"], "ledger": False}}
+
+    (problem,) = ExactlyOnce(topic="lines", to="reader").problems(declared(silent))
+
+    assert (problem.key, problem.says) == (
+        "to",
+        "reader keeps no ledger: leave out `ledger: false`",
+    )

@@ -111,11 +111,11 @@ class NetemMachine:
     def _answer(self, limit_s: float) -> dict[str, Any]:
         assert self._process.stdout
         came, _, _ = select.select([self._process.stdout], [], [], limit_s)
-        line = self._process.stdout.readline() if came else b""
-        assert line, (
-            f"the machine with netem said nothing for {limit_s} s, or is off: "
-            f"{self._console.read_text()[-2000:]}"
-        )
+        last_lines = self._console.read_text()[-2000:]
+        assert came, f"the machine with netem said nothing for {limit_s} s: {last_lines}"
+        line = self._process.stdout.readline()
+        if not line:  # No assertion: a busy host is no excuse for that.
+            raise RuntimeError(f"the machine with netem is off: {last_lines}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
