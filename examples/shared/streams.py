@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from functools import reduce
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -47,3 +50,20 @@ def start(
     """Start a query that continues where its checkpoint says."""
     query = writer.outputMode(mode).option("checkpointLocation", checkpoint)
     return query.trigger(processingTime=trigger).start()
+
+
+def run(writer: DataStreamWriter, *, checkpoint: str, trigger: str, mode: str = "append") -> None:
+    """Run a query until it is stopped. One that fails is started again once, which is sooner than
+    a new driver: Spark's Kafka source may fail after the first batch that it repeats.
+    """
+    try:
+        start(writer, checkpoint=checkpoint, trigger=trigger, mode=mode).awaitTermination()
+    except StreamingQueryException:
+        start(writer, checkpoint=checkpoint, trigger=trigger, mode=mode).awaitTermination()
+
+
+def send(records: dict[str, DataFrame], *, bootstrap: str) -> None:
+    """Write the records of a batch to their topics, all in one job."""
+    parts = [rows.withColumn("topic", F.lit(topic)) for topic, rows in records.items()]
+    sink = reduce(DataFrame.unionByName, parts).write.format("kafka")
+    sink.option("kafka.bootstrap.servers", bootstrap).save()
