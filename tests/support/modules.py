@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -14,3 +16,18 @@ def load_module(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def load_example(folder: Path, *names: str) -> list[ModuleType]:
+    """Modules of an example, which import each other by their bare names. The names are forgotten
+    afterwards, because another example has modules of the same names.
+    """
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        return [importlib.import_module(name) for name in names]
+    finally:
+        sys.path.remove(str(folder))
+        beside = {path.stem for path in folder.glob("*.py")}
+        for name in beside & (set(sys.modules) - before):
+            del sys.modules[name]

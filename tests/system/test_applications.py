@@ -1,0 +1,76 @@
+"""The applications in examples, each in a short form: a small load, a fault, the exact answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import ROOT, streambed
+
+from streambed import Run
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.together(100),
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("store_servers"),
+]
+NEEDS_TIME = {"recovers", "latency"}
+"""A short load may be too short for these: they may be unknown."""
+
+
+def letters_in_store(run: Run) -> int:
+    """How many records have a dead letter; one that was written twice counts once."""
+    return int(run.query("db", "select count(distinct key) from letters").item())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Application:
+    """What is changed for the short form, and how many records it must reject."""
+
+    name: str
+    settings: dict[str, str] = field(default_factory=dict)
+    dead_letters: int
+    count_letters: Callable[[Run], int] = letters_in_store
+
+
+APPLICATIONS = [
+    Application(
+        name="rides",
+        settings={"duration": "16s", "faults.0.at": "8s"},
+        dead_letters=253,
+    ),
+    Application(
+        name="maritime",
+        settings={"duration": "16s", "faults.0.at": "8s", "faults.0.lasts": "3s"},
+        dead_letters=233,
+    ),
+]
+
+
+def run_short(application: Application, folder: Path) -> dict[str, Any]:
+    declaration = ROOT / "examples" / application.name / "experiment.yaml"
+    changes = [f"{key}={value}" for key, value in application.settings.items()]
+    words = [word for change in changes for word in ("--set", change)]
+    done = streambed("run", declaration, *words, "--json", "--no-report", cwd=folder, limit_s=800)
+    assert done.stdout, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+@pytest.mark.parametrize("application", APPLICATIONS, ids=lambda each: each.name)
+def test_an_application_gives_the_exact_answer_in_spite_of_its_fault(application, tmp_path):
+    summary = run_short(application, tmp_path)
+
+    held = {"holds"}
+    answers = {
+        f"{verdict['check']}: {verdict['says']}": verdict["answer"]
+        for verdict in summary["verdicts"]
+        if verdict["answer"] not in (held | {"unknown"} if verdict["check"] in NEEDS_TIME else held)
+    }
+    assert answers == {}
+    assert application.count_letters(Run(Path(summary["run"]))) == application.dead_letters
