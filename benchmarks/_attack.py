@@ -1,6 +1,6 @@
 """The attack mix of benchmarks/hostile.py, as a process of its own.
 
-    python benchmarks/_attack.py PORT SECONDS SHARE
+    python -m benchmarks._attack PORT SECONDS SHARE
 
 It attacks 127.0.0.1:PORT from other loopback addresses, each kind at its rate in RATES times SHARE,
 with at most AT_ONCE connections of each kind, and ends by itself. It prints how many attacks of

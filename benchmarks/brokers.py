@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from _arguments import parser
 
+from benchmarks._arguments import parser
 from streambed import Run
 from streambed.record.events import LeaderChanged
 

@@ -29,8 +29,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from _arguments import parser
-
+from benchmarks._arguments import parser
 from streambed.net import box_entry, syscalls
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def ours(hosts: int) -> dict[str, float]:
         decided = plan_for(experiment, machine.examine(), base=folder, directory=folder)
         plan_s = time.monotonic() - began
         plan.write(decided, folder / "plan.json")
-        argv = [sys.executable, __file__, "inside", str(folder / "plan.json"), name]
+        argv = [sys.executable, "-m", "benchmarks.build", "inside", str(folder / "plan.json"), name]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
     figures: dict[str, float] = {"plan_s": plan_s, **json.loads(done.stdout)}
     print(

@@ -16,10 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _arguments import parser
-from ingest import COMMAND, sent_as, server
-
-from streambed.artifacts.lone_broker import lone_broker
+from benchmarks._arguments import parser
+from benchmarks.ingest import COMMAND, sent_as, server
+from tests.support.lone_broker import lone_broker
 
 VERSIONS = ("cumulative", "counter", "rate")
 

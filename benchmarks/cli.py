@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from _arguments import parser
+from benchmarks._arguments import parser
 
 ROOT = Path(__file__).parents[1]
 HELP_RATIO_MAX, PLAN_RATIO_MAX = 8, 20

@@ -18,8 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _arguments import parser
-
+from benchmarks._arguments import parser
 from streambed import Run, run
 from streambed.declare import reading
 from streambed.kinds.faults.when.triggers import ROLES_S

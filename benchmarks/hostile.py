@@ -37,17 +37,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from _arguments import parser
-from _calm import spent
 from confluent_kafka import Consumer, TopicPartition
 
+from benchmarks._arguments import parser
+from benchmarks._calm import spent
 from gateway_traffic.codecs import decode
 from gateway_traffic.records import ENCODINGS, Version, topic_of
-from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.record import wait_until
+from tests.support.lone_broker import LoneBroker, lone_broker
 
 COMMAND = [sys.executable, "-m", "gateway_traffic"]
-ATTACK = Path(__file__).with_name("_attack.py")
 GATEWAYS = 256
 HONEST = {"websocket": 1_800, "per-connection": 200}
 """Records a second by each protocol."""
@@ -235,7 +234,9 @@ class Bench:
         port = server.url.rpartition(":")[2]
         extent = [str(self._extent.seconds), str(self._extent.share)]
         return subprocess.Popen(
-            [sys.executable, str(ATTACK), port, *extent], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "benchmarks._attack", port, *extent],
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def _send(self, server: Serving, prefix: str) -> list[Path]:

@@ -19,8 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from _arguments import parser
-from build import tree
+from benchmarks._arguments import parser
+from benchmarks.build import tree
 
 ROOT = Path(__file__).parents[1]
 SETTLE_S = 3

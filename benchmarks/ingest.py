@@ -28,10 +28,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from _arguments import parser
-from _calm import spent
-
-from streambed.artifacts.lone_broker import lone_broker
+from benchmarks._arguments import parser
+from benchmarks._calm import spent
+from tests.support.lone_broker import lone_broker
 
 COMMAND = [sys.executable, "-m", "gateway_traffic"]
 GATEWAYS = 256

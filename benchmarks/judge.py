@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from _arguments import parser
 
+from benchmarks._arguments import parser
 from streambed import plan as plans
 from streambed.plan import Machine, Plan
 from streambed.record import now_ns
@@ -216,7 +216,7 @@ def main(records: int) -> None:
         make(directory, records)
         print(f"made {records:,} records in {time.monotonic() - began:.0f} s", file=sys.stderr)
         done = subprocess.run(
-            [sys.executable, __file__, "--judge", str(directory)],
+            [sys.executable, "-m", "benchmarks.judge", "--judge", str(directory)],
             stdout=subprocess.PIPE,
             text=True,
             check=True,

@@ -35,11 +35,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from _link_ends import MS, say
+from benchmarks._link_ends import MS, say
 
 HERE = Path(__file__).resolve()
 ENDS = HERE.with_name("_link_ends.py")
-ORDINARY = HERE.parents[1] / "tests" / "system" / "ordinary.py"
+ORDINARY = HERE.parents[1] / "tests" / "support" / "ordinary.py"
 NOBODY = 65534
 TRIES, CALM_SHARE = 4, 0.01
 """Measured again if the hypervisor took more than that of the processors away, but not more often.
@@ -322,14 +322,14 @@ def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
         figures = MEASURES[name](net, Extent(quick == "True"))
         time.sleep(1.1)  # The gauge is written each second.
         gauges = net.delay_line_gauges()
-        late_mean_ns = gauges[-1]["late_mean_ns"] if gauges else 0
+        late_mean_ns = gauges[-1].late_mean_ns if gauges else 0
         say(figures | {"delay_line": net.delay_line_runs, "late_mean_us": late_mean_ns / 1e3})
 
 
 def measured(quick: bool, as_user: bool) -> dict[str, Any]:
     """All measures, each in a box of its own."""
     # Only here: what it imports may start threads, and then there were no boxes.
-    from _calm import calmest
+    from benchmarks._calm import calmest
 
     figures: dict[str, Any] = {}
     for name in MEASURES:
@@ -346,7 +346,16 @@ def measured(quick: bool, as_user: bool) -> dict[str, Any]:
 
 def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        argv = [sys.executable, str(HERE), "box", name, folder, str(quick), str(not as_user)]
+        argv = [
+            sys.executable,
+            "-m",
+            "benchmarks.links",
+            "box",
+            name,
+            folder,
+            str(quick),
+            str(not as_user),
+        ]
         if as_user and os.geteuid() == 0:
             Path(folder).chmod(0o777)
             argv = [
@@ -368,7 +377,7 @@ def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
 def main(words: list[str]) -> None:
     if words[:1] == ["box"]:
         return in_a_box(*words[1:])
-    from _arguments import parser  # Only here: the ends run without a path to it.
+    from benchmarks._arguments import parser  # Only here: the ends run without a path to it.
 
     quick = parser(__doc__, quick="everything once and briefly").parse_args(words).quick
     if quick:

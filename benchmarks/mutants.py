@@ -3,8 +3,8 @@
     scripts/bench mutants [--quick] [--mutants N] [RUN TOPIC]
 
 Each correct run is made up by its number, or it is one topic of a real run that is correct, whose
-partitions all begin at 0. Each mutation names the anomalies that it must and may
-cause (tests/judge/mutations.py). `missed` is how many were not found, `invented` how many others
+partitions all begin at 0. Each mutation names the anomalies that it must and may cause
+(tests/support/judge/mutations.py). `missed` is how many were not found, `invented` how many others
 were. `false_alarms` counts correct runs in which something was found. The last line is one JSON
 object. `--quick`: 200 mutants.
 """
@@ -17,16 +17,12 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from _arguments import parser
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "judge"))
-
-from correct_runs import correct_run
-from judged_stories import counts
-from mutations import COUNTED_ONLY, MUTATIONS
-from stories import Story, story_of
-
+from benchmarks._arguments import parser
 from streambed.results.runs import Run
+from tests.support.judge.correct_runs import correct_run
+from tests.support.judge.judged_stories import counts
+from tests.support.judge.mutations import COUNTED_ONLY, MUTATIONS
+from tests.support.judge.stories import Story, story_of
 
 
 def main(mutants: int, real: Story | None) -> None:

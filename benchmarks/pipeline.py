@@ -34,24 +34,23 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
-from _arguments import parser
-from _calm import calmest
-from _gateway_records import COPIES, produce
 from confluent_kafka import Consumer, TopicPartition
 
+from benchmarks._arguments import parser
+from benchmarks._calm import calmest
+from benchmarks._gateway_records import COPIES, produce
 from gateway_traffic.errors import NoStoreError
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import DAY_MS
 from gateway_traffic.stores.opening import open_store
 from streambed import artifacts, units
-from streambed.artifacts.lone_broker import lone_broker
 from streambed.kinds.components.spark.cluster import flags_for
 from streambed.kinds.components.spark.job import DRIVER
 from streambed.record.codec import write_message
 from streambed.record.orders import SparkDriverOrder
+from tests.support.lone_broker import lone_broker
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
 TOPIC = "traffic-counter"
 BATCH = 1_000_000
 HEAP = units.Size(3 << 30)

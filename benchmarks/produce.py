@@ -25,11 +25,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from _arguments import parser
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from benchmarks._arguments import parser
 from streambed import artifacts
-from streambed.artifacts.lone_broker import lone_broker
 from streambed.kinds.components.kafka.clients import READER, SENDER, client_settings
 from streambed.kinds.declaring import Setting
 from streambed.record import codec, now_ns, wait_until, write_whole
@@ -42,6 +41,7 @@ from streambed.record.orders import (
     RecordsOrder,
     ScheduleOrder,
 )
+from tests.support.lone_broker import lone_broker
 
 RECORDS, FEW_RECORDS = 1_000_000, 20_000
 SIZE_BYTES = 200
@@ -180,8 +180,7 @@ def our_producer(folder: Path, bootstrap: str, topic: str, records: int, *, ledg
 
 def bare_consumer(bootstrap: str, topic: str, records: int) -> float:
     """Records a second of a loop that only counts, in its own process as our consumer is."""
-    program = Path(__file__).with_name("_bare_consumer.py")
-    command = [sys.executable, str(program), bootstrap, topic, str(records)]
+    command = [sys.executable, "-m", "benchmarks._bare_consumer", bootstrap, topic, str(records)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout)
 

@@ -22,9 +22,8 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from _arguments import parser
-
 import streambed
+from benchmarks._arguments import parser
 from streambed import Consumer, Experiment, Kafka, Latency, Link, NoLoss, Producer, Topology
 from streambed.kinds.faults.kill import Kill
 from streambed.reports import page

@@ -26,8 +26,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from _arguments import parser
-
+from benchmarks._arguments import parser
 from streambed import Run, artifacts
 from streambed.record.events import Ready
 

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from _arguments import parser
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks._arguments import parser
 from streambed import Run, artifacts
 
 ROOT = Path(__file__).parents[1]

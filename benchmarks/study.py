@@ -17,8 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from _arguments import parser
-
+from benchmarks._arguments import parser
 from streambed.declare import reading
 
 ROOT = Path(__file__).parents[1]

@@ -5,13 +5,8 @@ The hooks imported from held_up list what could not be measured on a busy machin
 
 from __future__ import annotations
 
-import functools
-import os
-import shutil
 import signal
-import subprocess
-from collections.abc import Callable, Iterator
-from typing import NoReturn
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -26,62 +21,15 @@ from tests.support.held_up import (  # noqa: F401
     pytest_terminal_summary,
     pytest_testnodedown,
 )
+from tests.support.missing_tools import NEEDS, find_browser, lack, lacks_browser
 
 ORDER = ("browser", "kernel", "spark", "system")
 """From quick to slow; tests without any of these markers come first."""
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 # No test asserts how fast anything is.
 hypothesis.settings.register_profile("streambed", deadline=None)
 hypothesis.settings.load_profile("streambed")
-
-
-def find_browser() -> str:
-    """Path of a browser, empty if there is none."""
-    paths = map(shutil.which, BROWSERS)
-    return next(filter(None, paths), "")
-
-
-def lacks_browser() -> str:
-    return "" if find_browser() else f"no browser: none of {', '.join(BROWSERS)} is installed"
-
-
-@functools.cache
-def lacks_namespaces() -> str:
-    tried = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--net", "true"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return tried.stderr.strip() if tried.returncode else ""
-
-
-@functools.cache
-def lacks_spark() -> str:
-    try:
-        artifacts.find_java()
-        artifacts.jars("kafka")
-        artifacts.jars("spark_job")
-    except StreambedError as error:
-        return str(error)
-    return ""
-
-
-NEEDS: dict[str, tuple[Callable[[], str], ...]] = {
-    "browser": (lacks_browser,),
-    "kernel": (lacks_namespaces,),
-    "spark": (lacks_spark,),
-    "system": (lacks_namespaces, lacks_spark),
-}
-
-
-def lack(reason: str) -> NoReturn:
-    """Skip a test because a tool is missing. In CI fail: there, every test must run."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"in CI nothing may be missing: {reason}", pytrace=False)
-    pytest.skip(reason)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

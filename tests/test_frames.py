@@ -9,7 +9,7 @@ import pytest
 
 from streambed.results import frames, runs
 from tests.support.histories import acked, history_of, seen, sent
-from tests.test_runs import make_run
+from tests.support.made_runs import make_run
 
 SECOND = 10**9
 

@@ -14,7 +14,7 @@ import pytest
 
 from streambed import artifacts, plan
 from streambed.declare.experiment import Experiment
-from streambed.declare.link import Link, Way
+from streambed.declare.link import Direction, Link
 from streambed.declare.topology import Topology
 from streambed.errors import MachineError, UsageError
 from streambed.kinds.checks import NoLoss
@@ -29,7 +29,7 @@ from streambed.planner.planner import plan_for
 KAFKA = Kafka(name="kafka", nodes=["b"], topics={"lines": Topic()})
 POET = Producer(name="poet", node="a", writes="lines")
 STAR = (
-    Link(ends=("a", "core"), delay="20ms", back=Way(loss="1%")),
+    Link(ends=("a", "core"), delay="20ms", back=Direction(loss="1%")),
     Link(ends=("b", "core"), rate="10Mbit"),
 )
 

@@ -354,6 +354,22 @@ SLOW_MARK = re.compile(
 )
 
 
+def test_no_test_benchmark_or_study_changes_the_import_path():
+    files = [
+        path for top in ("tests", "benchmarks", "studies") for path in (ROOT / top).rglob("*.py")
+    ]
+
+    changes = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in files
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path"
+    ]
+
+    assert files
+    assert changes == []
+
+
 @pytest.mark.parametrize("folder", SLOW_FOLDERS)
 def test_a_folder_of_slow_tests_has_no_fast_one(folder):
     """`make quick` does not look into these folders."""

@@ -29,7 +29,9 @@ COMMAND = (sys.executable, "-m", "gateway_traffic")
 STEP_S = 0.25
 STOP_S = 20.0
 BATCH_DONE = "batch "
-"""How the job's line for each batch that it has written begins."""
+"""How the job's line for each batch that it has written begins. What these commands print is a
+protocol between programs: the first word of a line says what happened.
+"""
 Say = Callable[[str], None]
 
 

@@ -308,6 +308,12 @@ class Plan:
     links: tuple[PlannedLink, ...]
     processes: tuple[ProcessSpec, ...]
     declaration: dict[str, Any]
+    warm_up_ns: int = 0
+    """How much of the load is warm-up."""
+    calibrates_rates: bool = False
+    """Whether the rates of links are measured before the load, not only their delays."""
+    reroutes: bool = False
+    """Whether packets get new routes when a link fails."""
     writable: tuple[str, ...] = ()
     """Where programs may write beside the run's folder, if root runs them."""
     exposures: tuple[Exposure, ...] = ()

@@ -49,9 +49,9 @@ def _(event: Inject) -> str:
 
 @line_about.register
 def _(event: ProbedFault) -> str:
-    sent = sum(way.sent for way in event.ways)
-    arrived = sum(way.arrived for way in event.ways)
-    delays = [way.delay_ns for way in event.ways if way.delay_ns is not None]
+    sent = sum(direction.sent for direction in event.ways)
+    arrived = sum(direction.arrived for direction in event.ways)
+    delays = [direction.delay_ns for direction in event.ways if direction.delay_ns is not None]
     took = f", in {shown(min(delays))} to {shown(max(delays))}" if delays else ""
     return f"{'probe':<8} {event.kind} {event.target}: {arrived} of {sent} packets arrived{took}"
 

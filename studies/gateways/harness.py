@@ -29,8 +29,8 @@ from gateway_traffic.jobs import job as jobs
 from gateway_traffic.records import ENCODINGS, SCHEMA_HEADER, Record, Version
 from gateway_traffic.stores.sqlite import SqliteStore
 from streambed.artifacts import find_java, find_pyspark, spark_command
-from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.artifacts.spark_archive import start_gateway
+from tests.support.lone_broker import LoneBroker, lone_broker
 
 COMMAND = [sys.executable, "-m", "gateway_traffic"]
 JAVA = ("-Xmx2g", "-Xss4m", "-XX:-UsePerfData", "-XX:+UseParallelGC")

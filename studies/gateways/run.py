@@ -1,6 +1,6 @@
 """Run one experiment, or all, and write results/ and the README.
 
-python studies/gateways/run.py NAME|all|readme [--quick] [--repetitions 5]
+python -m studies.gateways.run NAME|all|readme [--quick] [--repetitions 5]
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import ModuleType
 
 import polars as pl
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+from studies.gateways import harness, judging, results
 
-import harness  # noqa: E402 (the folder must be on the path first)
-import judging  # noqa: E402
-import results  # noqa: E402
+HERE = Path(__file__).parent
 
 NAMES = (
     "versions",
@@ -42,8 +40,8 @@ machines of two cores. Here are its five experiments and its open questions on S
 4.3, all on one machine of two cores: what it claimed, what was measured, and what that says of the
 claim. Rates go further than its 1,200 records/s.
 
-    python studies/gateways/run.py versions        # one of them; `all`: about an hour in all
-    python studies/gateways/run.py readme          # this page again, from results/
+    python -m studies.gateways.run versions        # one of them; `all`: about an hour in all
+    python -m studies.gateways.run readme          # this page again, from results/
 
 Batches are those of the real job (`gateway-traffic job`) with duplicates removed, into the embedded
 store, in a warm JVM that all points share; records wait in Kafka and each batch takes as many as
@@ -61,9 +59,16 @@ because" was not measured.
 """
 
 
+def load(name: str) -> ModuleType:
+    """The module of one experiment."""
+    return importlib.import_module(f"studies.gateways.experiments.{name}")
+
+
 def measured(name: str, *, quick: bool, repetitions: int, into: Path) -> None:
     """One experiment; its results are kept as soon as it has ended, and only then."""
-    experiment, began, rows = importlib.import_module(f"experiments.{name}"), time.monotonic(), []
+    experiment = load(name)
+    began = time.monotonic()
+    rows = []
     with (
         tempfile.TemporaryDirectory(prefix="study-") as folder,
         harness.bench(Path(folder), quick=quick) as bench,
@@ -85,7 +90,8 @@ def readme(into: Path) -> str:
     """The page, from the results that are there."""
     parts = [HEAD]
     for name in NAMES:
-        experiment, file = importlib.import_module(f"experiments.{name}"), into / f"{name}.csv"
+        experiment = load(name)
+        file = into / f"{name}.csv"
         parts.append(f"## {experiment.TITLE}\n\n> {experiment.CLAIM}\n")
         if not file.exists():
             parts.append("Not measured yet.\n")
@@ -109,7 +115,7 @@ def each_by_itself(options: list[str]) -> int:
             f"{number} of {len(NAMES)}: {name}, after {(time.monotonic() - began) / 60:.1f} min",
             flush=True,
         )
-        if ended([sys.executable, __file__, name, *options]):
+        if ended([sys.executable, "-m", "studies.gateways.run", name, *options]):
             failed.append(name)
     done, minutes = len(NAMES) - len(failed), (time.monotonic() - began) / 60
     whole = f"all: {done} of {len(NAMES)} experiments in {minutes:.1f} min"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections import Counter
 from itertools import groupby
@@ -17,6 +16,7 @@ from streambed.agents.delay_line.copies import COPIER, neighbour
 from streambed.agents.delay_line.gauge import KEPT, Gauge
 from streambed.agents.delay_line.queue import NEVER_NS, PLAIN, Queue, needs_single, needs_whole
 from streambed.agents.delay_line.wakeup_estimate import LONGEST_NS, LatencyEstimate
+from streambed.record.gauges import read_delay_line_gauges
 
 MS = 1_000_000
 VERDICT, VERDICT_UP_TO = 0x301, 0x303
@@ -271,11 +271,16 @@ def test_a_gauge_that_nobody_saw_is_still_there_when_the_next_is_written(tmp_pat
         gauge.add(packets * MS)
         gauge.write(str(path))
 
-    gauges = json.loads(path.read_text())["gauges"]
+    gauges = read_delay_line_gauges(path)
 
-    assert [one["packets"] for one in gauges] == [2, 3, 4]
-    assert [one["late_max_ns"] for one in gauges] == [2 * MS, 3 * MS, 4 * MS]
-    assert gauges == sorted(gauges, key=lambda one: one["written_ns"])
+    assert [gauge.packets for gauge in gauges] == [2, 3, 4]
+    assert [gauge.late_max_ns for gauge in gauges] == [2 * MS, 3 * MS, 4 * MS]
+    times = [gauge.written_ns for gauge in gauges]
+    assert times == sorted(times)
+
+
+def test_the_delay_line_has_no_gauges_before_it_writes_the_first(tmp_path: Path) -> None:
+    assert read_delay_line_gauges(tmp_path / "gauge") == ()
 
 
 def test_what_usually_passes_is_learned_for_a_rest_of_that_length_and_for_longer_ones() -> None:

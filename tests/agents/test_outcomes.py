@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from streambed.agents.kafka.librdkafka import NOT_PERSISTED, PERSISTED, POSSIBLY_PERSISTED
-from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.outcomes import acks_of, outcome_of_acked, outcome_of_failed
 from streambed.agents.producer.record_source import Source
 from streambed.agents.producer.sender import UNDECIDED, SenderSetup
 from streambed.agents.producer.sent_rows import SentRows
+from streambed.agents.producer.timetable import Due
 from streambed.agents.producer.transactional_sender import TransactionalSender
 from streambed.record.ledger.schemas import SENT, TRANSACTIONS, Outcome
 from streambed.record.tables import Table, read_table

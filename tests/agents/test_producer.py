@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pytest
 
-from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.record_source import (
     add_text_and_headers,
     as_record,
@@ -14,7 +13,8 @@ from streambed.agents.producer.record_source import (
     source_of,
     topics_of,
 )
-from streambed.agents.producer.schedule import NEVER, Agenda, AsFastAsPossible, schedule_of
+from streambed.agents.producer.schedule import NEVER, AsFastAsPossible, PendingRecords, schedule_of
+from streambed.agents.producer.timetable import Due
 from streambed.record import now_ns
 from streambed.record.orders import ProducerMember, RecordsOrder, ScheduleOrder
 
@@ -135,14 +135,18 @@ def test_started_again_it_sends_nothing_that_was_due_before_and_uses_no_number_t
 
 
 def test_records_are_taken_as_they_fall_due_and_not_too_many_at_once():
-    agenda = Agenda(iter([Due(5, [10, 20, 20, 30, 40]), Due(10, [40, 50])]))
+    records = PendingRecords(iter([Due(5, [10, 20, 20, 30, 40]), Due(10, [40, 50])]))
 
-    assert agenda.next_due() == 10
-    assert agenda.take(9, most=3) == Due(5, [10])
-    assert agenda.take(39, most=2) == Due(6, [20, 20])
-    assert agenda.take(39, most=2) == Due(8, [30])
-    assert (agenda.next_due(), agenda.take(60, most=9), agenda.next_due()) == (40, Due(9, [40]), 40)
-    assert (agenda.take(60, most=9), agenda.next_due()) == (Due(10, [40, 50]), NEVER)
+    assert records.next_due() == 10
+    assert records.take(9, most=3) == Due(5, [10])
+    assert records.take(39, most=2) == Due(6, [20, 20])
+    assert records.take(39, most=2) == Due(8, [30])
+    assert (records.next_due(), records.take(60, most=9), records.next_due()) == (
+        40,
+        Due(9, [40]),
+        40,
+    )
+    assert (records.take(60, most=9), records.next_due()) == (Due(10, [40, 50]), NEVER)
 
 
 def test_made_up_records_have_the_size_and_repeat_by_seed():

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.record_source import Source
 from streambed.agents.producer.sender import RecordSender, SenderSetup
 from streambed.agents.producer.sent_rows import AT_ONCE, Acked, Ended, SentRows
+from streambed.agents.producer.timetable import Due
 from streambed.record.ledger.schemas import SENT, TRANSACTIONS, Outcome
 from streambed.record.tables import NO_KEY, Table, key_hash, read_table
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import streambed
 from streambed.cli.app import app
 from streambed.cli.commands import COMMANDS, GROUPS, help_text
+from tests.support.declare.samples import FIRST
 
 LARGE = ("altair", "jinja2", "networkx", "numpy", "polars", "pyarrow", "pyspark")
 LOADED = """
@@ -27,18 +28,6 @@ except SystemExit as end:
 names = [name for name in {names!r} if "__file__" in vars(sys.modules.get(name, json.JSONDecoder))]
 loaded = [name for name in names if type(sys.modules[name]).__name__ == "module"]
 print(json.dumps(loaded))
-"""
-EXPERIMENT = """\
-version: 1
-name: first
-duration: 1s
-topology: {switches: [core], links: [{ends: [a, core]}, {ends: [b, core]}]}
-components:
-  kafka: {kind: kafka, nodes: [a], topics: {lines: {}}}
-  poet: {kind: producer, node: b, writes: lines, rate: 1/s}
-  reader: {kind: consumer, node: b, reads: lines}
-faults: [{kind: cut, at: 0.1s, lasts: 0.1s, link: [a, core]}]
-checks: [{kind: no_loss, topic: lines}, {kind: latency, of: reader, max: 1s}]
 """
 
 
@@ -79,7 +68,7 @@ def test_help_loads_no_library():
 
 
 def test_a_plan_loads_nothing_that_only_a_run_or_a_report_uses(tmp_path):
-    (tmp_path / "first.yaml").write_text(EXPERIMENT)
+    (tmp_path / "first.yaml").write_text(FIRST)
 
     assert not set(loaded_by("plan", str(tmp_path / "first.yaml"))) & {*LARGE, "rich"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.graphs import write
 from typer.testing import CliRunner
 
 from streambed.cli.app import app
 from streambed.declare import reading
 from streambed.errors import DeclarationError, UsageError
+from tests.support.declare.graphs import write
 
 
 def test_a_graph_is_printed_as_yaml_with_its_notes(

@@ -23,7 +23,7 @@ from streambed.errors import UsageError
 from streambed.record.status import conclude
 from streambed.results import runs
 from streambed.stores.store import Address
-from tests.test_runs import NO_LOSS, make_run
+from tests.support.made_runs import NO_LOSS, make_run
 
 STAMP = "20260101-000000"
 

@@ -16,7 +16,7 @@ from streambed.cli.app import app
 from streambed.declare import reading
 from streambed.errors import StreambedError, UsageError
 from streambed.runner import launcher
-from tests.cli.test_command_line import EXPERIMENT
+from tests.support.declare.samples import FIRST
 
 SLOW = """
 import sys, time
@@ -66,7 +66,7 @@ def test_a_stop_is_a_keyboard_interrupt_to_all_that_handle_one():
 
 
 def planned(folder: Path, into: Path) -> launcher.Plan:
-    (folder / "first.yaml").write_text(EXPERIMENT)
+    (folder / "first.yaml").write_text(FIRST)
     read = reading.read(folder / "first.yaml")
     return launcher.prepare(read.experiment, base=read.base, into=into)
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from streambed.cli.app import app
 from streambed.errors import UsageError
-from tests.reports import synthetic
+from tests.support import synthetic
 from tests.support.fake_launcher import CHECKED, SMALL, STUDY, install, write_study
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from pydantic_core import PydanticUndefined
 
 from streambed.declare.capture import Capture
 from streambed.declare.expansion import expand
 from streambed.declare.experiment import Experiment
-from streambed.declare.link import Link, Way
+from streambed.declare.link import Direction, Link
 from streambed.declare.topology import Topology
 from streambed.declare.yaml.document import document_of
 from streambed.declare.yaml.keys import TABLES, keys_of
@@ -30,6 +27,7 @@ from streambed.kinds.direction import Bursts
 from streambed.kinds.evidence.outputs.identity import Identity
 from streambed.kinds.faults import FAULTS
 from streambed.kinds.faults.when.timing import Timed
+from tests.support.declare.defaults import default_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "declare.md"
 EXAMPLES = PAGE.parents[1] / "examples"
@@ -41,7 +39,7 @@ HEADINGS = {
     "Topology": Topology,
     "Link": Link,
     "Bursts": Bursts,
-    "Way": Way,
+    "Direction": Direction,
     "topic": Topic,
     "ready": ReadySign,
     "place": Place,
@@ -58,21 +56,6 @@ def section(heading: str) -> str:
     return re.split(
         r"^#+ ", PAGE.read_text().split(f"# {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE
     )[0]
-
-
-def default_text(key: str, default: Any, factory: Callable[[], Any] | None) -> str:
-    if key in ("kind", "version"):
-        return "needed in a file"
-    if default is None or (default is PydanticUndefined and factory is None):
-        return "needed" if default is PydanticUndefined else "none"
-    value = default if factory is None else factory()
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    if value == ():
-        return "`[]`"
-    if value == "":
-        return "`''`"
-    return f"`{value}`"
 
 
 def page_keys(declared: type) -> list[str]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from declare.samples import write
 
 from streambed import Cities, FatTree, Line, Mesh, Random, Ring, Star, Topology, Tree, generated
 from streambed.declare import reading
@@ -14,10 +13,11 @@ from streambed.declare.earth import distance_km
 from streambed.declare.generators import tree
 from streambed.declare.generators.generator import numbered
 from streambed.errors import DeclarationError
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 from streambed.planner.layout import layout
 from streambed.planner.routing import Routing
 from streambed.units import Bandwidth, Duration
+from tests.support.declare.samples import write
 
 TOWNS = {
     "berlin": (52.52, 13.40),
@@ -32,7 +32,7 @@ def ends(topology: Topology) -> list[str]:
 
 
 def test_a_star_has_its_hosts_on_one_switch() -> None:
-    topology = generated(Star(hosts=3, link=Way(delay="2ms")))
+    topology = generated(Star(hosts=3, link=Direction(delay="2ms")))
 
     assert (topology.switches, topology.hosts, ends(topology)) == (
         ("s1",),
@@ -61,7 +61,9 @@ def test_a_mesh_links_all() -> None:
 
 
 def test_a_tree_has_levels_of_switches_and_hosts_as_leaves() -> None:
-    topology = generated(Tree(depth=2, fanout=2, link=Way(rate="1Gbit"), access=Way(delay="1ms")))
+    topology = generated(
+        Tree(depth=2, fanout=2, link=Direction(rate="1Gbit"), access=Direction(delay="1ms"))
+    )
 
     assert ends(topology) == ["s1-s2", "s1-s3", "s2-h1", "s2-h2", "s3-h3", "s3-h4"]
     assert [(link.rate, link.delay.ms) for link in topology.links[1:3]] == [
@@ -158,7 +160,7 @@ def test_cities_are_as_far_apart_as_on_earth_and_light_takes_its_time() -> None:
         Cities(
             cities=TOWNS,
             pairs=[("berlin", "paris"), ("paris", "rome"), ("rome", "madrid")],
-            link=Way(rate="1Gbit"),
+            link=Direction(rate="1Gbit"),
         )
     )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.graphs import producer, read, told
 
 from streambed import Command, Consumer, Kafka, Producer, SparkJob
+from tests.support.declare.graphs import producer, read, told
 
 
 @pytest.mark.parametrize(

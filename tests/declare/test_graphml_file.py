@@ -5,12 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.graphs import NODES, TIME, ZOOKEEPER, producer, read, star, told, write, wrong
 
 from streambed import Command, Cut, Kafka, Link
 from streambed.declare import reading
 from streambed.errors import DeclarationError
 from streambed.units import Duration, Share
+from tests.support.declare.graphs import (
+    NODES,
+    TIME,
+    ZOOKEEPER,
+    producer,
+    read,
+    star,
+    told,
+    write,
+    wrong,
+)
 
 
 @pytest.mark.parametrize("keys", ["declared", "ids", "undeclared"])

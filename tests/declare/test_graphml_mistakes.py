@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.graphs import NODES, graphml, star, wrong
 
 from streambed.declare import reading
 from streambed.errors import DeclarationError
+from tests.support.declare.graphs import NODES, graphml, star, wrong
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.graphs import read, told, write, wrong
 
 from streambed.declare import reading
+from tests.support.declare.graphs import read, told, write, wrong
 
 
 @pytest.mark.parametrize(

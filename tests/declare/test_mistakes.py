@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.samples import GOOD, complaints, spoilt, write
 
 from streambed.declare.yaml.reader import read
 from streambed.errors import DeclarationError
+from tests.support.declare.samples import GOOD, complaints, spoilt, write
 
 DURATION = "write a number and one of ns, us, ms, s, min, h, such as '20ms'"
 

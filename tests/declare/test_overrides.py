@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.samples import GOOD, complaints, write
 
 from streambed.declare.yaml.document import document_of
 from streambed.declare.yaml.keys import keys_of
@@ -13,6 +12,7 @@ from streambed.declare.yaml.overrides import override
 from streambed.declare.yaml.reader import read
 from streambed.kinds.components import Producer
 from streambed.units import Duration
+from tests.support.declare.samples import GOOD, complaints, write
 
 KEYS = sorted(keys_of(Producer))
 PRODUCER_KEYS = f"Known: {', '.join(KEYS[:8])}, and {len(KEYS) - 8} more."
@@ -40,7 +40,7 @@ def test_keys_that_the_file_leaves_out_can_be_given(tmp_path: Path) -> None:
         ],
     )
 
-    assert experiment.topology.links[1].way("core").delay == Duration(7e6)
+    assert experiment.topology.links[1].direction("core").delay == Duration(7e6)
     assert experiment.declaration()["components"]["kafka"]["settings"] == {"num.io.threads": 4}
     assert experiment.faults == ()
 

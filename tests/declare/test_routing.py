@@ -57,22 +57,22 @@ class Net:
         best = max(self.tables[node], key=bits, default=None)
         return best if best and bits(best) >= 0 else None
 
-    def way(self, source: str, host: str) -> list[str]:
+    def path(self, source: str, host: str) -> list[str]:
         """The nodes that a packet passes; it ends where there is no route, at a link that failed,
         or after too many steps.
         """
-        way = [source]
-        while way[-1] != host and len(way) <= len(self.addresses):
-            route = self.route(way[-1], host)
+        path = [source]
+        while path[-1] != host and len(path) <= len(self.addresses):
+            route = self.route(path[-1], host)
             if route is None:
                 break
-            near, link = self.far[way[-1], route.interface]
+            near, link = self.far[path[-1], route.interface]
             assert route.via in ("", self.addresses[near])
             if link in self.failed:
-                way.append("cut")
+                path.append("cut")
                 break
-            way.append(near)
-        return way
+            path.append(near)
+        return path
 
 
 def random_network(seed: int, **changes: Any) -> Topology:
@@ -114,9 +114,9 @@ def switch_graph(topology: Topology, host: str, source: str) -> nx.DiGraph:
     return graph
 
 
-def total(graph: nx.MultiDiGraph, way: list[str], weight: str) -> int:
+def total(graph: nx.MultiDiGraph, path: list[str], weight: str) -> int:
     return sum(
-        min(edge[weight] for edge in graph[one][other].values()) for one, other in pairwise(way)
+        min(edge[weight] for edge in graph[one][other].values()) for one, other in pairwise(path)
     )
 
 
@@ -131,7 +131,7 @@ def test_every_packet_takes_the_cheapest_way(
         for source, host in product(net.topology.host_names(), repeat=2):
             if source != host:
                 graph = switch_graph(net.topology, host, source)
-                assert total(graph, net.way(source, host), weight) == nx.dijkstra_path_length(
+                assert total(graph, net.path(source, host), weight) == nx.dijkstra_path_length(
                     graph, source, host, weight=weight
                 ), seed
 
@@ -148,7 +148,7 @@ def test_widest_ways_are_as_wide_as_can_be(
                 graph = switch_graph(net.topology, host, source)
                 width = min(
                     max(edge["rate"] for edge in graph[one][other].values())
-                    for one, other in pairwise(net.way(source, host))
+                    for one, other in pairwise(net.path(source, host))
                 )
                 wider = nx.DiGraph(
                     (one, other) for one, other, rate in graph.edges(data="rate") if rate > width
@@ -176,9 +176,9 @@ def test_without_some_links_packets_arrive_or_are_lost_at_a_cut_and_never_go_in_
                 )
                 passable = whole.subgraph({*topology.switches, source, host})
                 reachable = {source, host} <= set(passable) and nx.has_path(passable, source, host)
-                way = net.way(source, host)
-                assert way[-1] == (host if reachable else "cut"), (seed, source, host, way)
-                lost += way[-1] == "cut"
+                path = net.path(source, host)
+                assert path[-1] == (host if reachable else "cut"), (seed, source, host, path)
+                lost += path[-1] == "cut"
     assert lost > 20
 
 
@@ -221,14 +221,14 @@ def test_of_several_links_between_two_nodes_the_best_is_used_or_all_that_are_as_
 def test_a_way_by_hand_is_taken_and_the_others_stay() -> None:
     net = Net(diamond(routes=[["a", "s0", "s3", "s4", "b"]]))
 
-    assert net.way("a", "b") == ["a", "s0", "s3", "s4", "b"]
-    assert net.way("b", "a") == ["b", "s4", "s1", "s0", "a"]
+    assert net.path("a", "b") == ["a", "s0", "s3", "s4", "b"]
+    assert net.path("b", "a") == ["b", "s4", "s1", "s0", "a"]
 
 
 def test_a_way_by_hand_is_left_while_one_of_its_links_is_cut() -> None:
     cut = next(at for at, link in enumerate(diamond().links) if link.ends == ("s0", "s3"))
 
-    assert Net(diamond(routes=[["a", "s0", "s3", "s4", "b"]]), cut).way("a", "b") == [
+    assert Net(diamond(routes=[["a", "s0", "s3", "s4", "b"]]), cut).path("a", "b") == [
         "a",
         "s0",
         "s1",
@@ -253,9 +253,9 @@ def test_a_host_that_is_cut_off_one_of_its_two_switches_uses_the_other() -> None
     links = [Link(ends=ends) for ends in [("a", "s1"), ("a", "s2"), ("s1", "s2"), ("s1", "b")]]
     topology = Topology(switches=["s1", "s2"], links=links)
 
-    assert Net(topology).way("b", "a") == ["b", "s1", "a"]
-    assert Net(topology, 0).way("b", "a") == ["b", "s1", "s2", "a"]
-    assert Net(topology, 0).way("a", "b") == ["a", "s2", "s1", "b"]
+    assert Net(topology).path("b", "a") == ["b", "s1", "a"]
+    assert Net(topology, 0).path("b", "a") == ["b", "s1", "s2", "a"]
+    assert Net(topology, 0).path("a", "b") == ["a", "s2", "s1", "b"]
 
 
 def test_a_summary_holds_all_entries_and_nobody_else() -> None:
@@ -278,4 +278,4 @@ def test_many_hosts_share_routes() -> None:
     net = Net(Topology(switches=[f"s{at}" for at in range(30)], links=links))
 
     assert max(len(routes) for routes in net.tables.values()) < 40
-    assert net.way("h3", "h296") == ["h3", *(f"s{at}" for at in range(30)), "h296"]
+    assert net.path("h3", "h296") == ["h3", *(f"s{at}" for at in range(30)), "h296"]

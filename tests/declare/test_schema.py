@@ -6,11 +6,11 @@ import functools
 from typing import Any
 
 import pytest
-from declare.samples import GOOD, spoilt
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from streambed.declare.yaml import schema as schemas
+from tests.support.declare.samples import GOOD, spoilt
 
 schema = functools.cache(schemas.schema)
 
@@ -58,6 +58,7 @@ def test_it_describes_the_keys_that_links_and_faults_share() -> None:
     kinds = schema()["$defs"]
 
     told = [
-        kinds[kind]["properties"]["reorder"]["description"] for kind in ("Link", "Way", "Degrade")
+        kinds[kind]["properties"]["reorder"]["description"]
+        for kind in ("Link", "Direction", "Degrade")
     ]
     assert told == ["How many packets are not delayed, so that they overtake others."] * 3

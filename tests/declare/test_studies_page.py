@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from declare.samples import GOOD
-from declare.test_declare_page import default_text
 
 from streambed.declare.study import Plot, Study
 from streambed.declare.yaml.study_file import read
 from streambed.kinds.measures import Measure
+from tests.support.declare.defaults import default_text
+from tests.support.declare.samples import GOOD
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.samples import write
 
 from streambed.declare.yaml.study_file import DeclaredStudy, read
 from streambed.errors import DeclarationError
+from tests.support.declare.samples import write
 
 GOOD = """\
 version: 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streambed.declare import topology as topologies
-from streambed.declare.link import Link, Way
+from streambed.declare.link import Direction, Link
 from streambed.declare.topology import Topology
 from streambed.planner.layout import layout
 from streambed.planner.routing import Routing
@@ -27,10 +27,10 @@ def test_hosts_are_all_ends_that_are_no_switches_in_order_of_mention() -> None:
 
 
 def test_the_way_back_differs_only_in_what_it_gives() -> None:
-    link = Link(ends=("a", "b"), delay="20ms", rate="1Mbit", back=Way(delay="5ms"))
+    link = Link(ends=("a", "b"), delay="20ms", rate="1Mbit", back=Direction(delay="5ms"))
 
-    assert (link.way("a").delay, link.way("b").delay) == (Duration(20e6), Duration(5e6))
-    assert link.way("b").rate == Bandwidth(1e6)
+    assert (link.direction("a").delay, link.direction("b").delay) == (Duration(20e6), Duration(5e6))
+    assert link.direction("b").rate == Bandwidth(1e6)
 
 
 def ways(*routes: tuple[str, ...]) -> Topology:
@@ -59,7 +59,9 @@ def ways(*routes: tuple[str, ...]) -> Topology:
         ),
         (
             Topology(
-                links=[Link(ends=("a", "b"), jitter="2ms", delay="2ms", back=Way(delay="1ms"))]
+                links=[
+                    Link(ends=("a", "b"), jitter="2ms", delay="2ms", back=Direction(delay="1ms"))
+                ]
             ),
             "links.0.back.delay",
             "a jitter of 2ms is more",
@@ -163,7 +165,7 @@ def ways(*routes: tuple[str, ...]) -> Topology:
         (
             Topology(links=[Link(ends=("a", "b"))], routing="by_hand"),
             "routing",
-            "ways by hand are wanted, but none is given: list them under `routes`",
+            "`by_hand` needs paths: list them under `routes`",
         ),
         (
             ways(("a", "s1", "x", "b")),
@@ -248,7 +250,7 @@ def test_of_equal_ways_the_first_name_wins() -> None:
 def test_the_way_back_may_be_another() -> None:
     links = [
         Link(ends=("a", "s1")),
-        Link(ends=("s1", "b"), delay="9ms", back=Way(delay="1ms")),
+        Link(ends=("s1", "b"), delay="9ms", back=Direction(delay="1ms")),
         Link(ends=("a", "s2"), delay="4ms"),
         Link(ends=("s2", "b")),
     ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declare.samples import complaints, spoilt, write
 from pydantic import TypeAdapter
 
 from streambed.declare.experiment import Experiment
@@ -16,6 +15,7 @@ from streambed.declare.yaml.reader import read
 from streambed.errors import UNKNOWN_KEY, UNKNOWN_TOPIC, DeclarationError, listing
 from streambed.kinds.faults import FAULTS
 from streambed.units import Duration
+from tests.support.declare.samples import complaints, spoilt, write
 
 UNITS = "write a number and one of ns, us, ms, s, min, h, such as '20ms'"
 

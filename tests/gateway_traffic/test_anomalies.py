@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from streaming import READ, streamed
 
 from gateway_traffic.errors import UsageError
 from gateway_traffic.jobs import job
@@ -15,6 +14,7 @@ from gateway_traffic.jobs.anomalies import LIMIT, read_model, train, write_model
 from gateway_traffic.jobs.archive import archived_parts, batch_lander
 from gateway_traffic.records import Version
 from gateway_traffic.traces import Homes, generate, records_of
+from tests.support.gateways.streaming import READ, streamed
 
 pytestmark = [
     pytest.mark.spark,

@@ -14,8 +14,6 @@ import struct
 
 import aiohttp
 import pytest
-from serving import Running, payload, record, running
-from test_ingest import HEADERS, PATH, certificate, posted, raw, run
 
 from gateway_traffic.client.websocket_channel import BINARY, CLOSE, frame
 from gateway_traffic.codecs import decode, encode
@@ -27,8 +25,9 @@ from gateway_traffic.ingest.tally import Tally
 from gateway_traffic.records import ENCODINGS
 from gateway_traffic.tokens import Tokens, exposure_of
 from streambed.artifacts.one_shot import free_ports
+from tests.support.gateways.requests import HEADERS, PATH, posted, raw, run
+from tests.support.gateways.serving import Running, payload, record, running
 
-__all__ = ["certificate"]
 TOKENS = Tokens(b"a secret of many bytes")
 HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 TWICE = b"POST /v1/counter HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"

@@ -6,16 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 import ssl
-import subprocess
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
-from serving import ENCODING, Running, load, payload, record, replayed, running
 
 from gateway_traffic.client.session import ClientProtocol, Patience
 from gateway_traffic.codecs import encode
@@ -23,38 +17,15 @@ from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.records import ENCODINGS
 from gateway_traffic.tokens import Tokens
 from streambed.artifacts.one_shot import free_ports
-from tests.conftest import lack
-
-HEADERS = {"Content-Type": ENCODING.content_type}
-PATH = "/v1/counter"
-
-
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 20))
-
-
-async def posted(
-    at: Running, body: Any, headers: dict[str, str] = HEADERS, path: str = PATH
-) -> tuple[int, dict[str, str], str]:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(at.url + path, data=body, headers=headers) as answer,
-    ):
-        return answer.status, dict(answer.headers), await answer.text()
-
-
-async def raw(at: Running, request: bytes, *, end: bool = False) -> bytes:
-    """What the server says to these bytes until it closes the connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", at.port)
-    writer.write(request)
-    if end:
-        writer.write_eof()
-    try:
-        return await reader.read()
-    except ConnectionResetError:
-        return b""
-    finally:
-        writer.close()
+from tests.support.gateways.requests import HEADERS, PATH, posted, raw, run
+from tests.support.gateways.serving import (
+    ENCODING,
+    load,
+    payload,
+    record,
+    replayed,
+    running,
+)
 
 
 def test_a_request_is_answered_when_kafka_has_acknowledged_and_not_before():
@@ -413,31 +384,6 @@ def test_several_servers_share_a_port():
             assert len(first.forwarder.taken) + len(second.forwarder.taken) == 100
 
     run(test)
-
-
-@pytest.fixture
-def certificate(tmp_path) -> Path:
-    """For 127.0.0.1, signed by itself, with its key in the same file."""
-    if not shutil.which("openssl"):
-        lack("no openssl to make a certificate with")
-    wanted = [
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-subj",
-        "/CN=gateways",
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-    ]
-    made = tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", *wanted, "-keyout", made, "-out", tmp_path / "public.pem"],
-        check=True,
-        capture_output=True,
-    )
-    made.write_text(made.read_text() + (tmp_path / "public.pem").read_text())
-    return made
 
 
 @pytest.mark.parametrize("protocol", list(ClientProtocol))

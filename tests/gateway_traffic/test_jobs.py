@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from streaming import READ, streamed, totals_in
 
 from gateway_traffic.answers import RATE_ERROR, answer, reported_traffic
 from gateway_traffic.codecs import encode
@@ -23,6 +22,7 @@ from gateway_traffic.records import ENCODINGS, Record, Version
 from gateway_traffic.stores.sqlite import SqliteStore
 from gateway_traffic.stores.store import disagreement, merged_totals
 from gateway_traffic.traces import Homes, generate, records_of
+from tests.support.gateways.streaming import READ, streamed, totals_in
 
 pytestmark = [
     pytest.mark.spark,

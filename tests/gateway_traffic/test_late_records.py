@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from streaming import streamed, totals_in
 
 from gateway_traffic.answers import RATE_ERROR, answer, reported_traffic
 from gateway_traffic.records import Version
 from gateway_traffic.traces import Homes, generate, records_of
+from tests.support.gateways.streaming import streamed, totals_in
 
 pytestmark = [
     pytest.mark.spark,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stories import ABORTED, TOPIC, UNKNOWN, WRITTEN, Story
 
 from streambed.errors import FormatError
 from streambed.judge.arrays import place_of
 from streambed.judge.columns import NONE
 from streambed.judge.reading import topic_of
 from streambed.judge.reading.identities import Identities, sort_keys
+from tests.support.judge.stories import ABORTED, TOPIC, UNKNOWN, WRITTEN, Story
 
 
 def test_records_are_numbered_by_producer_and_sequence():

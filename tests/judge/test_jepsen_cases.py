@@ -6,8 +6,8 @@ Jepsen has no read-back: these histories have none either, unless the case is ou
 
 from __future__ import annotations
 
-from judged_stories import counts, judge, names
-from stories import ABORTED, NOT_WRITTEN, UNKNOWN, Story
+from tests.support.judge.judged_stories import counts, judge, names
+from tests.support.judge.stories import ABORTED, NOT_WRITTEN, UNKNOWN, Story
 
 
 def only(story: Story, *anomalies: str) -> dict[str, int]:
@@ -243,3 +243,17 @@ def test_an_aborted_transaction_is_in_no_cycle_of_reads():
     story.transaction(1, of="a").transaction(1, ABORTED, of="b")
 
     assert only(story, "A15") == {}
+
+
+def test_a_record_that_a_killed_producer_had_no_time_to_note_is_no_phantom():
+    """Records are noted as they are decided: record 1 was in flight when 2 was acknowledged."""
+    story = Story().life("a", 1, 0).life("a", 2, 9).send("a=0", 0).send("a=2", "1/0")
+    story.assign().poll(("a=0", 0), ("a=1", 1))
+
+    assert only(story, "A21") == {}
+
+
+def test_a_record_before_the_first_of_every_life_is_a_phantom():
+    story = Story().life("a", 1, 5).send("a=5", 0).assign().poll(("a=5", 0), ("a=4", 1))
+
+    assert only(story, "A21") == {"A21": 1}

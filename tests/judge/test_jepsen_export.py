@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from correct_runs import correct_run
-from stories import NOT_WRITTEN, UNKNOWN, Story
 
 from streambed.results.jepsen import history_lines
+from tests.support.judge.correct_runs import correct_run
+from tests.support.judge.stories import NOT_WRITTEN, UNKNOWN, Story
 
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s,\[\]{}"]+')
 

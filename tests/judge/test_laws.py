@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from random import Random
 
-from correct_runs import correct_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judged_stories import counts
-from mutations import MUTATIONS
-from stories import TOPIC, Story
-from test_log import run_of
 
 from streambed.judge.anomalies import ANOMALIES
 from streambed.kinds.checks.log import Log
+from tests.support.judge.correct_runs import correct_run
+from tests.support.judge.judged_stories import counts
+from tests.support.judge.mutations import MUTATIONS
+from tests.support.judge.runs import run_of
+from tests.support.judge.stories import TOPIC, Story
 
 RANK = {"holds": 0, "unknown": 1, "fails": 2}
 SEEDS = st.integers(0, 200)
@@ -23,7 +23,8 @@ def answer(story: Story, *allow: str) -> int:
     components = {
         name: {"kind": "producer", "node": "a", "writes": TOPIC} for name in ("plain", "careful")
     } | {name: {"kind": "consumer", "node": "b", "reads": [TOPIC]} for name in ("one", "two")}
-    return RANK[Log(topic=TOPIC, allow=allow).judge(run_of(story, **components)).answer]
+    history = run_of(story, a=None, reader=None, **components)
+    return RANK[Log(topic=TOPIC, allow=allow).judge(history).answer]
 
 
 @settings(max_examples=25, deadline=None)

@@ -7,9 +7,10 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from correct_runs import correct_run
-from judged_stories import counts
-from mutations import COUNTED_ONLY, MUTATIONS, Mutation
+
+from tests.support.judge.correct_runs import correct_run
+from tests.support.judge.judged_stories import counts
+from tests.support.judge.mutations import COUNTED_ONLY, MUTATIONS, Mutation
 
 SEEDS = range(12)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from judged_stories import counts
-from oracle import Oracle
-from stories import ABORTED, NOT_WRITTEN, UNKNOWN, WRITTEN, Story
+
+from tests.support.judge.judged_stories import counts
+from tests.support.judge.oracle import Oracle
+from tests.support.judge.stories import ABORTED, NOT_WRITTEN, UNKNOWN, WRITTEN, Story
 
 JUDGED_BY_GRAPHS = {"A14", "A15", "A16"}
 """Cycles: test_cycles.py compares them with another search."""

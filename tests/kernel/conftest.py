@@ -10,12 +10,13 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-import netem_machine
 import pytest
-from boxes import Measure, run_box
-from netem_machine import NetemMachine
 
 from tests.support import held_up
+from tests.support.kernel import netem_machine
+from tests.support.kernel.boxes import Measure, run_box
+from tests.support.kernel.netem_machine import NetemMachine
+from tests.support.missing_tools import lack
 
 NETEM = pytest.StashKey[NetemMachine]()
 
@@ -47,9 +48,7 @@ def needs_netem(item: pytest.Item) -> bool:
 def netem(request: pytest.FixtureRequest) -> NetemMachine:
     """One boot for all tests."""
     if reason := netem_machine.lacks():
-        request.config.pluginmanager.get_plugin(
-            str(Path(__file__).parents[1] / "conftest.py")
-        ).lack(reason)
+        lack(reason)
     return request.config.stash[NETEM]
 
 

@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from boxes import SOURCE, Measure, run_box
 
 from streambed.net import machine
 from streambed.plan import Shape
-from tests.net.small_plans import MS, pairs_of_switch_and_host, star, wide
+from tests.support.kernel.boxes import SOURCE, Measure, run_box
+from tests.support.small_plans import MS, pairs_of_switch_and_host, star, wide
 
 pytestmark = pytest.mark.kernel
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from boxes import Measure
 
 from streambed.plan import Shape
 from streambed.record.calibration import LATE_NS, RATE_SHARE
-from tests.net.small_plans import MS, chain, star
+from tests.support.kernel.boxes import Measure
+from tests.support.small_plans import MS, chain, star
 
 pytestmark = pytest.mark.kernel
 

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from boxes import Measure
 
 from streambed.errors import WorldError
 from streambed.plan import ProcessSpec, Shape
 from streambed.record import wait_until
 from streambed.runner.process import LiveProcess
 from streambed.runner.process_faults.cpu_share import BY_SIGNALS
-from tests.net.small_plans import MS, pairs_of_switch_and_host, star
 from tests.support.bare_world import FakeHost
+from tests.support.kernel.boxes import Measure
+from tests.support.small_plans import MS, pairs_of_switch_and_host, star
 
 pytestmark = pytest.mark.kernel
 
@@ -141,7 +141,7 @@ def test_a_process_that_does_not_run_cannot_be_paused(process: LiveProcess) -> N
 def test_a_process_that_is_asked_to_end_is_started_again_when_healed(
     process: LiveProcess, tmp_path: Path
 ) -> None:
-    heal = process.terminate()
+    heal = process.stop()
 
     assert wait_until(lambda: not process.alive, limit_s=5)
     heal()

@@ -14,7 +14,8 @@ import pytest
 from streambed import Run
 from streambed.record.events import ProcessEnded
 from streambed.runner.cgroups import hierarchies
-from tests.system.running import streambed
+from tests.support.missing_tools import lack
+from tests.support.running import streambed
 
 pytestmark = pytest.mark.kernel
 CORES = len(os.sched_getaffinity(0))
@@ -38,12 +39,10 @@ components:
 
 
 @pytest.fixture
-def experiment(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def experiment(tmp_path: Path) -> Path:
     folders = hierarchies.find()
     if not all(folders.values()):
-        request.config.pluginmanager.get_plugin(
-            str(Path(__file__).parents[1] / "conftest.py")
-        ).lack("this user may not make control groups")
+        lack("this user may not make control groups")
     (tmp_path / "experiment.yaml").write_text(EXPERIMENT)
     return tmp_path / "experiment.yaml"
 

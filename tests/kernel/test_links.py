@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from boxes import Measure
 
 from streambed.plan import Plan, Shape
 from streambed.record.calibration import RATE_SHARE, bound_ns
-from tests.net.small_plans import MS, chain, pair, star
+from tests.support.kernel.boxes import Measure
+from tests.support.small_plans import MS, chain, pair, star
 
 pytestmark = pytest.mark.kernel
 

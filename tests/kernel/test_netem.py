@@ -5,10 +5,10 @@ kernel has cgroup v2 alone.
 from __future__ import annotations
 
 import pytest
-from netem_machine import NetemMachine
 
 from streambed.plan import Shape
-from tests.net.small_plans import MS, pair, star
+from tests.support.kernel.netem_machine import NetemMachine
+from tests.support.small_plans import MS, pair, star
 
 pytestmark = pytest.mark.kernel
 

@@ -9,12 +9,12 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from boxes import Measure
 
 from streambed.kinds.delay_table import PARTS
 from streambed.kinds.direction_rules import delays
 from streambed.plan import Plan, Shape
-from tests.net.small_plans import MS, pair
+from tests.support.kernel.boxes import Measure
+from tests.support.small_plans import MS, pair
 
 pytestmark = pytest.mark.kernel
 

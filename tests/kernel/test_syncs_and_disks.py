@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from boxes import Measure
 
 from streambed.plan import ProcessSpec, Shape
 from streambed.record import wait_until
 from streambed.runner.process import LiveProcess
-from tests.net.small_plans import MS, star
 from tests.support import held_up
 from tests.support.bare_world import FakeHost
+from tests.support.kernel.boxes import Measure
+from tests.support.small_plans import MS, star
 
 pytestmark = pytest.mark.kernel
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from boxes import Measure
 
 from streambed.net import realtime
 from streambed.plan import Plan, Shape
-from tests.net.small_plans import MS, pair, star
+from tests.support.kernel.boxes import Measure
+from tests.support.small_plans import MS, pair, star
 
 pytestmark = pytest.mark.kernel
 
@@ -17,14 +17,8 @@ DELAY = Shape(delay_ns=10 * MS)
 def test_the_delay_line_says_how_late_it_was(measure: Measure) -> None:
     measured = measure(pair(DELAY), "segments")
 
-    assert set(measured) == {
-        "written_ns",
-        "packets",
-        "dropped",
-        "late_mean_ns",
-        "late_max_ns",
-        "late_packets",
-    }
+    assert 0 < measured["late_mean_ns"] <= measured["late_max_ns"]
+    assert measured["late_packets"] <= measured["packets"]
 
 
 def test_where_packets_are_lost_they_are_lost_one_by_one(measure: Measure) -> None:

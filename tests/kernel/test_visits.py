@@ -24,7 +24,7 @@ import pytest
 
 from streambed import Run
 from streambed.record import read_json
-from tests.system.running import (
+from tests.support.running import (
     ROOT,
     STREAMBED,
     end_now,
@@ -291,7 +291,7 @@ def as_ordinary_user(*words: str, home: Path) -> subprocess.Popen[str]:
         needed = [str(ROOT), sys.prefix, sys.base_prefix]
         program = [
             sys.executable,
-            str(ROOT / "tests" / "system" / "ordinary.py"),
+            str(ROOT / "tests" / "support" / "ordinary.py"),
             str(NOBODY),
             *needed,
             "--",

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from boxes import Measure
 
 from streambed.declare.experiment import Experiment
 from streambed.declare.link import Link
@@ -16,6 +15,7 @@ from streambed.declare.topology import Topology
 from streambed.net import machine
 from streambed.plan import Plan
 from streambed.planner.planner import plan_for
+from tests.support.kernel.boxes import Measure
 
 pytestmark = pytest.mark.kernel
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from small_plans import MS, chain, pair, pairs_of_switch_and_host, star
 
 from streambed.net.bundles import SHORT_QUEUE_BYTES, ports_without_bundles
 from streambed.plan import Plan, Shape
+from tests.support.small_plans import MS, chain, pair, pairs_of_switch_and_host, star
 
 DELAY = Shape(delay_ns=10 * MS)
 LOSSY = Shape(loss=0.1)
@@ -79,12 +79,5 @@ def test_hosts_whose_packets_stay_elsewhere_go_on_bundling() -> None:
 def test_where_packets_may_take_other_ways_later_all_hosts_are_meant() -> None:
     plan = on_link(chain(3, DELAY, DELAY, means="netem"), 1, LOSSY)
 
-    assert hosts(replace(plan, declaration={"topology": {"reroute": "2s"}})) == ["a", "b"]
-    assert (
-        hosts(
-            replace(
-                chain(3, DELAY, DELAY, means="netem"), declaration={"topology": {"reroute": "2s"}}
-            )
-        )
-        == []
-    )
+    assert hosts(replace(plan, reroutes=True)) == ["a", "b"]
+    assert hosts(replace(chain(3, DELAY, DELAY, means="netem"), reroutes=True)) == []

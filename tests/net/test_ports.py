@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from small_plans import link
-
 from streambed.net.ports import METRICS, PortCounters
 from streambed.plan import Shape
+from tests.support.small_plans import link
 
 DEV = b"""Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed

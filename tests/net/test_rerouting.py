@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from small_plans import chain
-
 from streambed.net.rerouting import Rerouting
 from streambed.plan import Plan, Route, Shape
+from tests.support.small_plans import chain
 
 TO_B = Route(destination="10.0.0.2/32", interface="eth1")
 

@@ -6,12 +6,12 @@ import struct
 from dataclasses import replace
 
 import pytest
-from small_plans import MS, pair, star
 
 from streambed.errors import MachineError
 from streambed.net import shaping
 from streambed.net.netlink import rtnetlink
 from streambed.plan import Plan, Shape
+from tests.support.small_plans import MS, pair, star
 
 DELAY = Shape(delay_ns=10 * MS)
 NARROW = Shape(delay_ns=MS, rate_bps=10_000_000)

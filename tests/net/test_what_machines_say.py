@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from small_plans import MS, star
-
 from streambed.net import box_entry, machine, network
 from streambed.net.machine import Findings
 from streambed.plan import Shape
+from tests.support.small_plans import MS, star
 
 
 def test_root_keeps_every_id_that_it_has() -> None:

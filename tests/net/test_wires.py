@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from small_plans import MS, pair
 
 from streambed.errors import WorldError
 from streambed.net import shaping
 from streambed.net.wires import Wire
 from streambed.plan import Plan, Shape
+from tests.support.small_plans import MS, pair
 
 DECLARED = Shape(delay_ns=MS)
 CUT = replace(DECLARED, loss=1.0)

@@ -3,7 +3,7 @@
 from streambed.record.fidelity import Fidelity, Span
 from streambed.record.history import Verdict
 from streambed.reports import cards
-from tests.reports.synthetic import event, history_of, sent
+from tests.support.synthetic import event, history_of, sent
 
 CALM = Fidelity(believable=True, says="links were within 1 ms")
 OFF = Fidelity(

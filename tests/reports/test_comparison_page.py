@@ -9,7 +9,7 @@ import polars as pl
 from streambed.reports import comparison as page
 from streambed.results import comparison
 from streambed.results.runs import Run
-from tests.reports import synthetic
+from tests.support import synthetic
 
 
 def test_the_page_overlays_both_latencies_and_says_what_differs(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from streambed.record.calibration import LinkCalibration
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import fidelity
-from tests.reports.synthetic import event, history_of
+from tests.support.synthetic import event, history_of
 
 
 def calibrated(source, target, *, declared_ms, measured_ms, link="link", **more):

@@ -5,7 +5,7 @@ from streambed.record.history import History
 from streambed.reports import series
 from streambed.reports.figure import Absent, Figure, share_data
 from streambed.reports.figures import processes, records, spark, timeline, topology
-from tests.reports.synthetic import at, event, history_of, plan_of
+from tests.support.synthetic import at, event, history_of, plan_of
 
 
 def test_record_rates_come_from_totals():

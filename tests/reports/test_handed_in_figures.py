@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synthetic import event, history_of, seen, sent
-
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import handed_in
+from tests.support.synthetic import event, history_of, seen, sent
 
 POET = {"kind": "command", "node": "edge", "argv": ["poet"], "writes": ["lines"]}
 STORE = {"kind": "command", "node": "edge", "argv": ["store"], "reads": ["lines"]}

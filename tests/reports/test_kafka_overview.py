@@ -12,7 +12,7 @@ from streambed.record.events import ClusterState, GroupState, PartitionState
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import kafka_overview
 from streambed.results.kafka_state import group_table, partition_table
-from tests.reports import synthetic
+from tests.support import synthetic
 from tests.support.histories import event, history_of
 
 PLACE = {"component": "kafka", "topic": "lines", "partition": 0}

@@ -11,7 +11,7 @@ from streambed.declare.yaml.masking import masked_declaration
 from streambed.record.events import Note, ProcessEnded
 from streambed.reports import page
 from streambed.reports.masking import Mask
-from tests.reports import synthetic
+from tests.support import synthetic
 
 SECRET = "hunter-2-hunter"
 DECLARATION = f"""\

@@ -2,7 +2,7 @@
 
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import network
-from tests.reports.synthetic import history_of, plan_of
+from tests.support.synthetic import history_of, plan_of
 
 
 def test_throughput_is_the_growth_of_the_byte_counter_in_bits():

@@ -11,7 +11,7 @@ import pytest
 
 from streambed import plan as plans
 from streambed.reports import bundle, page
-from tests.reports import synthetic
+from tests.support import synthetic
 
 NASTY = "<script>alert('x')</script>"
 

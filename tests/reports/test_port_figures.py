@@ -2,7 +2,7 @@
 
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import ports
-from tests.reports.synthetic import history_of, plan_of
+from tests.support.synthetic import history_of, plan_of
 
 
 def counts(port, *bytes_by_second):

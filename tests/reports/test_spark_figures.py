@@ -2,7 +2,7 @@
 
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import spark
-from tests.reports.synthetic import at, event, history_of, sent
+from tests.support.synthetic import at, event, history_of, sent
 
 LOAD = event(0.5, "phase", phase="load")
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,15 +11,15 @@ from streambed.runner.calibration.probing import (
     PROBES_LEAST,
     SPREAD_MOST_NS,
     arriving,
-    ways_of,
+    directions_of,
 )
 from streambed.runner.calibration.probing import schedule as schedule_of
 from streambed.runner.calibration.rate import groups
-from tests.net.small_plans import MS, pair, star
+from tests.support.small_plans import MS, pair, star
 
 
 def way_of(shape, took_ms=()):
-    way = next(ways_of(pair(shape)))
+    way = next(directions_of(pair(shape)))
     way.sent_ns.extend(range(len(took_ms)))
     way.took_ns.update(enumerate(round(took * MS) for took in took_ms))
     return way
@@ -89,7 +90,7 @@ def test_many_ways_get_fewer_packets_each_and_are_done_in_a_second():
 def test_rates_are_measured_together_as_long_as_this_machine_can_fill_them():
     plan = star(Shape(rate_bps=300_000_000))
 
-    assert [[way.key for way in group] for group in groups(ways_of(plan))] == [
+    assert [[way.key for way in group] for group in groups(directions_of(plan))] == [
         [("a-switch1", "a")],
         [("a-switch1", "switch1")],
     ]
@@ -97,7 +98,7 @@ def test_rates_are_measured_together_as_long_as_this_machine_can_fill_them():
 
 def test_a_measured_rate_stands_beside_the_declared_one():
     plan = pair(Shape(rate_bps=10_000_000))
-    calibrations = {way.key: calibration_of(way, 0) for way in ways_of(plan)}
+    calibrations = {way.key: calibration_of(way, 0) for way in directions_of(plan)}
 
     (way,) = with_rates(plan, calibrations, {("a-b", "a"): 9_900_000}).values()
 
@@ -127,9 +128,12 @@ def test_a_rate_that_is_wrong_is_measured_again_and_what_is_right_is_not(monkeyp
 
     monkeypatch.setattr(calibration, "measure", measure)
     monkeypatch.setattr(calibration, "rates", rates)
-    plan.declaration["calibrate"] = "rate"
     calibration.calibrate(
-        SimpleNamespace(plan=plan, rest_until=lambda time_ns: None, record=recorded.append)
+        SimpleNamespace(
+            plan=replace(plan, calibrates_rates=True),
+            rest_until=lambda time_ns: None,
+            record=recorded.append,
+        )
     )
 
     assert asked == [[("a-b", "a"), ("a-b", "b")], [("a-b", "a")], [("a-b", "a")]]

@@ -279,7 +279,7 @@ def unbuilt(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
 
     @contextlib.contextmanager
-    def bare(plan, cast, events, troubles):
+    def bare(plan, parts, events, troubles):
         with bare_world(tmp_path, program("agent")) as world:
             world.troubles = troubles
             yield world
@@ -308,7 +308,7 @@ def test_a_run_begins_with_its_notes_and_the_wall_clock_and_ends_with_both_clock
 
 def test_a_network_that_cannot_be_built_is_destroyed_in_the_record_too(unbuilt, monkeypatch):
     @contextlib.contextmanager
-    def refuse(plan, cast, events, troubles):
+    def refuse(plan, parts, events, troubles):
         raise WorldError("no namespaces")
         yield
 
@@ -332,14 +332,11 @@ def test_sigterm_interrupts_a_run_where_it_waits(unbuilt, monkeypatch):
     assert phases == ["build", "start", "stop", "destroy"]
 
 
-@pytest.mark.parametrize(
-    ("outside", "topology"), [(True, {"reroute": "1s"}), (False, {}), (False, {"reroute": None})]
-)
+@pytest.mark.parametrize(("outside", "reroutes"), [(True, True), (True, False), (False, False)])
 def test_links_are_routed_around_only_where_that_is_declared_and_there_are_links(
-    tmp_path, outside, topology
+    tmp_path, outside, reroutes
 ):
-    declaration = {"topology": topology}
-    with bare_world(tmp_path, outside=outside, declaration=declaration) as world:
+    with bare_world(tmp_path, outside=outside, reroutes=reroutes) as world:
         assert isinstance(conductor._rerouting(world), contextlib.nullcontext)
 
 

@@ -16,6 +16,7 @@ from streambed.errors import MissingError
 from streambed.kinds.tables import COMPONENTS
 from streambed.plan import Plan
 from streambed.runner import doctor, launcher
+from tests.support.bare_world import small_plan
 
 
 class OwnServer:
@@ -84,3 +85,33 @@ def test_doctor_asks_for_the_artifact_of_a_kind_from_outside(
         "nats needs its server",
         "streambed fetch nats",
     )
+
+
+class VersionedServer(OwnServer):
+    """Such an artifact that knows its version."""
+
+    def version(self) -> str:
+        return "2.12.1"
+
+
+@pytest.mark.parametrize(
+    ("need", "versions"), [(VersionedServer(), {"nats": "2.12.1"}), (OwnServer(), {})]
+)
+def test_versions_of_a_run_name_what_an_artifact_says_of_itself(
+    need: Need, versions: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        cast("dict[str, Any]", COMPONENTS), "nats", type("Nats", (), {"needs": (need,)})
+    )
+    plan = small_plan(Path(), declaration={"components": {"server": {"kind": "nats"}}})
+
+    written = launcher.versions_of(plan)
+
+    assert {name: written[name] for name in written if name == "nats"} == versions
+
+
+def test_versions_of_a_run_name_the_servers_of_declared_kinds() -> None:
+    declared = {"brokers": {"kind": "kafka"}, "reader": {"kind": "consumer"}}
+    plan = small_plan(Path(), declaration={"components": declared})
+
+    assert launcher.versions_of(plan)["kafka"] == artifacts.version_of("kafka") != ""

@@ -11,7 +11,7 @@ from streambed.errors import WorldError
 from streambed.kinds.components.component import ComponentBase
 from streambed.net.ports import METRICS
 from streambed.record.events import Batch
-from streambed.record.gauges import ProducerGauge, ReaderGauge, write_gauge
+from streambed.record.gauges import DelayLineGauge, ProducerGauge, ReaderGauge, write_gauge
 from streambed.record.ledger.schemas import SAMPLES
 from streambed.record.tables import Table, read_table
 from streambed.runner import sampler
@@ -101,18 +101,27 @@ def test_a_process_apart_is_a_session_by_itself():
         assert apart[os.getsid(0)][1] < together[os.getsid(0)][1]
 
 
+def line_gauge(written_ns, late_mean_ns):
+    return DelayLineGauge(
+        written_ns=written_ns,
+        packets=5,
+        dropped=0,
+        late_mean_ns=late_mean_ns,
+        late_max_ns=late_mean_ns,
+        late_packets=0,
+    )
+
+
 def test_each_gauge_of_the_delay_line_is_sampled_once_at_its_own_time(tmp_path):
     with bare_world(tmp_path) as world:
         world.network.delay_line = SimpleNamespace(pid=os.getpid(), poll=lambda: None)
-        world.network.gauges = [
-            {"written_ns": 10, "late_us": 1.0},
-            {"written_ns": 20, "late_us": 2.0},
-        ]
+        world.network.gauges = (line_gauge(written_ns=10, late_mean_ns=1_000),)
+        world.network.gauges += (line_gauge(written_ns=20, late_mean_ns=2_000),)
         sample(world, times=2)
 
     table = read_table(tmp_path / FILE, SAMPLES).to_pylist()
-    late = [(row["time"], row["value"]) for row in table if row["metric"] == "delay_line_late_us"]
-    assert late == [(10, 1.0), (20, 2.0)]
+    rows = [row for row in table if row["metric"] == "delay_line_late_mean_ns"]
+    assert [(row["time"], row["value"]) for row in rows] == [(10, 1_000.0), (20, 2_000.0)]
 
 
 def test_the_machine_is_sampled_too(tmp_path):

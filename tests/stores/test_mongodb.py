@@ -17,8 +17,8 @@ from streambed.errors import MissingError, QueryError, StoreError
 from streambed.record import wait_until
 from streambed.stores import mongodb
 from streambed.stores.store import Address, SinkTable, Store, connect
-from tests.conftest import lack
-from tests.system import stand_in_mongod
+from tests.support import stand_in_mongod
+from tests.support.missing_tools import lack
 
 pytestmark = pytest.mark.together(10)
 TABLE = SinkTable(

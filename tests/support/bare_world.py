@@ -17,6 +17,7 @@ from streambed.plan import Machine, Plan, PlannedNode, ProcessSpec
 from streambed.record import EVENTS, FOLDERS
 from streambed.record.event_log import EventLog, read_events
 from streambed.record.events import Event, Phase, ProcessStarted, Wait
+from streambed.record.gauges import DelayLineGauge
 from streambed.runner.live_world import LiveWorld
 from streambed.world import Missing, World
 
@@ -43,14 +44,14 @@ class FakeNetwork:
         self.hosts = {node: FakeHost() for node in nodes}
         self.wires: dict[str, Any] = {}
         self.delay_line: Any = None
-        self.gauges: list[dict[str, Any]] = []
+        self.gauges: tuple[DelayLineGauge, ...] = ()
         self.ports = SimpleNamespace(names=("left:eth0", "right:eth0"), read=self.read)
 
     def read(self) -> list[float]:
         return [float(number) for number in range(2 * len(METRICS))]
 
-    def delay_line_gauges(self) -> list[dict[str, Any]]:
-        return [dict(gauge) for gauge in self.gauges]
+    def delay_line_gauges(self) -> tuple[DelayLineGauge, ...]:
+        return self.gauges
 
 
 class Part(ComponentBase):

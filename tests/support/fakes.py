@@ -74,7 +74,7 @@ class FakeProcess:
         self.alive = False
         return lambda: setattr(self, "alive", True)
 
-    def terminate(self) -> Callable[[], None]:
+    def stop(self) -> Callable[[], None]:
         self.alive = False
 
         def heal() -> None:

@@ -11,7 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from running import streambed
 
 from streambed import Run
 from streambed.record.events import (
@@ -26,6 +25,7 @@ from streambed.record.events import (
     ProcessEnded,
     ProcessStarted,
 )
+from tests.support.running import streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together(90)]
 

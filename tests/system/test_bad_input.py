@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import STREAMBED, streambed
 
 from streambed import Run, artifacts
 from streambed.record.events import ProcessEnded
+from tests.support.running import STREAMBED, streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together(15)]
 SMALL = """

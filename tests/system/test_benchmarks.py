@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from running import ROOT
+
+from tests.support.running import ROOT
 
 pytestmark = pytest.mark.system
 

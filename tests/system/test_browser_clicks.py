@@ -7,7 +7,7 @@ import pytest
 
 from streambed import plan as plans
 from streambed.reports import page
-from tests.reports import synthetic
+from tests.support import synthetic
 from tests.support.chromium import Page, open_page
 
 pytestmark = pytest.mark.browser

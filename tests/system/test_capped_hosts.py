@@ -11,9 +11,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from running import end_now, only_run, phases, start, streambed, wait_for
 
 from streambed import Run
+from tests.support.running import end_now, only_run, phases, start, streambed, wait_for
 
 pytestmark = pytest.mark.system
 CORES = len(os.sched_getaffinity(0))

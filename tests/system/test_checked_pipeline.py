@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from running import streambed
 
 from streambed import Run
 from streambed.record.history import Verdict
+from tests.support.running import streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together, pytest.mark.usefixtures("store_servers")]
 HERE = Path(__file__).parent

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import streambed
 
 from streambed import Run
 from streambed.record.events import ProcessStarted, Ready
+from tests.support.running import streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together(15)]
 SERVER = (

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.running import ROOT, STREAMBED, only_run
+from tests.support.running import ROOT, STREAMBED, only_run
 
 pytestmark = [pytest.mark.system, pytest.mark.together(10)]
 
 NOBODY = 65534
-ORDINARY = Path(__file__).with_name("ordinary.py")
+ORDINARY = ROOT / "tests" / "support" / "ordinary.py"
 READ_ONLY = "Read-only file system"
 DENIED = "Permission denied"
 EXPERIMENT = """

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from running import only_run, streambed
 
 from streambed import Run
 from streambed.record.event_log import read_events
 from streambed.record.events import ClusterState, Heal, Inject, InjectFailed, ProcessEnded
+from tests.support.running import only_run, streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together]
 

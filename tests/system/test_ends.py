@@ -13,11 +13,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from running import STREAMBED, children, end_now, family, lives, only_run, phases, start, wait_for
 
 from streambed import Run
 from streambed.record.events import Phase
 from streambed.record.status import BY_USER
+from tests.support.running import (
+    STREAMBED,
+    children,
+    end_now,
+    family,
+    lives,
+    only_run,
+    phases,
+    start,
+    wait_for,
+)
 
 pytestmark = pytest.mark.system
 VICTIMS = ("launcher", "box", "process 1", "conductor", "delay line")

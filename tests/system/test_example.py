@@ -11,12 +11,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from running import ROOT, streambed
-from test_browser import document, marks
 
 from streambed import Latency, Run
 from streambed.record.events import Batch
+from tests.support.browser_pages import document, marks
 from tests.support.modules import load_module
+from tests.support.running import ROOT, streambed
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "word_count"

@@ -13,13 +13,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from running import ROOT, end_now, streambed, wait_for
 
 from streambed import Run, artifacts
-from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.artifacts.one_shot import free_ports
 from streambed.record.events import Note, ProcessStarted
 from streambed.runner.spark_history import event_logs
+from tests.support.lone_broker import LoneBroker, lone_broker
+from tests.support.running import ROOT, end_now, streambed, wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.together(60)]
 EXAMPLE = ROOT / "examples" / "word_count" / "experiment.yaml"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import streambed
 
 from tests.support.held_up import measure_in_calm
+from tests.support.running import streambed
 
 pytestmark = pytest.mark.system
 

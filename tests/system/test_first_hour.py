@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import commands_in
-from running import ROOT, streambed
+
+from tests.support.pages import commands_in
+from tests.support.running import ROOT, streambed
 
 pytestmark = pytest.mark.system
 PAGE = ROOT / "docs" / "first-hour.md"

@@ -25,12 +25,12 @@ from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version, topic_of
 from gateway_traffic.stores.opening import open_store
 from streambed import artifacts
-from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.artifacts.one_shot import free_ports
 from streambed.kinds.components.spark.job import DRIVER
 from streambed.record import wait_until
 from streambed.record.codec import write_message
 from streambed.record.orders import SparkDriverOrder
+from tests.support.lone_broker import LoneBroker, lone_broker
 from tests.support.lone_cassandra import LoneCassandra, lone_cassandra
 
 pytestmark = [

@@ -37,9 +37,9 @@ from gateway_traffic.records import (
     Version,
     topic_of,
 )
-from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.artifacts.one_shot import free_ports
 from streambed.record import wait_until
+from tests.support.lone_broker import LoneBroker, lone_broker
 
 pytestmark = [pytest.mark.system, pytest.mark.together(40)]
 ROWS = 120

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from running import ROOT
+
+from tests.support.running import ROOT
 
 pytestmark = [pytest.mark.system, pytest.mark.together(20)]
 STUDIES = ROOT / "studies" / "gateways"

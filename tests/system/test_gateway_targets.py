@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streambed import artifacts
-from streambed.artifacts.lone_broker import lone_broker
+from tests.support.lone_broker import lone_broker
 
 pytestmark = [pytest.mark.system, pytest.mark.together(30)]
 

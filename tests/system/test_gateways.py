@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from running import ROOT, streambed
 
 from streambed import Run
 from streambed.record.events import Inject
+from tests.support.running import ROOT, streambed
 
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "gateways"

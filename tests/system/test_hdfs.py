@@ -5,12 +5,12 @@ from it after its driver was killed.
 from __future__ import annotations
 
 import pytest
-from running import streambed
 
 from streambed import Run
 from streambed.record.events import Batch
 from streambed.reports import page
 from streambed.runner.spark_history import event_logs
+from tests.support.running import streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together(30)]
 FILE = """

@@ -7,20 +7,22 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-from running import streambed
 
 from streambed import Run
+from tests.support.running import streambed
 
-pytestmark = [pytest.mark.system, pytest.mark.together(45)]
+pytestmark = [pytest.mark.system, pytest.mark.together(65)]
 
-KILLS = 10
+KILLS = 20
 RATE = 2000
-DURATION_S = 20
+DURATION_S = 38
+TOGETHER_LIMIT_S = 300
 EXPERIMENT = """
 version: 1
 name: killed-readers
@@ -55,6 +57,10 @@ checks:
 """
 
 
+Answers = list[tuple[str, str]]
+"""The answer and the sentence of each verdict."""
+
+
 def kills(target: str, seed: int) -> str:
     """Kills at irregular times over the whole load."""
     draw = random.Random(seed)
@@ -65,11 +71,27 @@ def kills(target: str, seed: int) -> str:
     )
 
 
-def judged(file: Path) -> tuple[Run, dict[str, Any]]:
-    done = streambed("run", file.name, "--json", "--no-report", cwd=file.parent)
+@pytest.fixture(scope="module")
+def judged_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Run, Answers]]:
+    """Both experiments, run beside each other: each run with the answers of its checks."""
+    folder = tmp_path_factory.mktemp("killed-readers")
+    shutil.copy(Path(__file__).with_name("consumer_kills.yaml"), folder)
+    faults = "\n".join([kills("reader", seed=1), kills("to-file", seed=2)])
+    experiment = EXPERIMENT.format(duration_s=DURATION_S, rate=RATE, faults=faults)
+    (folder / "killed_readers.yaml").write_text(experiment)
+    names = ["killed_readers", "consumer_kills"]
+    with ThreadPoolExecutor(len(names)) as threads:
+        return dict(zip(names, threads.map(partial(judge_run, folder), names), strict=True))
+
+
+def judge_run(folder: Path, name: str) -> tuple[Run, Answers]:
+    done = streambed(
+        "run", f"{name}.yaml", "--json", "--no-report", cwd=folder, limit_s=TOGETHER_LIMIT_S
+    )
     assert done.stdout, done.stderr
-    summary: dict[str, Any] = json.loads(done.stdout)
-    return Run(Path(summary["run"])), summary
+    summary = json.loads(done.stdout)
+    answers = [(verdict["answer"], verdict["says"]) for verdict in summary["verdicts"]]
+    return Run(Path(summary["run"])), answers
 
 
 def lives(run: Run, process: str) -> int:
@@ -112,15 +134,12 @@ def assert_tenures_explain_rows(run: Run, reader: str) -> None:
 
 
 @pytest.mark.timeout(400)
-def test_readers_that_are_killed_ten_times_lose_nothing(tmp_path: Path) -> None:
-    faults = "\n".join([kills("reader", seed=1), kills("to-file", seed=2)])
-    (tmp_path / "experiment.yaml").write_text(
-        EXPERIMENT.format(duration_s=DURATION_S, rate=RATE, faults=faults)
-    )
+def test_readers_that_are_killed_twenty_times_lose_nothing(
+    judged_runs: dict[str, tuple[Run, Answers]],
+) -> None:
+    run, answers = judged_runs["killed_readers"]
 
-    run, summary = judged(tmp_path / "experiment.yaml")
-
-    assert [verdict["answer"] for verdict in summary["verdicts"]] == ["holds", "holds"], summary
+    assert [answer for answer, _ in answers] == ["holds", "holds"], answers
     assert (lives(run, "reader"), lives(run, "to-file")) == (KILLS + 1, KILLS + 1)
     acked = run.ledger().sent.filter(pl.col("acked").is_not_null()).select("partition", "offset")
     stored = run.query("file", 'select "partition", "offset" from records')
@@ -130,10 +149,12 @@ def test_readers_that_are_killed_ten_times_lose_nothing(tmp_path: Path) -> None:
         assert_tenures_explain_rows(run, reader)
 
 
-@pytest.mark.timeout(200)
-def test_a_consumer_that_commits_often_and_is_killed_loses_nothing(tmp_path: Path) -> None:
-    shutil.copy(Path(__file__).with_name("consumer_kills.yaml"), tmp_path)
+@pytest.mark.timeout(400)
+def test_a_consumer_that_commits_often_and_is_killed_loses_nothing(
+    judged_runs: dict[str, tuple[Run, Answers]],
+) -> None:
+    run, answers = judged_runs["consumer_kills"]
 
-    _, summary = judged(tmp_path / "consumer_kills.yaml")
-
-    assert [verdict["answer"] for verdict in summary["verdicts"]] == ["holds"], summary
+    assert [answer for answer, _ in answers] == ["holds"], answers
+    assert lives(run, "reader") == 5
+    assert run.ledger().sent["acked"].count() == 9000

@@ -14,17 +14,17 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.ledger_sender import LedgerSender
 from streambed.agents.producer.record_source import Record, Source
 from streambed.agents.producer.sender import UNDECIDED, SenderSetup
 from streambed.agents.producer.sent_rows import SentRows
+from streambed.agents.producer.timetable import Due
 from streambed.agents.producer.transactional_sender import TransactionalSender
 from streambed.agents.record_identity import IDENTITY
-from streambed.artifacts.lone_broker import LoneBroker, lone_broker
 from streambed.record import now_ns, wait_until
 from streambed.record.ledger.schemas import SENT, TRANSACTIONS, Outcome
 from streambed.record.tables import Table, key_hash, read_table
+from tests.support.lone_broker import LoneBroker, lone_broker
 
 pytestmark = [pytest.mark.system, pytest.mark.together(15)]
 

@@ -12,10 +12,10 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from running import ROOT
 
 from streambed import Run, artifacts
-from tests.conftest import lack
+from tests.support.missing_tools import lack
+from tests.support.running import ROOT
 
 pytestmark = [
     pytest.mark.system,

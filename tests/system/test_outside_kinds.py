@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT
 
 from streambed import Run
 from streambed.kinds.installed import GROUP
+from tests.support.running import ROOT
 
 pytestmark = [pytest.mark.system, pytest.mark.together(25)]
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from running import ROOT, streambed
 
 from streambed import Producer, Run
 from streambed.kinds.evidence.readers import IDENTITY
 from streambed.record.events import Inject
 from streambed.reports.figures import delivery
 from streambed.results.runs import find
+from tests.support.running import ROOT, streambed
 
 pytestmark = pytest.mark.system
 STUDY = ROOT / "examples" / "partition"

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import polars as pl
 import pytest
-from running import only_run, streambed
 
 from streambed import Latency, NoLoss, Run
 from streambed.kinds.components.component import OnOneNode
 from streambed.kinds.components.engine import CoveredByKeyCount
 from streambed.kinds.declaring import Name, Names, declared
+from tests.support.running import only_run, streambed
 
 pytestmark = pytest.mark.system
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from running import ROOT, only_run, streambed
 
 from streambed import Run
+from tests.support.running import ROOT, only_run, streambed
 
 pytestmark = pytest.mark.system
 SITES = 4

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pages import blocks, commands, write_files
-from running import ROOT
 
 from streambed import artifacts
+from tests.support.pages import blocks, commands, write_files
+from tests.support.running import ROOT
 
 pytestmark = [pytest.mark.system, pytest.mark.together(110)]
 README = (ROOT / "README.md").read_text()
@@ -55,7 +55,7 @@ def as_ordinary_user(command: str, home: Path) -> subprocess.CompletedProcess[st
         needed = [str(ROOT), sys.prefix, sys.base_prefix]
         program = [
             sys.executable,
-            str(ROOT / "tests" / "system" / "ordinary.py"),
+            str(ROOT / "tests" / "support" / "ordinary.py"),
             str(NOBODY),
             *needed,
             "--",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
-from running import only_run, start
 
 from streambed import Run
 from streambed.net import realtime
 from streambed.record.events import DelayLine
+from tests.support.running import only_run, start
 
 pytestmark = [pytest.mark.system, pytest.mark.together(5)]
 EXPERIMENT = """

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from running import only_run, streambed
 
 from streambed import Run
+from tests.support.running import only_run, streambed
 
 pytestmark = pytest.mark.system
 

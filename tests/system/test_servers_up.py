@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from pages import blocks, commands_in
-from running import STREAMBED, children, streambed, wait_for
 
 from streambed import artifacts
 from streambed.kinds.components.kafka.cluster import KafkaCluster
+from tests.support.pages import blocks, commands_in
+from tests.support.running import STREAMBED, children, streambed, wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.together(45)]
 READY_S = 120.0

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from running import STREAMBED, end_now, streambed
 
 from streambed import Run
 from streambed.record.events import Inject, ProcessEnded, ProcessStarted
+from tests.support.running import STREAMBED, end_now, streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together(60)]
 FILE = """

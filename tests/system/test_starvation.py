@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import end_now, only_run, phases, start, wait_for
 
 from streambed.record.fidelity import judged_window
 from streambed.reports import page
 from streambed.reports.figure import Figure
 from streambed.results.runs import Run
 from tests.support.held_up import NotMeasured, Pulse, wait_for_calm
+from tests.support.running import end_now, only_run, phases, start, wait_for
 
 pytestmark = pytest.mark.system
 

@@ -15,11 +15,20 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import stand_in_mongod
-from running import ROOT, STREAMBED, end_now, only_run, phases, start, streambed, wait_for
 
 from streambed import Run, artifacts
 from streambed.errors import QueryError, WorldError
+from tests.support import stand_in_mongod
+from tests.support.running import (
+    ROOT,
+    STREAMBED,
+    end_now,
+    only_run,
+    phases,
+    start,
+    streambed,
+    wait_for,
+)
 
 pytestmark = [
     pytest.mark.system,
@@ -216,7 +225,7 @@ def test_an_ordinary_user_starts_and_asks_postgresql_and_redis(tmp_path_factory)
         ]
         prefix = [
             sys.executable,
-            str(ROOT / "tests" / "system" / "ordinary.py"),
+            str(ROOT / "tests" / "support" / "ordinary.py"),
             str(NOBODY),
             *needed,
             "--",

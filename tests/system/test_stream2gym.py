@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from running import ROOT, streambed
 
 from streambed import Run
 from streambed.record.events import Note
+from tests.support.running import ROOT, streambed
 
 pytestmark = [pytest.mark.system, pytest.mark.together(25)]
 EXAMPLE = ROOT / "examples" / "stream2gym" / "input.graphml"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 import polars as pl
 
 from streambed.agents.agent import read_order
-from streambed.errors import StoreError, StreambedError
+from streambed.errors import QueryError, StoreError, StreambedError
 from streambed.record import now_ns
-from streambed.record.orders import StoreQueryOrder
+from streambed.record.codec import write_message
+from streambed.record.orders import Refusal, StoreQueryOrder
 from streambed.stores.store import Answer, connect
 
 PATIENCE_NS = 10_000_000_000
@@ -65,8 +65,8 @@ def main(order: StoreQueryOrder) -> None:
     try:
         frame_of(ask(order)).write_ipc(result)
     except StreambedError as error:
-        refusal = {"status": error.exit_status, "says": str(error)}
-        result.with_suffix(".json").write_text(json.dumps(refusal))
+        refusal = Refusal(says=str(error), query_wrong=isinstance(error, QueryError))
+        write_message(result.with_suffix(".json"), refusal)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Traffic:
         self.ready = False
         self._selector = selectors.DefaultSelector()
         self._room = memoryview(bytearray(CHUNK_BYTES))
-        self._agenda: list[tuple[int, Callable[[], None]]] = []
+        self._due_actions: list[tuple[int, Callable[[], None]]] = []
         """Actions and when they are due; one thread adds them, the other runs them."""
 
     def listen(self) -> None:
@@ -89,14 +89,14 @@ class Traffic:
         while not self.agent.stopping:
             for key, _ in self._selector.select(self._wait_s()):
                 key.data()
-            for entry in [entry for entry in self._agenda if entry[0] <= now_ns()]:
-                self._agenda.remove(entry)
+            for entry in [entry for entry in self._due_actions if entry[0] <= now_ns()]:
+                self._due_actions.remove(entry)
                 entry[1]()
             if self.agent.report_is_due():
                 self.report()
 
     def _wait_s(self) -> float:
-        waits_s = [(due_ns - now_ns()) / 1e9 for due_ns, _ in self._agenda]
+        waits_s = [(due_ns - now_ns()) / 1e9 for due_ns, _ in self._due_actions]
         return max(0.0, min([WAIT_S_MAX, *waits_s]))
 
     def report(self, done: bool = False) -> None:
@@ -138,7 +138,7 @@ class Traffic:
             pass
         except OSError:
             self._close(channel)
-            self._agenda.append((now_ns() + RECONNECT_NS, partial(self.connect, address)))
+            self._due_actions.append((now_ns() + RECONNECT_NS, partial(self.connect, address)))
 
     def _close(self, channel: socket.socket) -> None:
         self._selector.unregister(channel)
@@ -146,7 +146,7 @@ class Traffic:
 
     def _end_flows(self) -> None:
         """Close the TCP flows that were started here; others are still received."""
-        self._agenda.clear()
+        self._due_actions.clear()
         keys = list(self._selector.get_map().values())
         for key in keys:
             if key.events == selectors.EVENT_WRITE:
@@ -193,8 +193,10 @@ class Traffic:
         """Send from start to end; with TCP this returns at once."""
         if self.order.pattern != "tcp":
             return self.send_packets(start_ns, end_ns)
-        self._agenda += [(start_ns, partial(self.connect, address)) for address in self._flows()]
-        self._agenda.append((end_ns, self._end_flows))
+        self._due_actions += [
+            (start_ns, partial(self.connect, address)) for address in self._flows()
+        ]
+        self._due_actions.append((end_ns, self._end_flows))
         return None
 
 

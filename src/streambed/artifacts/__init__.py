@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from streambed.artifacts import manifests
 from streambed.artifacts.class_archives import make_archives, make_checkpoint
@@ -53,6 +53,7 @@ from streambed.artifacts.servers import (
     mongod,
     redis_server,
     server_home,
+    server_version,
     unpack,
 )
 from streambed.artifacts.unsigned_jars import unsigned_copies
@@ -70,6 +71,7 @@ __all__ = [
     "Need",
     "Progress",
     "Step",
+    "VersionedArtifact",
     "cache",
     "cassandra_command",
     "checkpoint_path",
@@ -93,6 +95,7 @@ __all__ = [
     "server_home",
     "spark_command",
     "spark_variables",
+    "version_of",
 ]
 
 
@@ -110,6 +113,14 @@ class Artifact(Protocol):
         """Raise MissingError, with the command to run, if it is missing."""
 
 
+@runtime_checkable
+class VersionedArtifact(Artifact, Protocol):
+    """An artifact whose version a run keeps in versions.json."""
+
+    def version(self) -> str:
+        """Its version; empty if it is not known."""
+
+
 Need = str | Artifact
 """An artifact that a kind of component needs: one of NAMES, or an Artifact."""
 NAMES = (*LOCKS, *FOUND)
@@ -119,6 +130,13 @@ NAMES = (*LOCKS, *FOUND)
 def name_of(need: Need) -> str:
     """The name of a need, whether it is a name or an Artifact."""
     return need if isinstance(need, str) else need.name
+
+
+def version_of(need: Need) -> str:
+    """The version of an artifact that a run uses; empty if it has none, or an unknown one."""
+    if isinstance(need, str):
+        return server_version(need)
+    return need.version() if isinstance(need, VersionedArtifact) else ""
 
 
 def fetch(

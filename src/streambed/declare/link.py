@@ -11,8 +11,8 @@ from pydantic import StringConstraints
 
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
-from streambed.kinds.direction_rules import way_problems
+from streambed.kinds.direction import Direction
+from streambed.kinds.direction_rules import direction_problems
 from streambed.units import Duration
 
 PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
@@ -37,29 +37,29 @@ class _Joined:
 
 
 @declared
-class Link(Way, _Joined):
+class Link(Direction, _Joined):
     """A link between two nodes. Both directions are the same, except for what `back` sets."""
 
     delay: Duration = Duration(0)
-    """How long a packet is on its way, each way."""
-    back: Way | None = None
+    """How long a packet is on its way, in each direction."""
+    back: Direction | None = None
     """What differs from the second end to the first."""
     name: LinkName = ""
     """What faults call it, where two nodes have several links."""
     ports: tuple[str, str] | None = None
     """Names of the interfaces at the two ends; default: eth0, eth1 and so on at each node."""
 
-    def way(self, source: str) -> Way:
+    def direction(self, source: str) -> Direction:
         """The properties for packets that leave `source`."""
-        return self._way_back if self.back and source == self.ends[1] else self._way_there
+        return self._reverse if self.back and source == self.ends[1] else self._outward
 
     @cached_property
-    def _way_there(self) -> Way:
-        return Way().over(self)
+    def _outward(self) -> Direction:
+        return Direction().over(self)
 
     @cached_property
-    def _way_back(self) -> Way:
-        return (self.back or Way()).over(self)
+    def _reverse(self) -> Direction:
+        return (self.back or Direction()).over(self)
 
     def problems(self) -> list[Problem]:
         """Values that do not fit together, and wrong names of ports; keys relative to the link."""
@@ -67,9 +67,9 @@ class Link(Way, _Joined):
         one, other = self.ends
         if one == other:
             wrong.append(Problem(key="ends", says=f"'{one}' is linked to itself"))
-        wrong += way_problems(self, self.way(one))
+        wrong += direction_problems(self, self.direction(one))
         if self.back:
-            for problem in way_problems(self.back, self.way(other)):
+            for problem in direction_problems(self.back, self.direction(other)):
                 wrong.append(replace(problem, key=f"back.{problem.key}"))
         for end, name in enumerate(self.ports or ()):
             if not PORT_NAME.fullmatch(name) or name in RESERVED_PORTS:

@@ -73,11 +73,11 @@ class Topology:
     """The links. There may be loops, hosts with several links, and several links between two nodes.
     """
     routing: RoutingBy = "least_delay"
-    """Which ways packets take."""
+    """Which paths packets take."""
     routes: tuple[Annotated[tuple[NodeName, ...], Field(min_length=2)], ...] = ()
-    """Ways by hand, each as the list of its nodes; they come before what `routing` says."""
+    """Paths by hand, each as the list of its nodes; they come before what `routing` says."""
     reroute: Annotated[Duration | None, BeforeValidator(_unless_never)] = None
-    """How long after a link failed, or came back, packets take other ways; never, if it is not
+    """How long after a link failed, or came back, packets take other paths; never, if it is not
     given.
     """
 
@@ -148,7 +148,7 @@ class Topology:
 
     def _wrong_routing(self) -> list[Problem]:
         if self.routing == "by_hand" and not self.routes:
-            says = "ways by hand are wanted, but none is given: list them under `routes`"
+            says = "`by_hand` needs paths: list them under `routes`"
             return [Problem(key="routing", says=says)]
         return []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streambed.judge.arrays import OFFSET_MASK, Reads
+from streambed.judge.arrays import OFFSET_MASK, Reads, place_of
 from streambed.judge.columns import NONE, Bools, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.hand_overs import rewinding_tenures
@@ -12,18 +12,21 @@ from streambed.judge.view import View, identified, partition_of, stable_order
 
 
 def unseen(view: View) -> Finding:
-    """A2: written and in the log, and a group that read the topic never saw it.
+    """A2: written, in the log or deleted from it, and a group that reads the topic never saw it.
 
     Beyond the last record that a group saw it is undecided, unless the group had caught up.
     """
-    in_log = view.written & (view.in_log > 0) if view.committed is not None else view.written
     place = view.written_place
+    in_log = view.written
+    if view.committed is not None:
+        in_log = view.written & ((view.in_log > 0) | _deleted(view, place))
     count, undecided, evidence, records = 0, 0, [], []
-    for group, reads in view.topic.reads.items():
+    for group, reads in view.reads.items():
         seen = np.zeros(view.topic.record_count, bool)
         seen[identified(reads.record)] = True
         rows = np.flatnonzero(in_log & ~seen[: len(view.sends)])
         rows = rows[~_not_wanted(view, group, reads, place[rows])]
+        rows = rows[~_deleted_before(view, group, place[rows])]
         unsure = _beyond(view, group, reads, place[rows])
         missed = rows[~unsure]
         undecided += int(unsure.sum())
@@ -31,7 +34,7 @@ def unseen(view: View) -> Finding:
         records.append(missed)
         evidence += [
             Evidence(
-                text=f"{{record}} is in the log at {{place}}, and {group} never saw it",
+                text=f"{{record}} was written at {{place}}, and {group} never saw it",
                 record=int(record),
                 place=int(place[record]),
                 group=group,
@@ -46,6 +49,26 @@ def unseen(view: View) -> Finding:
         undecided=undecided,
         why_undecided="the run ended before a group came so far",
     )
+
+
+def _deleted(view: View, place: Int64s) -> Bools:
+    """Whether a record was in the log and was deleted by the end."""
+    if view.facts.compacted:
+        return np.zeros(len(place), bool)
+    return (place >= 0) & view.below_start(place)
+
+
+def _deleted_before(view: View, group: str, place: Int64s) -> Bools:
+    """Whether a record was deleted before a group began to read its partition."""
+    gone = _deleted(view, place)
+    tenures = view.topic.tenures
+    begun: set[int] = set()
+    for row in np.flatnonzero(tenures.group == view.topic.groups.known(group)).tolist():
+        partition, start = int(tenures.partition[row]), int(tenures.start[row])
+        if partition not in begun and start >= 0:  # They are sorted by time.
+            begun.add(partition)
+            gone &= (partition_of(place) != partition) | (place < place_of(partition, start))
+    return gone & np.isin(partition_of(place), list(begun))
 
 
 def _not_wanted(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
@@ -89,7 +112,7 @@ def rereads(view: View) -> Finding:
     After a hand-over a group may read again what was not committed: at least once allows it.
     """
     count, allowed, undecided, evidence, records = 0, 0, 0, [], []
-    for group, reads in view.topic.reads.items():
+    for group, reads in view.reads.items():
         rows = _read_before(reads)
         if not len(rows):
             continue

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streambed.judge.arrays import Log
-from streambed.judge.columns import NONE, Int32s, Int64s
+from streambed.judge.arrays import Log, Reads
+from streambed.judge.columns import NONE, Bools, Int32s, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.view import View
 from streambed.judge.writes import START_UNKNOWN
@@ -68,7 +68,7 @@ def _claims(view: View, log: Log) -> list[_Claims]:
     claims = []
     if log.read_back:  # Otherwise the log is made of them.
         claims.append(_Claims(sends.place[placed], np.flatnonzero(placed).astype(np.int32)))
-        for group, reads in view.topic.reads.items():
+        for group, reads in view.reads.items():
             known = view.indexes(group) if view.log_of(group) is log.distinct else None
             claims.append(_identified(reads.place, reads.record, known))
         for other in (view.committed, view.uncommitted):
@@ -124,14 +124,11 @@ def vanished_reads(view: View) -> Finding:
         return Finding(anomaly="A18", not_judged="a compacted topic keeps the last record of a key")
     count, undecided, missing = 0, 0, ""
     records, evidence = [], []
-    for group, reads in view.topic.reads.items():
-        log = view.log_of(group)
-        if log is None:
+    for group, reads in view.reads.items():
+        gone = _gone(view, group, reads)
+        if gone is None:
             missing = f"nobody read the topic back as {group} reads it"
             continue
-        gone = (reads.place >= 0) & (view.indexes(group) == NONE)
-        if log.began != NONE:
-            gone &= reads.time < log.began  # What was written after the read-back is not in it.
         rows = np.flatnonzero(gone)
         rows = rows[~view.below_start(reads.place[rows])]
         unsure = view.start_unknown(reads.place[rows])
@@ -160,3 +157,21 @@ def vanished_reads(view: View) -> Finding:
         why_undecided=START_UNKNOWN,
         missing=missing,
     )
+
+
+def _gone(view: View, group: str, reads: Reads) -> Bools | None:
+    """Whether the log has nothing at the place of each row; None if no read-back tells."""
+    log = view.log_of(group)
+    absent: Bools = np.zeros(len(reads), bool)
+    if not len(reads):
+        return absent
+    if log is None:
+        return None
+    absent = (reads.place >= 0) & (view.indexes(group) == NONE)
+    if group in view.facts.unknown_isolation_groups and absent.any():
+        if view.uncommitted is None:
+            return None
+        absent &= view.uncommitted.index_of(reads.place) == NONE
+    if log.began != NONE:
+        absent &= reads.time < log.began  # What was written after the read-back is not in it.
+    return absent

@@ -37,7 +37,14 @@ def lost_writes(view: View) -> Finding:
         evidence=_evidence_of_lost(view, lost),
         undecided=int(unsure.sum()),
         why_undecided=START_UNKNOWN,
+        missing=_no_outcome(view),
     )
+
+
+def _no_outcome(view: View) -> str:
+    """Why no loss could be found: not one send is known to be written or refused."""
+    known = view.written.any() or bool((view.sends.outcome != Outcome.UNKNOWN).any())
+    return "" if known or not len(view.sends) else "no send has a known outcome"
 
 
 def _anonymous(view: View) -> Bools:
@@ -61,8 +68,8 @@ def _lost_below_reads(view: View) -> Finding:
     first[NONE] = last[NONE] = NONE
     place_of_index = np.append(np.int64(NONE), log.place[np.diff(index, prepend=0) != 0])
     seen = np.zeros(view.topic.record_count, bool)
-    bound = np.full(1 + int(partition_of(place_of_index).max()), NONE, np.int64)
-    for reads in view.topic.reads.values():
+    bound = np.full(max(1, 1 + int(partition_of(place_of_index).max())), NONE, np.int64)
+    for reads in view.reads.values():
         records = identified(reads.record)
         seen[records] = True
         reached = first[records][first[records] >= 0]
@@ -79,7 +86,7 @@ def _lost_below_reads(view: View) -> Finding:
         evidence=_evidence_of_lost(view, lost),
         undecided=int(unread.sum()) - len(lost),
         why_undecided=f"{NO_READ_BACK}, and no reader came so far",
-        missing="" if len(log) else NO_READ_BACK,
+        missing=_no_outcome(view) if len(log) else NO_READ_BACK,
     )
 
 
@@ -104,6 +111,8 @@ def aborted_reads(view: View) -> Finding:
     if failed.any():
         wrong |= failed & view.visible_to_any[: len(view.sends)]
     offenders = np.flatnonzero(wrong)
+    unsure = aborted & ~wrong & view.seen_by_unknown[: len(view.sends)]
+    nobody_looked = view.committed is None and not any(map(len, view.committed_reads))
     text = "{record} was aborted or refused, and is visible"
     return Finding(
         anomaly="A3",
@@ -113,6 +122,9 @@ def aborted_reads(view: View) -> Finding:
             Evidence(text=text, record=int(record), place=int(view.sends.place[record]))
             for record in offenders[:SHOWN]
         ),
+        undecided=int(unsure.sum()),
+        why_undecided="their readers may read uncommitted records",
+        missing=NO_READ_BACK if nobody_looked and bool((aborted | failed).any()) else "",
     )
 
 
@@ -142,8 +154,8 @@ def _two_places(log: Log, record: int) -> Evidence:
 def phantoms(view: View) -> Finding:
     """A21: a record was read that nobody sent.
 
-    A producer that was killed may have sent records that it had no time to note: from its last row
-    to the first record of its next life, or to no end if that was its last life.
+    A producer notes a record when its outcome is decided. One that was killed may have sent any
+    record of that life without noting it, up to the first record of its next life.
     """
     strangers = view.topic.strangers
     if not len(strangers):
@@ -200,6 +212,4 @@ def _is_phantom(view: View, producer: int, sequence: int) -> bool | None:
     life = max(begun)
     last_life = life == max(lives)
     killed = not last_life or view.topic.clients.words[producer] in view.facts.unfinished_producers
-    rows = (view.sends.producer == producer) & (view.sends.life == life)
-    last = int(view.sends.sequence[rows].max()) if rows.any() else NONE
-    return not killed or sequence <= last
+    return not killed

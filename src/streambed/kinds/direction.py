@@ -49,7 +49,7 @@ Loss = Annotated[
 
 
 @declared
-class Way:
+class Direction:
     """One direction of a link. Keys that a reverse direction or a fault omits are inherited."""
 
     delay: Duration | None = None
@@ -81,11 +81,11 @@ class Way:
     @property
     def given(self) -> dict[str, Any]:
         """The keys that have a value, in the order of the class."""
-        values = {field.name: getattr(self, field.name) for field in fields(Way)}
+        values = {field.name: getattr(self, field.name) for field in fields(Direction)}
         return {key: value for key, value in values.items() if value is not None}
 
-    def over(self, other: Way) -> Way:
-        """This way, with the other's values for keys it leaves out.
+    def over(self, other: Direction) -> Direction:
+        """This direction, with the other's values for keys it leaves out.
 
         Samples replace delay, jitter and distribution, and a delay replaces samples.
         """
@@ -95,7 +95,7 @@ class Way:
                 inherited.pop(key, None)
         elif self.delay is not None:
             inherited.pop("samples", None)
-        return Way(**(inherited | self.given))
+        return Direction(**(inherited | self.given))
 
     def contradictions(self) -> list[Problem]:
         """Keys that exclude or need each other, and zeros, which in a shape mean "not given"."""
@@ -128,21 +128,21 @@ class Way:
         return _delays(self, samples) | _losses(self.loss) | _others(self)
 
 
-def _delays(way: Way, samples: Samples) -> dict[str, Any]:
-    if way.samples is not None:
-        drawn = samples[way.samples]
+def _delays(direction: Direction, samples: Samples) -> dict[str, Any]:
+    if direction.samples is not None:
+        drawn = samples[direction.samples]
         return {
             "delay_ns": round(fmean(drawn)),
             "jitter_ns": round(pstdev(drawn)),
             "distribution": "samples",
             "samples_ns": drawn,
         }
-    if way.delay is None:
+    if direction.delay is None:
         return {}
     return {
-        "delay_ns": way.delay.ns,
-        "jitter_ns": way.jitter.ns if way.jitter else 0,
-        "distribution": way.distribution or "uniform",
+        "delay_ns": direction.delay.ns,
+        "jitter_ns": direction.jitter.ns if direction.jitter else 0,
+        "distribution": direction.distribution or "uniform",
         "samples_ns": (),
     }
 
@@ -161,16 +161,20 @@ def _losses(loss: Share | Bursts | None) -> dict[str, Any]:
     return {"loss": 0.0} | {field: chance.fraction for field, chance in chances.items()}
 
 
-def _others(way: Way) -> dict[str, Any]:
+def _others(direction: Direction) -> dict[str, Any]:
     changes: dict[str, Any] = {}
-    if way.in_order is not None:
-        changes["in_order"] = way.in_order
-    shares = {"reorder": way.reorder, "duplicate": way.duplicate, "corrupt": way.corrupt}
+    if direction.in_order is not None:
+        changes["in_order"] = direction.in_order
+    shares = {
+        "reorder": direction.reorder,
+        "duplicate": direction.duplicate,
+        "corrupt": direction.corrupt,
+    }
     for key, share in shares.items():
         if share is not None:
             changes[key] = share.fraction
-    if way.rate is not None:
-        changes["rate_bps"] = way.rate.bps
-    if way.queue is not None:
-        changes["queue_bytes"] = way.queue.bytes
+    if direction.rate is not None:
+        changes["rate_bps"] = direction.rate.bps
+    if direction.queue is not None:
+        changes["queue_bytes"] = direction.queue.bytes
     return changes

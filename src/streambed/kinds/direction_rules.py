@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from streambed.errors import Problem
 from streambed.kinds.delay_table import Spread, spread
-from streambed.kinds.direction import Samples, Way
+from streambed.kinds.direction import Direction, Samples
 from streambed.plan import LONGEST_NETEM_JITTER_NS, SHORTEST_DELAY_NS, Machine, Shape
 from streambed.units import Bandwidth, Duration, Share, Size
 
@@ -31,21 +31,21 @@ _PARTNERS = {
 """Which keys may be at fault as well."""
 
 
-def way_problems(way: Way, merged: Way) -> list[Problem]:
-    """What is impossible because of the keys of `way`; `merged` also has the inherited keys."""
-    problems = way.contradictions() or merged.contradictions()
-    return problems or shape_problems(way, Shape(**merged.changes(UNREAD)))
+def direction_problems(direction: Direction, merged: Direction) -> list[Problem]:
+    """Impossible combinations of the keys of `direction`; `merged` also has the inherited keys."""
+    problems = direction.contradictions() or merged.contradictions()
+    return problems or shape_problems(direction, Shape(**merged.changes(UNREAD)))
 
 
-def shape_problems(way: Way, shape: Shape) -> list[Problem]:
-    """What is impossible in a shape because of the keys of `way`."""
+def shape_problems(direction: Direction, shape: Shape) -> list[Problem]:
+    """What is impossible in a shape because of the keys of `direction`."""
     problems = []
     for key, says in impossible(shape).items():
         outer = key.partition(".")[0]
-        if outer in way.given:
+        if outer in direction.given:
             problems.append(Problem(key=key, says=says))
             continue
-        partners = [partner for partner in _PARTNERS.get(outer, ()) if partner in way.given]
+        partners = [partner for partner in _PARTNERS.get(outer, ()) if partner in direction.given]
         if partners:
             problems.append(Problem(key=partners[0], says=says))
     return problems

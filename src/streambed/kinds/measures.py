@@ -7,7 +7,7 @@ them; a comparison draws from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from pydantic import model_validator
 from streambed.errors import Problem, suggestion
 from streambed.kinds.checks import Latency, NoLoss
 from streambed.kinds.checks.no_loss import acked_records
-from streambed.kinds.checks.phases import warm_up_of
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import IDENTITY
 from streambed.kinds.evidence.journeys import journeys
@@ -80,7 +80,7 @@ class Measure:
         """What it is measured of."""
         return str(getattr(self, self.quantity))
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """What is wrong with it beside the components of an experiment."""
         problems = _problems(self.quantity, self.of, components)
         return [Problem(key=self.quantity, says=problem.says) for problem in problems]
@@ -95,7 +95,7 @@ class Measure:
         where time matters: that of the caller or of the experiment, whichever is longer.
         """
         taking = TAKING[self.quantity]
-        longest = max(warm_up, warm_up_of(history))
+        longest = max(warm_up, history.warm_up)
         times, values = taking.observe(history, self.of, longest.ns)
         return Observed(
             times=times,
@@ -128,7 +128,7 @@ NAMES_BESIDE: dict[str, tuple[str, ...]] = {"ready": ("all",), "cpu": OURS}
 """What a quantity can be measured of, beside components."""
 
 
-def _problems(quantity: str, of: str, components: Mapping[str, Any]) -> list[Problem]:
+def _problems(quantity: str, of: str, components: Components) -> list[Problem]:
     if quantity == "latency":
         return Latency(of=of, max=Duration(1)).problems(components)
     if quantity == "lost":
@@ -205,11 +205,10 @@ def losses(history: History, topic: str, warm_up_ns: int) -> tuple[Numbers, Numb
     """For each acked record when it was due and 1 if it was lost. The warm-up counts: records that
     were acked then must not be lost either.
     """
-    verdict = NoLoss(topic=topic).judge(history)
-    if verdict.answer == "unknown":
-        raise NotTaken(verdict.says)
-    schema = {"producer": pl.String, "sequence": pl.Int64}
-    lost = pl.DataFrame(verdict.evidence["lost"], schema=schema).unique().with_columns(lost=1.0)
+    delivery = NoLoss(topic=topic).delivery(history)
+    if delivery.unknown and delivery.lost.is_empty():
+        raise NotTaken(delivery.unknown)
+    lost = delivery.lost.with_columns(lost=1.0)
     marked = acked_records(history, topic).join(lost, on=IDENTITY, how="left")
     return _since_load(history, marked["due"]), marked["lost"].fill_null(0.0).to_numpy()
 

@@ -32,15 +32,15 @@ def ports_without_bundles(plan: Plan) -> list[Port]:
         for port, shapes in _directions(plan)
         if any(_needs_single(shape, by_netem=by_netem) for shape in shapes)
     ]
-    if needy and plan.declaration.get("topology", {}).get("reroute"):
-        return ports  # Who knows which ways packets will take.
+    if needy and plan.reroutes:
+        return ports  # Any path may become the route of a packet.
     single = {port for port in needy if port.node in hosts}
-    ways = _Ways(plan)
+    upstream = _Senders(plan)
     for port in needy:
         if len(single) == len(ports):
             break
         if port.node not in hosts:  # Hosts do not pass on what others send.
-            single |= {sender for sender in ways.senders(port) if sender.node in hosts}
+            single |= {sender for sender in upstream.through(port) if sender.node in hosts}
     return [port for port in ports if port in single]
 
 
@@ -55,8 +55,8 @@ def _needs_single(shape: Shape, *, by_netem: bool) -> bool:
     return 0 < shape.queue_bytes < SHORT_QUEUE_BYTES or (by_netem and shape.selective)
 
 
-class _Ways:
-    """The ways of packets, followed backwards."""
+class _Senders:
+    """The ports upstream of a port, found by following the routes backwards."""
 
     def __init__(self, plan: Plan) -> None:
         self._tables = {node.name: _table(node) for node in plan.nodes}
@@ -66,7 +66,7 @@ class _Ways:
             for near, far in (link.ports, link.ports[::-1]):
                 self._into[far.node].append(near)
 
-    def senders(self, port: Port) -> set[Port]:
+    def through(self, port: Port) -> set[Port]:
         """Every port through which packets go that later leave by `port`."""
         senders: set[Port] = set()
         for destination in self._hosts.values():

@@ -14,6 +14,7 @@ from typing import Any
 from streambed import record
 from streambed.errors import MachineError
 from streambed.net import realtime
+from streambed.record.gauges import DelayLineGauge, read_delay_line_gauges
 
 PROGRAM = Path(__file__).parents[1] / "agents" / "delay_line"
 NAME = "delay_line"
@@ -58,12 +59,9 @@ class DelayLine:
                 f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})"
             )
 
-    def gauges(self) -> list[dict[str, Any]]:
-        """Its last gauges, the newest last: written_ns; packets and dropped so far; lateness since
-        the one before.
-        """
-        gauges: list[dict[str, Any]] = record.read_json(self._gauge).get("gauges", [])
-        return gauges
+    def gauges(self) -> tuple[DelayLineGauge, ...]:
+        """Its last gauges, the newest last."""
+        return read_delay_line_gauges(self._gauge)
 
     def end(self) -> None:
         """End it by closing its input; kill it if that does not help."""

@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from streambed.net import bundles, shaping
 from streambed.net.confinement import is_root_of_machine
@@ -26,9 +25,10 @@ from streambed.net.netlink.nfnetlink import Means, QueueRule
 from streambed.net.netlink.rtnetlink import End
 from streambed.net.ports import PortCounters
 from streambed.net.rerouting import Rerouting, Tables
-from streambed.net.shaping import Direction
+from streambed.net.shaping import EmulatedDirection
 from streambed.net.wires import Apply, Wire
 from streambed.plan import DOMAIN, Plan, PlannedNode, Port, Shape
+from streambed.record.gauges import DelayLineGauge
 from streambed.world import Heal
 
 AT_A_TIME = 50
@@ -64,11 +64,11 @@ class Network:
         """
         return self._line.scheduled if self._line else ""
 
-    def delay_line_gauges(self) -> list[dict[str, Any]]:
+    def delay_line_gauges(self) -> tuple[DelayLineGauge, ...]:
         """The last gauges of the delay line, the newest last; none before its first, or without
         one.
         """
-        return self._line.gauges() if self._line else []
+        return self._line.gauges() if self._line else ()
 
     def deafen(self, deaf: Mapping[str, Sequence[str]]) -> Heal:
         """Let each of these hosts drop what comes from the others. Links are left alone."""
@@ -108,15 +108,15 @@ def network(plan: Plan, directory: Path) -> Iterator[Network]:
 
     `directory` is the run's folder: the delay line keeps its gauge and log there.
     """
-    ways = shaping.directions(plan)
+    directions = shaping.directions(plan)
     with ExitStack() as stack:
         hosts = _make_hosts(plan, directory, stack)
-        line = _start_delay_line(plan, directory, hosts, ways, stack)
-        _connect(plan, hosts, ways)
-        _add_rules(hosts, ways)
+        line = _start_delay_line(plan, directory, hosts, directions, stack)
+        _connect(plan, hosts, directions)
+        _add_rules(hosts, directions)
         if line:
             line.wait_until_ready()
-        yield Network(plan, hosts, _wires(ways, _changer(hosts, line, plan.seed)), line)
+        yield Network(plan, hosts, _wires(directions, _changer(hosts, line, plan.seed)), line)
 
 
 def host_files(plan: Plan, directory: Path) -> HostFiles:
@@ -185,10 +185,12 @@ def _start_delay_line(
     plan: Plan,
     directory: Path,
     hosts: dict[str, Host],
-    ways: tuple[Direction, ...],
+    directions: tuple[EmulatedDirection, ...],
     stack: ExitStack,
 ) -> DelayLine | None:
-    queues = shaping.delay_line_queues(ways, {name: host.namespace for name, host in hosts.items()})
+    queues = shaping.delay_line_queues(
+        directions, {name: host.namespace for name, host in hosts.items()}
+    )
     return (
         stack.enter_context(delay_line(queues, seed=plan.seed, directory=directory))
         if queues
@@ -196,13 +198,13 @@ def _start_delay_line(
     )
 
 
-def _connect(plan: Plan, hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
+def _connect(plan: Plan, hosts: dict[str, Host], directions: tuple[EmulatedDirection, ...]) -> None:
     """Make every link first, all at one go; then switch on, address, route and shape, node by node.
 
     The kernel carries requests out one after the other; a thread hands them over while the next are
     written.
     """
-    shapes = _disciplines(plan, ways)
+    shapes = _disciplines(plan, directions)
     neighbours = _neighbours(plan)
     with ThreadPoolExecutor(1) as messenger:
         handed_over = [
@@ -247,23 +249,23 @@ def _settings(node: PlannedNode, neighbours: dict[Port, str]) -> list[Request]:
     return asked + [rtnetlink.route(route, by_name, node.address) for route in node.routes]
 
 
-def _disciplines(plan: Plan, ways: tuple[Direction, ...]) -> dict[str, list[Request]]:
+def _disciplines(plan: Plan, directions: tuple[EmulatedDirection, ...]) -> dict[str, list[Request]]:
     """What shapes the packets that leave each node, or arrive there."""
     asked: dict[str, list[Request]] = defaultdict(list)
-    for way in ways:
-        for node, request in shaping.disciplines(way, plan.seed):
+    for direction in directions:
+        for node, request in shaping.disciplines(direction, plan.seed):
             asked[node].append(request)
     for port in bundles.ports_without_bundles(plan):
         asked[port.node].append(rtnetlink.unbundled(port))
     return asked
 
 
-def _add_rules(hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
+def _add_rules(hosts: dict[str, Host], directions: tuple[EmulatedDirection, ...]) -> None:
     """The first host finds out by which means; the others go at once."""
     rules: dict[str, list[QueueRule]] = defaultdict(list)
-    for way in ways:
-        if way.means == "delay_line":
-            rules[way.rule.node].append(way.rule)
+    for direction in directions:
+        if direction.means == "delay_line":
+            rules[direction.rule.node].append(direction.rule)
     means: Means = "nft queue"
     for name in list(rules)[:1]:
         (means,) = visit({hosts[name]: partial(nfnetlink.add_rules, rules[name])})
@@ -272,21 +274,21 @@ def _add_rules(hosts: dict[str, Host], ways: tuple[Direction, ...]) -> None:
     )
 
 
-def _wires(ways: tuple[Direction, ...], apply: Apply) -> dict[str, Wire]:
+def _wires(directions: tuple[EmulatedDirection, ...], apply: Apply) -> dict[str, Wire]:
     return {
         there.link.name: Wire((there, back), apply)
-        for there, back in zip(ways[::2], ways[1::2], strict=True)
+        for there, back in zip(directions[::2], directions[1::2], strict=True)
     }
 
 
 def _changer(hosts: dict[str, Host], line: DelayLine | None, seed: int) -> Apply:
     one_at_a_time = threading.Lock()  # Faults come in threads; the delay line has one input.
 
-    def apply(way: Direction, before: Shape, after: Shape) -> None:
+    def apply(direction: EmulatedDirection, before: Shape, after: Shape) -> None:
         with one_at_a_time:
-            for node, request in shaping.changes(way, before, after, seed):
+            for node, request in shaping.changes(direction, before, after, seed):
                 hosts[node].ask([request])
-            if line and way.means == "delay_line":
-                line.tell(shaping.queue(way, after))
+            if line and direction.means == "delay_line":
+                line.tell(shaping.queue(direction, after))
 
     return apply

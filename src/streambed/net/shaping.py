@@ -47,8 +47,8 @@ Asked = list[tuple[str, Request]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Direction:
-    """One way through a link. `number` names it, also as the queue of the delay line."""
+class EmulatedDirection:
+    """One direction of a link as emulated. `number` also names its queue in the delay line."""
 
     number: int
     link: PlannedLink
@@ -92,16 +92,16 @@ class Direction:
         )
 
 
-def directions(plan: Plan) -> tuple[Direction, ...]:
+def directions(plan: Plan) -> tuple[EmulatedDirection, ...]:
     """Both directions of every link, numbered from 1; MachineError if the machine cannot do it."""
     switches = {node.name for node in plan.nodes if node.switch}
     arrivals = plan.machine.means != "netem" or plan.machine.arrivals
-    numbered: list[Direction] = []
+    numbered: list[EmulatedDirection] = []
     for link in plan.links:
         _refuse_what_cannot_be(link, plan)
-        both_ways = (link.ports, link.ports[::-1])
-        for (sender, receiver), shape in zip(both_ways, link.shapes, strict=True):
-            direction = Direction(
+        both_directions = (link.ports, link.ports[::-1])
+        for (sender, receiver), shape in zip(both_directions, link.shapes, strict=True):
+            direction = EmulatedDirection(
                 number=len(numbered) + 1,
                 link=link,
                 sender=sender,
@@ -148,7 +148,7 @@ def bucket(rate_bps: int, queue_bytes: int = 0) -> Bucket:
     return Bucket(rate_bytes=rate_bytes, burst_bytes=burst_bytes, limit_bytes=limit_bytes)
 
 
-def disciplines(direction: Direction, seed: int) -> Asked:
+def disciplines(direction: EmulatedDirection, seed: int) -> Asked:
     """The requests that make the queueing disciplines of a direction, in order."""
     made: Asked = []
     if direction.means == "netem":
@@ -166,14 +166,14 @@ def disciplines(direction: Direction, seed: int) -> Asked:
     return made
 
 
-def netem_seed(direction: Direction, seed: int) -> int:
+def netem_seed(direction: EmulatedDirection, seed: int) -> int:
     """The seed of one direction, well mixed: small seeds make netem lose the same first packets."""
     return int.from_bytes(
         hashlib.blake2b(f"{seed} {direction.number}".encode(), digest_size=8).digest(), "big"
     )
 
 
-def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> Asked:
+def changes(direction: EmulatedDirection, before: Shape, after: Shape, seed: int) -> Asked:
     """Make the disciplines that do `before` do `after`; what a delay line does is not among
     them.
     """
@@ -207,7 +207,7 @@ def changes(direction: Direction, before: Shape, after: Shape, seed: int) -> Ask
     return asked
 
 
-def queue(direction: Direction, shape: Shape) -> dict[str, Any]:
+def queue(direction: EmulatedDirection, shape: Shape) -> dict[str, Any]:
     """What a queue of the delay line does to packets, with the meaning that netem gives it.
 
     A delay is drawn as delay_ns + jitter_ns * entry / 8192 for an entry of "table", or evenly up to
@@ -239,7 +239,7 @@ def queue(direction: Direction, shape: Shape) -> dict[str, Any]:
 
 
 def delay_line_queues(
-    ways: Iterable[Direction], namespaces: dict[str, int]
+    directions: Iterable[EmulatedDirection], namespaces: dict[str, int]
 ) -> list[dict[str, Any]]:
     """What the delay line must know of each of its queues; `namespaces` are descriptors by node.
 
@@ -247,12 +247,12 @@ def delay_line_queues(
     interface "sender_index".
     """
     return [
-        queue(way, way.shape)
+        queue(direction, direction.shape)
         | {
-            "namespace": namespaces[way.rule.node],
-            "sender_namespace": namespaces[way.sender.node],
-            "sender_index": way.sender.index,
+            "namespace": namespaces[direction.rule.node],
+            "sender_namespace": namespaces[direction.sender.node],
+            "sender_index": direction.sender.index,
         }
-        for way in ways
-        if way.means == "delay_line"
+        for direction in directions
+        if direction.means == "delay_line"
     ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def captures_of(
-    capture: Capture | None, links: tuple[PlannedLink, ...], site: PlanContext
+    capture: Capture | None, links: tuple[PlannedLink, ...], context: PlanContext
 ) -> Iterator[ProcessSpec]:
     """The agents that write pcap files. A link is watched at its first end."""
     if capture is None:
@@ -24,19 +24,19 @@ def captures_of(
     ports_by_node: dict[str, dict[str, CapturePort]] = {}
     for link in _captured_links(capture, links):
         port = link.ports[0]
-        path = site.directory / "captures" / file_name(link)
+        path = context.directory / "captures" / file_name(link)
         captured = CapturePort(interface=port.interface, file=str(path))
         ports_by_node.setdefault(port.node, {})[link.name] = captured
     snap = capture.snap.bytes if capture.snap else 0
     for node, ports in ports_by_node.items():
         order = CaptureOrder(links=ports, snap=snap, limit=capture.limit.bytes)
-        file = site.order(f"{CAPTURE}/{node}", order)
+        file = context.order(f"{CAPTURE}/{node}", order)
         yield ProcessSpec(
             name=f"{CAPTURE}/{node}",
             component=CAPTURE,
             node=node,
-            argv=(site.machine.python, "-m", "streambed.agents.capture", file.path),
-            env=site.variables(CAPTURE, node, ""),
+            argv=(context.machine.python, "-m", "streambed.agents.capture", file.path),
+            env=context.variables(CAPTURE, node, ""),
             files=(file,),
         )
 

@@ -34,9 +34,8 @@ def _title(plan: Plan) -> str:
         count_of(len(plan.processes), "process", "es"),
     ]
     load = f"{_clock(plan.duration_ns)} of load"
-    warm_up_ns = Duration.parse(plan.declaration["warm_up"]).ns
-    if warm_up_ns:
-        load += f", {_clock(warm_up_ns)} of it warm-up"
+    if plan.warm_up_ns:
+        load += f", {_clock(plan.warm_up_ns)} of it warm-up"
     return f"{plan.name}: {', '.join(counts)}, {load}, seed {plan.seed}"
 
 
@@ -87,7 +86,7 @@ def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
         if destination == "default":
             destination = "all"
         destinations.setdefault(" or ".join(hops), []).append(destination)
-    return "; ".join(f"{listed(hosts)} by {way}" for way, hosts in destinations.items())
+    return "; ".join(f"{listed(hosts)} by {direction}" for direction, hosts in destinations.items())
 
 
 def _hop_text(hop: Hop, names: dict[str, str]) -> str:

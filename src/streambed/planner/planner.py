@@ -47,13 +47,13 @@ def plan_for(
     refuse_what_cannot_be(links, experiment.faults, machine)
     refuse_limits(experiment, machine)
     nodes = nodes_of(with_mean_delays(experiment.topology, samples), links)
-    site = _site(experiment, machine, nodes, base=base, directory=directory)
-    processes = _component_processes(experiment, site)
-    captures = captures_of(experiment.capture, links, site)
+    context = _context(experiment, machine, nodes, base=base, directory=directory)
+    processes = _component_processes(experiment, context)
+    captures = captures_of(experiment.capture, links, context)
     return replace(
-        _plan(experiment, site, nodes, samples),
+        _plan(experiment, context, nodes, samples),
         links=links,
-        processes=(*captures, *processes, *_check_readers(experiment, site)),
+        processes=(*captures, *processes, *_check_readers(experiment, context)),
         exposures=tuple(_exposures(experiment)),
     )
 
@@ -67,14 +67,16 @@ def _outside_plan(
     refuse_what_cannot_be((), experiment.faults, machine)
     refuse_limits(experiment, machine)
     nodes = open_nodes(experiment.topology, own_address)
-    site = _site(experiment, machine, nodes, base=base, directory=directory, outside=own_address)
+    context = _context(
+        experiment, machine, nodes, base=base, directory=directory, outside=own_address
+    )
     # There is only one network, so no process enters another.
     processes = [
-        replace(process, networks=()) for process in _component_processes(experiment, site)
+        replace(process, networks=()) for process in _component_processes(experiment, context)
     ]
     return replace(
-        _plan(experiment, site, nodes, samples),
-        processes=(*processes, *_check_readers(experiment, site)),
+        _plan(experiment, context, nodes, samples),
+        processes=(*processes, *_check_readers(experiment, context)),
         outside=True,
         notes=(left_out(experiment),),
     )
@@ -84,41 +86,41 @@ def plan_servers(experiment: Experiment, machine: Machine, *, base: Path, direct
     """The plan of servers on this machine's loopback, which run until they are interrupted."""
     address = Loopback.address
     nodes = open_nodes(experiment.topology, address)
-    site = _site(experiment, machine, nodes, base=base, directory=directory, outside=address)
+    context = _context(experiment, machine, nodes, base=base, directory=directory, outside=address)
     # Nothing here expects a server to die.
     processes = [
-        replace(process, on_exit="fail") for process in _component_processes(experiment, site)
+        replace(process, on_exit="fail") for process in _component_processes(experiment, context)
     ]
     return replace(
-        _plan(experiment, site, nodes, {}), processes=tuple(processes), outside=True, serves=True
+        _plan(experiment, context, nodes, {}), processes=tuple(processes), outside=True, serves=True
     )
 
 
-def _component_processes(experiment: Experiment, site: PlanContext) -> list[ProcessSpec]:
+def _component_processes(experiment: Experiment, context: PlanContext) -> list[ProcessSpec]:
     """The processes of all components, with their limits. MachineError if they need more memory
     than there is.
     """
     killed = _killed_components(experiment)
-    slowed = _slowed_components(experiment) if site.machine.cpu_groups else set()
+    slowed = _slowed_components(experiment) if context.machine.cpu_groups else set()
     prepared = _preparations(experiment)
     processes = []
     for component in experiment.components.values():
-        for process in component.processes(site):
-            limited = with_limits(process, component.limits, site.machine)
+        for process in component.processes(context):
+            limited = with_limits(process, component.limits, context.machine)
             if limited.on_exit == "auto" and component.name not in killed:
                 limited = replace(limited, on_exit="fail")
             if component.name in slowed and not limited.allowance.cpu:
                 # A group that caps nothing until the fault comes.
                 limited = replace(limited, allowance=replace(limited.allowance, cpu=1.0))
-            processes.append(prepare(limited, component, prepared, site.data(component.name)))
-    refuse_too_much_memory(processes, site.machine)
+            processes.append(prepare(limited, component, prepared, context.data(component.name)))
+    refuse_too_much_memory(processes, context.machine)
     return processes
 
 
-def _check_readers(experiment: Experiment, site: PlanContext) -> list[ProcessSpec]:
+def _check_readers(experiment: Experiment, context: PlanContext) -> list[ProcessSpec]:
     """What reads topics and stores on behalf of checks."""
     checks, components = experiment.checks, experiment.components
-    return [*witnesses(checks, components, site), *store_readers(checks, components, site)]
+    return [*witnesses(checks, components, context), *store_readers(checks, components, context)]
 
 
 def _killed_components(experiment: Experiment) -> set[str]:
@@ -141,7 +143,7 @@ def _preparations(experiment: Experiment) -> list[Preparation]:
 
 
 def _plan(
-    experiment: Experiment, site: PlanContext, nodes: tuple[PlannedNode, ...], samples: Samples
+    experiment: Experiment, context: PlanContext, nodes: tuple[PlannedNode, ...], samples: Samples
 ) -> Plan:
     """What a plan says on the emulated network and outside of it; no links or processes yet."""
     return Plan(
@@ -150,18 +152,21 @@ def _plan(
         duration_ns=experiment.duration.ns,
         ready_limit_ns=experiment.ready.ns,
         drain_limit_ns=experiment.drain.ns,
-        directory=str(site.directory),
-        machine=site.machine,
+        directory=str(context.directory),
+        machine=context.machine,
         nodes=nodes,
         links=(),
         processes=(),
         declaration=experiment.declaration(),
-        writable=tuple(str(site.base.absolute() / path) for path in ("", *experiment.writable)),
+        warm_up_ns=experiment.warm_up.ns,
+        calibrates_rates=experiment.calibrate == "rate",
+        reroutes=experiment.topology.reroute is not None,
+        writable=tuple(str(context.base.absolute() / path) for path in ("", *experiment.writable)),
         injections=tuple(
             schedule(experiment.faults, duration_ns=experiment.duration.ns, seed=experiment.seed)
         ),
         samples_ns={file: samples[file] for file in sample_files(experiment)},
-        stores=dict(site.stores),
+        stores=dict(context.stores),
     )
 
 
@@ -171,7 +176,7 @@ def _exposures(experiment: Experiment) -> Iterator[Exposure]:
         yield Exposure(port=port, node=node, target_port=target_port)
 
 
-def _site(
+def _context(
     experiment: Experiment,
     machine: Machine,
     nodes: tuple[PlannedNode, ...],

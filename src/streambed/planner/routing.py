@@ -2,7 +2,7 @@
 
 Branches of switches have only one way out, so they are cut off first, from their tips: a branch
 sends everything that is not below it towards the trunk. Among the switches that remain, the best
-ways to each are computed once.
+paths to each are computed once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 
 if TYPE_CHECKING:
     from streambed.declare.link import Link
@@ -24,13 +24,13 @@ UNLIMITED_BPS = 1 << 62
 """The rate of a link without one: wider than any other."""
 
 Cost = tuple[int, int, int]
-"""The cost of a way, most important first: its narrowest rate, negative, then two sums such as
+"""The cost of a path, most important first: its narrowest rate, negative, then two sums such as
 delay and hops.
 """
 NO_COST: Cost = (-UNLIMITED_BPS, 0, 0)
 _NO_COSTS: dict[str, Cost] = {}
 EFFORT_OF_SWITCH = 8
-"""Storing one way costs as much as looking at this many links."""
+"""Storing one path costs as much as looking at this many links."""
 EFFORT_MAX = 40_000_000
 """About 2000 switches in a ring, or 330 of which each is linked with all others; a minute of work
 and a gigabyte at most.
@@ -46,21 +46,21 @@ class Hop(NamedTuple):
 
 Hops = tuple[Hop, ...]
 """Where packets go next; several equally good hops with multipath routing."""
-Ways = dict[str, dict[str, tuple[Cost, Hops]]]
+Edges = dict[str, dict[str, tuple[Cost, Hops]]]
 """By node and neighbour."""
 
 
-def _cost(way: Way, delay_ns: int, by: str) -> Cost:
+def _cost(direction: Direction, delay_ns: int, by: str) -> Cost:
     if by == "fewest_hops":
         return (0, 1, delay_ns)
     if by == "widest":
-        rate_bps = way.rate.bps if way.rate else UNLIMITED_BPS
+        rate_bps = direction.rate.bps if direction.rate else UNLIMITED_BPS
         return (-rate_bps, delay_ns, 1)
     return (0, delay_ns, 1)
 
 
 def _delays_ns(link: Link) -> tuple[int, int]:
-    there, back = (link.way(source).delay for source in link.ends)
+    there, back = (link.direction(source).delay for source in link.ends)
     return there.ns if there else 0, back.ns if back else 0
 
 
@@ -87,7 +87,7 @@ class Routing:
         self._delays_ns = delays_ns or [_delays_ns(link) for link in topology.links]
         self._by_hand = topology.routing == "by_hand"
         self._spread = topology.routing == "multipath"
-        self._ways = self._ways_between(topology, failed)
+        self._edges = self._edges_between(topology, failed)
         self._manual = self._read_manual_routes(topology)
         self._hanging: dict[str, list[str]] = defaultdict(list)
         for host in self.hosts:
@@ -95,20 +95,20 @@ class Routing:
         self._up = {} if self._by_hand else self._branches()
         self.below = self._hosts_below()
         self._roots = [name for name, hosts in self.below.items() if hosts and name not in self._up]
-        self._trunk_ways = self._ways_of_trunk()
-        # Only these ask for the cost of each way, not just for the best one.
+        self._trunk_edges = self._edges_of_trunk()
+        # Only these ask for the cost of each path, not just for the best one.
         multi_homed = any(host == self.anchor(host) for host in self.hosts)
         self._keeps_costs = self._spread or multi_homed
         self._known: dict[str, tuple[dict[str, Cost], dict[str, str]]] = {}
         self._lost: dict[str, list[str]] = {}
 
-    def _ways_between(self, topology: Topology, failed: frozenset[int]) -> Ways:
+    def _edges_between(self, topology: Topology, failed: frozenset[int]) -> Edges:
         """The cost of each step to a neighbour, and the hops that take it."""
-        ways: Ways = {name: {} for name in topology.nodes()}
+        edges: Edges = {name: {} for name in topology.nodes()}
         for at, link in enumerate(topology.links):
             if at not in failed:
-                self._join(ways, at, link, topology.routing)
-        return ways
+                self._join(edges, at, link, topology.routing)
+        return edges
 
     def _read_manual_routes(self, topology: Topology) -> dict[tuple[str, str], Hops]:
         """Next hops by node and host, for routes given by hand."""
@@ -119,31 +119,31 @@ class Routing:
                 routes[node, host] = hops
         return routes
 
-    def _join(self, ways: Ways, at: int, link: Link, by: str) -> None:
+    def _join(self, edges: Edges, at: int, link: Link, by: str) -> None:
         """Add a link. Of several links between two nodes the best counts; with multipath routing,
         all that are equally good.
         """
         directions = (link.ends, link.ends[::-1])
         for (source, target), delay_ns in zip(directions, self._delays_ns[at], strict=True):
-            cost = _cost(link.way(source), delay_ns, by)
+            cost = _cost(link.direction(source), delay_ns, by)
             hop = Hop(target, at)
-            known, hops = ways[source].get(target, (cost, ()))
+            known, hops = edges[source].get(target, (cost, ()))
             if cost < known or not hops:
-                ways[source][target] = (cost, (hop,))
+                edges[source][target] = (cost, (hop,))
             elif cost == known and self._spread:
-                ways[source][target] = (cost, (*hops, hop))
+                edges[source][target] = (cost, (*hops, hop))
 
     def _along(self, path: tuple[str, ...]) -> list[tuple[str, Hops]]:
         """The hops of a route given by hand; none at all if one of its links failed."""
-        if any(near not in self._ways.get(node, ()) for node, near in pairwise(path)):
+        if any(near not in self._edges.get(node, ()) for node, near in pairwise(path)):
             return []
         return [(node, self._to(node, near)) for node, near in pairwise(path)]
 
     def anchor(self, host: str) -> str:
-        """The switch of a host that is linked to one switch only, else the host itself. Ways are
+        """The switch of a host that is linked to one switch only, else the host itself. Paths are
         computed once for all hosts of one anchor.
         """
-        neighbours = list(self._ways[host])
+        neighbours = list(self._edges[host])
         if len(neighbours) == 1 and neighbours[0] in self.switches:
             return neighbours[0]
         return host
@@ -153,13 +153,13 @@ class Routing:
         host belongs to the trunk.
         """
         beside = {
-            switch: {near for near in self._ways[switch] if near in self.switches}
+            switch: {near for near in self._edges[switch] if near in self.switches}
             for switch in self.switches
         }
         single = {
             switch
             for switch in self.switches
-            if all(near in beside or self.anchor(near) == switch for near in self._ways[switch])
+            if all(near in beside or self.anchor(near) == switch for near in self._edges[switch])
         }
         up: dict[str, str] = {}
         tips = sorted(switch for switch in single if len(beside[switch]) == 1)
@@ -179,16 +179,18 @@ class Routing:
         """The hosts below each node: its own and those of its branches. `_up` lists tips first, so
         one pass is enough.
         """
-        below = {name: list(self._hanging.get(name, ())) for name in self._ways}
+        below = {name: list(self._hanging.get(name, ())) for name in self._edges}
         for switch, above in self._up.items():
             below[above] += below[switch]
         return below
 
-    def _ways_of_trunk(self) -> dict[str, list[tuple[str, Cost]]]:
+    def _edges_of_trunk(self) -> dict[str, list[tuple[str, Cost]]]:
         """For each root and switch of the trunk the switches beside it, and the cost from there."""
         trunk = self.switches - self._up.keys()
         return {
-            node: [(near, self._ways[near][node][0]) for near in self._ways[node] if near in trunk]
+            node: [
+                (near, self._edges[near][node][0]) for near in self._edges[node] if near in trunk
+            ]
             for node in trunk.union(self._roots)
         }
 
@@ -199,8 +201,8 @@ class Routing:
         """
         if self._by_hand:
             return 0
-        ends = sum(map(len, self._trunk_ways.values()))
-        return len(self._roots) * (EFFORT_OF_SWITCH * len(self._trunk_ways) + ends)
+        ends = sum(map(len, self._trunk_edges.values()))
+        return len(self._roots) * (EFFORT_OF_SWITCH * len(self._trunk_edges) + ends)
 
     def _trunk(self, anchor: str) -> str:
         while anchor in self._up:
@@ -208,7 +210,7 @@ class Routing:
         return anchor
 
     def _to(self, node: str, near: str) -> Hops:
-        return self._ways[node][near][1]
+        return self._edges[node][near][1]
 
     def hops(self, node: str, host: str) -> Hops:
         """The next hops from `node` to `host`; empty if it cannot be reached."""
@@ -266,24 +268,24 @@ class Routing:
 
     def _branches_at(self, node: str) -> list[str]:
         """The switches of branches whose next switch towards the trunk is `node`."""
-        return [near for near in self._ways[node] if self._up.get(near) == node]
+        return [near for near in self._edges[node] if self._up.get(near) == node]
 
     def _best(self, node: str, root: str) -> Hops:
         """The best next hops from a node of the trunk, or a multi-homed host, to `root`."""
         costs, nexts = self._known.get(root) or self._trunk_to(root)
         if node in nexts and not self._spread:
             return self._to(node, nexts[node])
-        ways = [
+        candidates = [
             (_add_costs(costs[near], cost), near)
-            for near, (cost, _) in self._ways[node].items()
+            for near, (cost, _) in self._edges[node].items()
             if near in costs
         ]
-        if not ways or node == root:
+        if not candidates or node == root:
             return ()
-        least, first = min(ways)
+        least, first = min(candidates)
         if not self._spread:
             return self._to(node, first)
-        nears = sorted(near for cost, near in ways if cost == least)
+        nears = sorted(near for cost, near in candidates if cost == least)
         return tuple(hop for near in nears for hop in self._to(node, near))
 
     def _trunk_to(self, root: str) -> tuple[dict[str, Cost], dict[str, str]]:
@@ -296,19 +298,19 @@ class Routing:
         worst: Cost | None = None
         ahead: list[tuple[Cost, str, str]] = [] if self._by_hand else [(NO_COST, root, "")]
         while ahead:
-            # Of ways with the same cost, the one by the first name wins.
+            # Of paths with the same cost, the one by the first name wins.
             cost, node, after = heapq.heappop(ahead)
             if node in costs:
                 continue
             costs[node] = cost
             nexts[node] = after
-            if worst is None and len(best) + 1 == len(self._trunk_ways):
+            if worst is None and len(best) + 1 == len(self._trunk_edges):
                 worst = max(known for known, _ in best.values()) if best else NO_COST
-            # Every step costs something: from here no way can be better than one that is known.
+            # Every step costs something: from here no path is cheaper than a known one.
             if worst is not None and cost >= worst:
                 continue
             narrowest, first, second = cost
-            for near, step in self._trunk_ways[node]:
+            for near, step in self._trunk_edges[node]:
                 if near in costs:
                     continue
                 further = (max(narrowest, step[0]), first + step[1], second + step[2])
@@ -321,39 +323,39 @@ class Routing:
         return self._known[root]
 
     def unreachable(self, hosts: Iterable[str]) -> list[tuple[str, str]]:
-        """Pairs of these hosts without a way. It is enough to look from the first to the others,
+        """Pairs of these hosts without a path. It is enough to look from the first to the others,
         unless routes are given by hand.
         """
         names = list(hosts)
         sources = names if self._by_hand else names[:1]
         pairs = [(one, other) for one in sources for other in names if one != other]
-        return [pair for pair in pairs if self._way(*pair) is None]
+        return [pair for pair in pairs if self._path(*pair) is None]
 
     def neighbours(self, node: str) -> list[str]:
         """The nodes at the other ends of its links."""
-        return list(self._ways[node])
+        return list(self._edges[node])
 
     def delay_ns(self, source: str, host: str) -> float:
-        """The delay of the way to a host; infinite if there is no way."""
-        way = self._way(source, host)
-        if way is None:
+        """The delay of the path to a host; infinite if there is no path."""
+        path = self._path(source, host)
+        if path is None:
             return math.inf
         total_ns = 0
-        for node, hop in way:
+        for node, hop in path:
             end = node != self._links[hop.link].ends[0]
             total_ns += self._delays_ns[hop.link][end]
         return total_ns
 
-    def _way(self, source: str, host: str) -> list[tuple[str, Hop]] | None:
+    def _path(self, source: str, host: str) -> list[tuple[str, Hop]] | None:
         """Each node that a packet passes, with its hop there; None if it does not arrive, because
         routes given by hand may lead nowhere.
         """
-        way: list[tuple[str, Hop]] = []
+        path: list[tuple[str, Hop]] = []
         at = source
         while at != host:
             hops = (self.rest(at) if at == source else ()) or self.hops(at, host)
-            if not hops or len(way) > len(self._ways):
+            if not hops or len(path) > len(self._edges):
                 return None
-            way.append((at, hops[0]))
+            path.append((at, hops[0]))
             at = hops[0].near
-        return way
+        return path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from streambed.errors import Problem, UsageError
 from streambed.kinds.components.component import missing_file
 from streambed.kinds.delay_table import thin_out
-from streambed.kinds.direction import Samples, Way
+from streambed.kinds.direction import Direction, Samples
 from streambed.kinds.direction_rules import LONGEST_DELAY_NS, shape_problems
 from streambed.plan import Shape
 from streambed.units import Duration
@@ -28,7 +28,7 @@ _LIKE_A_DELAY = re.compile(r"-?[0-9]+(\.[0-9]*)? ?[A-Za-zµ]{0,3}")
 
 def shape_of(link: Link, source: str, samples: Samples) -> Shape:
     """What a link does to packets that leave `source`."""
-    return Shape(**link.way(source).changes(samples))
+    return Shape(**link.direction(source).changes(samples))
 
 
 def read_samples(
@@ -87,29 +87,29 @@ def _delay_ns(text: str, line: str) -> int:
 def _sample_keys(experiment: Experiment) -> Iterator[tuple[str, str]]:
     """Key and file name of every mention of a file of samples."""
     for at, link in enumerate(experiment.topology.links):
-        for key, way in (("samples", link), ("back.samples", link.back)):
-            if way and way.samples is not None:
-                yield f"topology.links.{at}.{key}", way.samples
+        for key, direction in (("samples", link), ("back.samples", link.back)):
+            if direction and direction.samples is not None:
+                yield f"topology.links.{at}.{key}", direction.samples
     links = experiment.topology.ends_by_name()
     for at, fault in enumerate(experiment.faults):
         change = fault.changes_of(links)
-        if change and change.way.samples is not None:
-            yield f"faults.{at}.samples", change.way.samples
+        if change and change.direction.samples is not None:
+            yield f"faults.{at}.samples", change.direction.samples
 
 
 def sample_files(experiment: Experiment) -> list[str]:
     """The files of samples that faults name."""
     links = experiment.topology.ends_by_name()
     changes = [fault.changes_of(links) for fault in experiment.faults]
-    return [change.way.samples for change in changes if change and change.way.samples]
+    return [change.direction.samples for change in changes if change and change.direction.samples]
 
 
 def change_problems(experiment: Experiment, samples: Samples) -> list[Problem]:
     """Changes by faults that do not fit the links as declared; one problem for each key."""
     wrong: dict[str, Problem] = {}
     for at, fault in enumerate(experiment.faults):
-        for name, source, way, shape in _changes(experiment, fault, samples):
-            for problem in shape_problems(way, shape):
+        for name, source, direction, shape in _changes(experiment, fault, samples):
+            for problem in shape_problems(direction, shape):
                 key = f"faults.{at}.{problem.key}"
                 says = f"{problem.says} (link {name}, packets from {source})"
                 wrong.setdefault(key, replace(problem, key=key, says=says))
@@ -127,20 +127,20 @@ def changed_shapes(experiment: Experiment, samples: Samples) -> dict[tuple[str, 
 
 def _changes(
     experiment: Experiment, fault: Fault, samples: Samples
-) -> Iterator[tuple[str, str, Way, Shape]]:
+) -> Iterator[tuple[str, str, Direction, Shape]]:
     """Name of the link, source, values and shape of each direction that a fault changes."""
     names = experiment.topology.ends_by_name()
     change = fault.changes_of(names)
     if change is None:
         return
     links = dict(zip(names, experiment.topology.links, strict=True))
-    changes = change.way.changes(samples)
+    changes = change.direction.changes(samples)
     for name in change.links:
         link = links[name]
         sources = (change.source,) if change.source else link.ends
         for source in sources:
             shape = replace(shape_of(link, source, samples), **changes)
-            yield name, source, change.way, shape
+            yield name, source, change.direction, shape
 
 
 def with_mean_delays(topology: Topology, samples: Samples) -> Topology:

@@ -70,16 +70,16 @@ class LinkCalibration:
     @property
     def text(self) -> str:
         """What is wrong with it, for people; empty if nothing is."""
-        way = f"the link from {self.source} to {self.target}"
+        direction = f"the link from {self.source} to {self.target}"
         if self.silent:
-            return f"{way} carried none of {self.probes} packets"
+            return f"{direction} carried none of {self.probes} packets"
         if self.error_ns > bound_ns(self.declared_ns):
-            return f"{way} took {shown(self.measured_ns or 0)} instead of {shown(self.declared_ns)}"
+            measured = shown(self.measured_ns or 0)
+            return f"{direction} took {measured} instead of {shown(self.declared_ns)}"
         if self.rate_error > RATE_SHARE:
             measured_mbit = (self.measured_bps or 0) / 1e6
-            return (
-                f"{way} carried {measured_mbit:.3g} Mbit/s instead of {self.declared_bps / 1e6:.3g}"
-            )
+            declared_mbit = self.declared_bps / 1e6
+            return f"{direction} carried {measured_mbit:.3g} Mbit/s instead of {declared_mbit:.3g}"
         return ""
 
 

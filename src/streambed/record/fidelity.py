@@ -91,12 +91,14 @@ class Doubt:
 
 def calibrations(history: History) -> list[LinkCalibration]:
     """The calibration of every direction of every link."""
-    return [way for event in history.of(Calibrated) for way in event.ways]
+    return [direction for event in history.of(Calibrated) for direction in event.ways]
 
 
-def least_delay_ns(ways: Iterable[LinkCalibration]) -> int:
+def least_delay_ns(directions: Iterable[LinkCalibration]) -> int:
     """The shortest delay that is declared; zero if none is."""
-    return min((way.declared_ns for way in ways if way.declared_ns), default=0)
+    return min(
+        (direction.declared_ns for direction in directions if direction.declared_ns), default=0
+    )
 
 
 def fidelity(history: History) -> Fidelity:
@@ -107,15 +109,19 @@ def fidelity(history: History) -> Fidelity:
     if not history.of(Calibration):
         says = "link fidelity unknown: its links were not calibrated"
         return Fidelity(believable=False, says=says)
-    ways = calibrations(history)
-    doubts_in_window = clip_doubts(doubts(history, ways), *window)
+    directions = calibrations(history)
+    doubts_in_window = clip_doubts(doubts(history, directions), *window)
     spans = merge_doubts(doubts_in_window)
     late_ns = _late_otherwise(history, spans, window)
-    within_ms = max((way.error_ns + late_ns for way in ways), default=0) / 1e6
-    shares = [(way.error_ns + late_ns) / way.declared_ns for way in ways if way.declared_ns]
+    within_ms = max((direction.error_ns + late_ns for direction in directions), default=0) / 1e6
+    shares = [
+        (direction.error_ns + late_ns) / direction.declared_ns
+        for direction in directions
+        if direction.declared_ns
+    ]
     within_share = max(shares, default=None)
     says = "no link was emulated"
-    if ways:
+    if directions:
         says = _good_text(within_ms, within_share)
     if spans:
         says = _doubtful_text(history, spans, _reasons(doubts_in_window), says)
@@ -149,13 +155,13 @@ def judged_window(history: History) -> tuple[int, int] | None:
     return history.load_ns, next(stops, history.events[-1].time)
 
 
-def doubts(history: History, ways: list[LinkCalibration]) -> Iterator[Doubt]:
+def doubts(history: History, directions: list[LinkCalibration]) -> Iterator[Doubt]:
     """Every reason to doubt a run, also before and after its load."""
     end_ns = history.events[-1].time + SECOND_NS
-    for way in ways:
-        if way.wrong:
-            yield Doubt(history.start_ns, end_ns, "wrong", 0, way.text, way.only_slower)
-    yield from _doubts_of_delay_line(history, bound_ns(least_delay_ns(ways)))
+    for direction in directions:
+        if direction.wrong:
+            yield Doubt(history.start_ns, end_ns, "wrong", 0, direction.text, direction.only_slower)
+    yield from _doubts_of_delay_line(history, bound_ns(least_delay_ns(directions)))
     yield from _doubts_of_machine(history)
 
 

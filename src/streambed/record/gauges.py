@@ -94,6 +94,37 @@ class CaptureGauge(Gauge):
     links: dict[str, CapturedLink] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DelayLineGauge:
+    """What passed the delay line until `written_ns`. It has no `ready` and no `done`: it ends with
+    the network.
+    """
+
+    METRICS: ClassVar[dict[str, str]] = {
+        "packets": "delay_line_packets",
+        "dropped": "delay_line_dropped",
+        "late_mean_ns": "delay_line_late_mean_ns",
+        "late_max_ns": "delay_line_late_max_ns",
+        "late_packets": "delay_line_late_packets",
+    }
+
+    written_ns: int
+    packets: int
+    dropped: int
+    """Packets so far."""
+    late_mean_ns: int
+    """How late packets were released, since the gauge before."""
+    late_max_ns: int
+    late_packets: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayLineGauges:
+    """The delay line's file: its last gauges, the newest last."""
+
+    gauges: tuple[DelayLineGauge, ...] = ()
+
+
 GAUGES: dict[str, type[Gauge]] = {
     "producer": ProducerGauge,
     "reader": ReaderGauge,
@@ -113,6 +144,11 @@ def read_gauge(path: Path) -> Gauge | None:
     """The newest gauge of an agent; None before the first."""
     plain: dict[str, Any] = read_json(path)
     return codec.convert(GAUGES[plain["gauge"]], plain) if plain else None
+
+
+def read_delay_line_gauges(path: Path) -> tuple[DelayLineGauge, ...]:
+    """The last gauges of the delay line, the newest last; none before the first."""
+    return codec.convert(DelayLineGauges, read_json(path)).gauges
 
 
 def combine_gauges(gauges: Sequence[Gauge]) -> Gauge:

@@ -22,6 +22,7 @@ from streambed.record.ledger import broker_files, schemas, stored_rows
 from streambed.record.ledger.stored import StoredTable, as_frame, encoded_batches
 from streambed.record.ledger.stored_rows import StoreQuery, StoreRows
 from streambed.record.status import state_of
+from streambed.units import Duration
 
 if TYPE_CHECKING:
     from streambed.kinds.components.component import Component
@@ -84,6 +85,9 @@ class StoredLedger(Ledger):
         return tables[table].batches(columns)
 
 
+NO_TIME = Duration(0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class History:
     """All that a run recorded, in memory."""
@@ -96,6 +100,8 @@ class History:
     broker_files: BrokerFiles | None = None
     """What the brokers' own files held; None if they left none."""
     declaration: dict[str, Any] = field(default_factory=dict)
+    warm_up: Duration = NO_TIME
+    """The warm-up that the experiment declares; none in runs of older versions."""
     components: Mapping[str, Component] = field(default_factory=dict)
     """The declared components by name; filled in by `results.runs.history_at`."""
     rows: Mapping[str, StoreRows] = field(default_factory=dict)
@@ -184,13 +190,15 @@ def read(directory: Path) -> History:
     for name in handed_in.LEDGERS:
         table = tables[name]
         tables[name] = replace(table, parts=(*table.parts, *_handed_in(directory, name)))
+    declaration = record.read_json(directory / "plan.json").get("declaration", {})
     return History(
         events=read_events(directory),
         rows=stored_rows.read(directory),
         samples=read_table(directory, "samples"),
         ledger=StoredLedger(tables),
         broker_files=broker_files.read(directory),
-        declaration=record.read_json(directory / "plan.json").get("declaration", {}),
+        declaration=declaration,
+        warm_up=Duration.parse(declaration.get("warm_up", "0s")),
     )
 
 

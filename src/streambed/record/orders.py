@@ -265,3 +265,12 @@ class KnownGroups:
 
     names: tuple[str, ...]
     states: tuple[GroupState, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """Why a store query or a batch job has no result: written beside where the result would be."""
+
+    says: str
+    query_wrong: bool = False
+    """Whether the store refused the statement itself: asking again does not help."""

@@ -1,4 +1,7 @@
-"""Verdict cards and the headline of a report, made of typed verdicts."""
+"""Verdict cards and the headline of a report.
+
+Evidence is shown by its names, so that checks of other packages get cards too.
+"""
 
 from __future__ import annotations
 

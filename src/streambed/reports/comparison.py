@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from streambed.record.history import History
-from streambed.reports import sheet
+from streambed.reports import summary_page
 from streambed.reports.figure import Absent, Chart, Figure, rows
 from streambed.reports.figures.latency import (
     SHARE_TOOLTIP,
@@ -34,31 +34,31 @@ def write(compared: Comparison) -> Path:
         for letter, run in runs.items()
         if run.state != "finished"
     ]
-    page = sheet.Sheet(
+    page = summary_page.Page(
         kind="comparison",
         title=f"{names['A']} and {names['B']}",
         subtitle=f"A {names['A']} · B {names['B']}",
         facts=names,
         banners=unfinished,
         sections=[
-            sheet.Section(title="Verdicts", facts=compared.verdicts),
-            sheet.Section(title="Records", facts=compared.counts),
+            summary_page.Section(title="Verdicts", facts=compared.verdicts),
+            summary_page.Section(title="Records", facts=compared.counts),
             _what_differs(compared),
             _declared_differently(compared),
-            sheet.Section(title="Statistics", lines=[CAUTION], table=_statistics(compared)),
-            sheet.Section(
+            summary_page.Section(title="Statistics", lines=[CAUTION], table=_statistics(compared)),
+            summary_page.Section(
                 title="Latency", figures=[distributions(histories)], table=_percentiles(histories)
             ),
         ],
     )
-    return sheet.write(page, compared.b.directory / PAGE)
+    return summary_page.write(page, compared.b.directory / PAGE)
 
 
-def _what_differs(compared: Comparison) -> sheet.Section:
+def _what_differs(compared: Comparison) -> summary_page.Section:
     lines = compared.differing or ["Nothing differs clearly."]
     if compared.alike:
         lines = [*lines, f"No clear difference: {', '.join(compared.alike)}."]
-    return sheet.Section(title="What differs", lines=lines)
+    return summary_page.Section(title="What differs", lines=lines)
 
 
 def _statistics(compared: Comparison) -> pl.DataFrame:
@@ -66,12 +66,12 @@ def _statistics(compared: Comparison) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["statistic", *HEADINGS], orient="row")
 
 
-def _declared_differently(compared: Comparison) -> sheet.Section:
+def _declared_differently(compared: Comparison) -> summary_page.Section:
     title = "Declared differently"
     if not compared.declared:
-        return sheet.Section(title=title, lines=["Nothing: both declare the same."])
+        return summary_page.Section(title=title, lines=["Nothing: both declare the same."])
     table = pl.DataFrame(compared.declared, schema=["key", "A", "B"], orient="row")
-    return sheet.Section(title=title, table=table)
+    return summary_page.Section(title=title, table=table)
 
 
 def _latencies(histories: dict[str, History]) -> pl.DataFrame:

@@ -13,7 +13,7 @@ import polars as pl
 from streambed.declare.study import Plot, Study
 from streambed.errors import UsageError
 from streambed.record.secrets import masked_text
-from streambed.reports import sheet
+from streambed.reports import summary_page
 from streambed.reports.figure import Absent, Chart, Figure, rows
 from streambed.results.studies import PAGE, StudyResult
 from streambed.units import Bandwidth, Duration, Frequency, Quantity, Share, Size
@@ -63,13 +63,13 @@ def write(result: StudyResult) -> Path:
     failed = [
         masked_text(f"{name} did not finish: {reason}") for name, reason in result.failures.items()
     ]
-    measures = sheet.Section(
+    measures = summary_page.Section(
         title="Measures",
         lines=list(_remarks(result, doubts)),
         figures=figures(study, trials, summary),
     )
     labels = {key: study.label(key) for key in keys}
-    page = sheet.Sheet(
+    page = summary_page.Page(
         kind="study",
         title=study.name,
         subtitle=f"{study.name} · {len(result.finished)} trials · seed {study.seed}",
@@ -84,11 +84,13 @@ def write(result: StudyResult) -> Path:
         banners=failed,
         sections=[
             measures,
-            sheet.Section(title="Points", table=summary.drop("study").rename(labels)),
-            sheet.Section(title="Trials", table=trials.drop("study", "trial").rename(labels)),
+            summary_page.Section(title="Points", table=summary.drop("study").rename(labels)),
+            summary_page.Section(
+                title="Trials", table=trials.drop("study", "trial").rename(labels)
+            ),
         ],
     )
-    return sheet.write(page, result.folder / PAGE)
+    return summary_page.write(page, result.folder / PAGE)
 
 
 def _remarks(result: StudyResult, doubts: dict[str, str]) -> Iterator[str]:

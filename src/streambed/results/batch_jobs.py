@@ -15,7 +15,7 @@ from streambed.kinds.evidence.outputs.contents import contents_of
 from streambed.record.codec import write_message
 from streambed.record.history import History
 from streambed.record.ledger.stored_rows import BatchJob, path_of
-from streambed.record.orders import BatchJobOrder
+from streambed.record.orders import BatchJobOrder, Refusal
 
 LIMIT_S = 600.0
 
@@ -48,10 +48,11 @@ def _run(directory: Path, history: History, job: BatchJob, file: Path, master: s
             file=str(file), function=job.function, tables=tables, answer=str(answer), master=master
         )
         write_message(order, content)
-        _start(order, directory / "logs" / f"{job.name}.log", answer)
+        start_agent(order, directory / "logs" / f"{job.name}.log", answer)
 
 
-def _start(order: Path, log: Path, answer: Path) -> None:
+def start_agent(order: Path, log: Path, answer: Path) -> None:
+    """Run the agent to its end; if it dies, write the reason for it."""
     java = find_java()
     environment = {**os.environ, "JAVA_HOME": str(java.path.parent.parent)}
     command = [sys.executable, "-m", "streambed.agents.checks.batch_job", str(order)]
@@ -68,4 +69,4 @@ def _start(order: Path, log: Path, answer: Path) -> None:
     if done.returncode and not answer.exists():
         answer.parent.mkdir(exist_ok=True)
         says = f"the batch job ended with status {done.returncode}: see logs/{log.name}"
-        answer.with_suffix(".json").write_text(f'{{"says": "{says}"}}')
+        write_message(answer.with_suffix(".json"), Refusal(says=says))

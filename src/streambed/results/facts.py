@@ -15,7 +15,6 @@ from streambed.results.runs import Run
 
 UNCHECKED = "not checked"
 UNKNOWN = "unknown"
-IDENTITY = ("producer", "sequence")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,15 +91,14 @@ class Counts:
 
 def counts_of(history: History, topic: str) -> Counts | None:
     """The counts of a topic; None if nothing can be said of it."""
-    verdict = NoLoss(topic=topic).judge(history)
-    if not verdict.evidence:
+    delivery = NoLoss(topic=topic).delivery(history)
+    if not delivery.findings:
         return None
-    lost = {tuple(record[key] for key in IDENTITY) for record in verdict.evidence["lost"]}
-    readers = verdict.evidence["readers"]
+    lost = delivery.lost.height
     return Counts(
-        acked=verdict.evidence["acked"],
-        lost=None if verdict.answer == "unknown" else len(lost),
-        duplicates={name: seen["duplicates"] for name, seen in readers.items()},
+        acked=delivery.acked,
+        lost=None if delivery.unknown and not lost else lost,
+        duplicates={finding.reader.name: finding.duplicates for finding in delivery.findings},
     )
 
 

@@ -46,20 +46,20 @@ def conduct(plan: Plan) -> None:
     troubles: list[BaseException] = []
     # An interruption is raised where the run waits, so that nothing is left half done.
     signal.signal(signal.SIGTERM, lambda number, frame: troubles.append(Interrupted()))
-    cast = declared_parts_of(plan.declaration)
+    parts = declared_parts_of(plan.declaration)
     events = EventLog(Path(plan.directory) / "history" / EVENTS)
     events.record(Phase(phase="build"))
     events.record(Clock(wall_ns=time.time_ns()))
     for note in plan.notes:
         events.record(Note(says=note))
     try:
-        with live_world(plan, cast, events, troubles) as world:
+        with live_world(plan, parts, events, troubles) as world:
             calibrate(world)  # Before anything else uses the CPU.
             with (
                 forward_exposed_ports(world),
                 run_sampler(world),
                 _rerouting(world),
-                timeline(cast.faults, plan.injections, world) as faults,
+                timeline(parts.faults, plan.injections, world) as faults,
             ):
                 conduct_in(world, faults)
     finally:
@@ -73,8 +73,8 @@ def serve(plan: Plan) -> None:
     troubles: list[BaseException] = []
     signal.signal(signal.SIGTERM, lambda number, frame: troubles.append(Interrupted()))
     events = EventLog(Path(plan.directory) / "history" / EVENTS)
-    cast = declared_parts_of(plan.declaration)
-    with live_world(plan, cast, events, troubles) as world:
+    parts = declared_parts_of(plan.declaration)
+    with live_world(plan, parts, events, troubles) as world:
         start(world, "start")
         ready(world)
         try:
@@ -103,7 +103,7 @@ def conduct_in(world: LiveWorld, faults: Timeline) -> None:
 
 def _rerouting(world: LiveWorld) -> AbstractContextManager[None]:
     """Reroute around failed links if that is declared; only then the slow import is needed."""
-    if world.plan.outside or not world.plan.declaration["topology"].get("reroute"):
+    if world.plan.outside or not world.plan.reroutes:
         return nullcontext()
     from streambed.runner.rerouting import reroute_on_failure
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from streambed import artifacts, plan
-from streambed.artifacts.servers import server_version
+from streambed.artifacts import Need
 from streambed.declare.experiment import Experiment
 from streambed.errors import UsageError, WorldError
 from streambed.kinds.components.broker import Broker, brokers_among, file_tables
@@ -117,8 +117,7 @@ def launch(
 
     Ctrl-C stops the run in an orderly way.
     """
-    kinds = {component["kind"] for component in decided.declaration["components"].values()}
-    for need in needs_of(sorted(kinds)):
+    for need in _needs(decided):
         artifacts.demand(need)
     directory = Path(decided.directory)
     with (
@@ -199,22 +198,26 @@ def _make_folder(directory: Path) -> None:
 def _write_files(directory: Path, decided: Plan, text: str) -> None:
     plan.write(decided, directory / "plan.json")
     (directory / "experiment.yaml").write_text(text or json.dumps(decided.declaration, indent=1))
-    (directory / "versions.json").write_text(json.dumps(_versions(decided), indent=1))
+    (directory / "versions.json").write_text(json.dumps(versions_of(decided), indent=1))
     latest = directory.parent / "latest"
     part = directory.parent / f".latest-{directory.name}"
     part.symlink_to(directory.name)
     os.replace(part, latest)
 
 
-def _versions(decided: Plan) -> dict[str, str]:
+def _needs(decided: Plan) -> list[Need]:
+    """The artifacts that the components need."""
+    components = decided.declaration.get("components", {})
+    return needs_of(sorted({component["kind"] for component in components.values()}))
+
+
+def versions_of(decided: Plan) -> dict[str, str]:
     """The versions of all software that the run uses."""
     versions = {name: importlib.metadata.version(name) for name in VERSIONS}
-    components = decided.declaration.get("components", {})
-    kinds = sorted({component["kind"] for component in components.values()})
-    for kind in kinds:
-        version = server_version(kind)
+    for need in _needs(decided):
+        version = artifacts.version_of(need)
         if version:
-            versions[kind] = version
+            versions[artifacts.name_of(need)] = version
     versions["python"] = sys.version.split()[0]
     versions["java"] = decided.machine.java_build
     versions["kernel"] = decided.machine.kernel

@@ -47,7 +47,7 @@ class LiveWorld:
     def __init__(
         self,
         plan: Plan,
-        cast: DeclaredParts,
+        parts: DeclaredParts,
         made: Network,
         events: EventLog,
         troubles: list[BaseException],
@@ -63,7 +63,7 @@ class LiveWorld:
         """Errors of other threads, and interrupts; `watch_network` raises them."""
         self.links_changed: Callable[[], None] = lambda: None
         """Called after a fault was injected or healed."""
-        self.components = cast.components
+        self.components = parts.components
         # A component without processes has a data folder too: a store may be a file there.
         for name in self.components:
             (self.directory / "data" / name).mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ class LiveWorld:
     def stop(self, processes: list[LiveProcess]) -> None:
         """Stop processes with SIGTERM, and after STOP_S with SIGKILL."""
         for process in processes:
-            process.stop()
+            process.send_sigterm()
 
         def all_ended() -> bool:
             self.watch_network()
@@ -284,14 +284,14 @@ def timers(world: LiveWorld) -> tuple[Timer, ...]:
 
 @contextlib.contextmanager
 def live_world(
-    plan: Plan, cast: DeclaredParts, events: EventLog, troubles: list[BaseException]
+    plan: Plan, parts: DeclaredParts, events: EventLog, troubles: list[BaseException]
 ) -> Iterator[LiveWorld]:
     """Build the network of a plan; after the block processes are killed and the network removed."""
     with (
         small_disks(plan) as disks,
         open_network(plan) if plan.outside else network(plan, Path(plan.directory)) as made,
     ):
-        world = LiveWorld(plan, cast, made, events, troubles, disks)
+        world = LiveWorld(plan, parts, made, events, troubles, disks)
         note_namespaces(world.directory, made.hosts)
         events.record(Timers(timers=timers(world)))
         if made.delay_line_runs:

@@ -181,13 +181,13 @@ class LiveProcess:
 
         return heal
 
-    def terminate(self) -> Heal:
+    def stop(self) -> Heal:
         """Send SIGTERM; healing starts it again when it has ended, or after END_LIMIT_S anyway."""
         if not self.alive:
             raise WorldError(f"{self.name} is not running, so it cannot be stopped")
         self._kills += 1
         self._was_killed = True
-        self.stop()
+        self.send_sigterm()
 
         def heal() -> None:
             if not wait_until(lambda: not self.alive, limit_s=END_LIMIT_S):
@@ -262,7 +262,7 @@ class LiveProcess:
         if self.alive:
             self._signal_session(signal.SIGKILL)
 
-    def stop(self) -> None:
+    def send_sigterm(self) -> None:
         """Send SIGTERM to its process group."""
         self._end_expected = True
         if self.alive:

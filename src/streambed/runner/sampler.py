@@ -122,11 +122,11 @@ class Sampler:
     def _delay_line(self) -> None:
         """Append each gauge of the delay line once, with the time at which it was written."""
         for gauge in self._world.network.delay_line_gauges():
-            written_ns = gauge.pop("written_ns")
-            if written_ns > self._gauge_ns:
-                self._gauge_ns = written_ns
-                for key, value in gauge.items():
-                    self._table.append(written_ns, f"delay_line_{key}", "delay line", value)
+            if gauge.written_ns <= self._gauge_ns:
+                continue
+            self._gauge_ns = gauge.written_ns
+            for key, metric in gauge.METRICS.items():
+                self._table.append(gauge.written_ns, metric, "delay line", getattr(gauge, key))
 
     def _batches(self) -> None:
         for engine in self._engines.values():

@@ -8,7 +8,17 @@ from streambed.stores.sql import Dialect, SqlStore, translate_errors
 from streambed.stores.store import Address
 
 BUSY_S = 10
-DIALECT = Dialect(errors=(sqlite3.Error,), lost=lambda error: "locked" in str(error))
+TAKEN = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""Primary result codes of SQLite: another program, or another connection, holds the file."""
+
+
+def is_taken(error: BaseException) -> bool:
+    """Whether the file was locked, so that trying again may help."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in TAKEN  # The upper bits say more about the reason.
+
+
+DIALECT = Dialect(errors=(sqlite3.Error,), lost=is_taken)
 
 
 def connect(address: Address, read_only: bool) -> SqlStore:

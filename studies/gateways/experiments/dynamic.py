@@ -6,15 +6,13 @@ import time
 from collections.abc import Iterator
 
 import altair as alt
-import harness
-import judging
 import numpy as np
 import polars as pl
-import results
-from judging import Outcome, Statement
 
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version
+from studies.gateways import harness, judging, results
+from studies.gateways.judging import Outcome, Statement
 
 TITLE = "Changing source rates, with and without `maxOffsetsPerTrigger`"
 CLAIM = (

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import harness
 import polars as pl
 
 from gateway_traffic.client.ledger import summarise
+from studies.gateways import harness
 
 PLATFORM = Path(__file__).parents[1] / "platform.yaml"
 

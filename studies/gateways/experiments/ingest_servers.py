@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import altair as alt
-import harness
-import judging
 import polars as pl
-import results
-from judging import Outcome, Statement
 
-from experiments.protocols import sent, server, trace
 from streambed.artifacts.one_shot import free_ports
+from studies.gateways import harness, judging, results
+from studies.gateways.experiments.protocols import sent, server, trace
+from studies.gateways.judging import Outcome, Statement
 
 TITLE = "Several ingest servers"
 CLAIM = (

@@ -6,16 +6,14 @@ import time
 from collections.abc import Iterator
 
 import altair as alt
-import harness
-import judging
 import numpy as np
 import polars as pl
-import results
-from judging import Outcome, Statement
 
 from gateway_traffic.ingest.forwarder import make_topics
 from gateway_traffic.records import Version
 from streambed.record.statistics import student
+from studies.gateways import harness, judging, results
+from studies.gateways.judging import Outcome, Statement
 
 TITLE = "4.6 Batch interval"
 CLAIM = (

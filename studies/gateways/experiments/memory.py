@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import altair as alt
-import harness
-import judging
 import polars as pl
-import results
-from judging import Statement
 
 from gateway_traffic.records import Version
+from studies.gateways import harness, judging, results
+from studies.gateways.judging import Statement
 
 TITLE = "Memory and garbage collection"
 CLAIM = (

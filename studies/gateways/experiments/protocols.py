@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import harness
-import judging
 import polars as pl
-import results
-from judging import Outcome, Statement
+
+from studies.gateways import harness, judging, results
+from studies.gateways.judging import Outcome, Statement
 
 TITLE = "4.4 HTTP and WebSocket"
 CLAIM = (

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import altair as alt
-import harness
-import judging
 import polars as pl
-import results
-from judging import Outcome, Statement
 
 from gateway_traffic.records import Version
+from studies.gateways import harness, judging, results
+from studies.gateways.judging import Outcome, Statement
 
 TITLE = "4.2 Versions of the records"
 CLAIM = (

@@ -12,7 +12,7 @@ from streambed.plan import WITNESS
 from streambed.record.calibration import LinkCalibration
 from streambed.record.history import History, empty
 from streambed.record.ledger import schemas
-from streambed.units import shown
+from streambed.units import Duration, shown
 from tests.support.histories import (
     acked,
     batch,
@@ -190,7 +190,7 @@ def test_the_warm_up_of_the_experiment_counts_unless_the_check_has_its_own():
     lines = [acked("lines", "a=1"), seen("lines", "a=1", at=9)]
     lines += [acked("lines", "a=5"), seen("lines", "a=5", at=5.5)]
     history = history_of(*lines, components=READER)
-    history = replace(history, declaration={**history.declaration, "warm_up": "3s"})
+    history = replace(history, warm_up=Duration.parse("3s"))
 
     assert Latency(of="reader", max="1s").judge(history).holds
     assert Latency(of="reader", max="1s", warm_up="0s").judge(history).fails

@@ -12,6 +12,7 @@ import pytest
 from streambed.declare import reading
 from streambed.errors import StreambedError
 from streambed.kinds.components.hdfs.files import Copies
+from streambed.kinds.components.hdfs.hdfs import Hdfs
 from streambed.planner.references import resolver
 from streambed.reports.figures.spark import state_places
 
@@ -60,12 +61,6 @@ def test_the_checkpoint_of_a_job_lies_where_it_is_declared(tmp_path: Path) -> No
     assert resolve("{self.checkpoint}", "hdfs") == f"{tmp_path}/data/hdfs/checkpoint"
 
 
-def planned(components: dict[str, Any], directory: Path = Path()) -> Any:
-    """As much of a world, and of its plan, as is looked at here."""
-    plan = SimpleNamespace(declaration={"components": components})
-    return SimpleNamespace(directory=directory, plan=plan)
-
-
 def test_new_parts_of_a_file_are_added_to_its_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,7 +68,8 @@ def test_new_parts_of_a_file_are_added_to_its_copy(
     rbw = tmp_path / "data" / "hdfs" / "disk2" / "blocks" / "current" / "pool" / "current" / "rbw"
     rbw.mkdir(parents=True)
     (rbw / f"blk_{block}").write_bytes(b"one\n")
-    world = planned({"hdfs": {"name_node": "names", "data_nodes": ["disk1", "disk2"]}}, tmp_path)
+    hdfs = Hdfs(name="hdfs", name_node="names", data_nodes=("disk1", "disk2"))
+    world: Any = SimpleNamespace(directory=tmp_path, components={"hdfs": hdfs})
     copies = Copies(world, hdfs="hdfs", folder="/shout/events", into=tmp_path / "copies")
     located = {
         "LocatedBlocks": {
@@ -104,7 +100,8 @@ def test_the_report_tells_what_did_not_pass_the_network() -> None:
         "two": {"kind": "spark_job", "job": "job.py"},
     }
 
-    assert state_places(planned(jobs).plan) == (
+    plan: Any = SimpleNamespace(declaration={"components": jobs})
+    assert state_places(plan) == (
         "checkpoint of one in hdfs; event log of one, checkpoint and event log of two "
         "on the driver's disk (no network traffic)"
     )

@@ -12,10 +12,10 @@ LINKS = {
 def test_a_cut_link_carries_nothing_either_way_until_it_is_healed():
     world = FakeWorld()
 
-    injury = Cut(at="1s", lasts="2s", link=("edge", "core")).inject(world)
+    injected = Cut(at="1s", lasts="2s", link=("edge", "core")).inject(world)
 
     assert world.wire(("core", "edge")).cut_off == {"edge", "core"}
-    injury.heal()
+    injected.heal()
     assert world.wire(("core", "edge")).cut_off == set()
 
 

@@ -20,7 +20,7 @@ def problems(**given: object) -> list[tuple[str, str]]:
 def test_a_degraded_link_has_other_values_both_ways_until_it_is_healed():
     world = FakeWorld()
 
-    injury = degrade(delay="30ms", loss="1%").inject(world)
+    injected = degrade(delay="30ms", loss="1%").inject(world)
 
     changed = {
         "delay_ns": 30_000_000,
@@ -31,8 +31,8 @@ def test_a_degraded_link_has_other_values_both_ways_until_it_is_healed():
         "loss_enter": 0.0,
     }
     assert world.wire(("edge", "core")).changes == {"edge": changed, "core": changed}
-    assert injury.target == "edge – core: delay 30ms, loss 1%"
-    injury.heal()
+    assert injected.target == "edge – core: delay 30ms, loss 1%"
+    injected.heal()
     assert world.wire(("edge", "core")).changes == {}
 
 
@@ -84,7 +84,7 @@ def test_every_key_of_a_link_can_be_changed():
         "loss": {"enter": "1%", "leave": "5%"},
     }
 
-    injury = degrade(
+    injected = degrade(
         **given, duplicate="2%", corrupt="3%", rate="1Mbit", queue="15kB", source="edge"
     ).inject(world)
 
@@ -104,7 +104,7 @@ def test_every_key_of_a_link_can_be_changed():
         "rate_bps": 1_000_000,
         "queue_bytes": 15_000,
     }
-    assert injury.target == (
+    assert injected.target == (
         "edge → core: delay 9ms, jitter 1ms, distribution normal, in_order True, loss enter 1%, "
         "leave 5%, bad 100%, good 0%, "
         "duplicate 2%, corrupt 3%, rate 1Mbit, queue 15kB"

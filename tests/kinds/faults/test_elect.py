@@ -28,10 +28,10 @@ def test_an_election_is_held_and_the_event_names_who_leads():
     world, cluster = FakeWorld(), Cluster()
     world.components = {"kafka": cluster}
 
-    injury = Elect(at="1s", partition="lines/0", unclean=True).inject(world)
+    injected = Elect(at="1s", partition="lines/0", unclean=True).inject(world)
 
     assert cluster.elections == [("lines", 0, True)]
-    assert injury.target == "kafka/b2 (unclean leader of lines/0)"
+    assert injected.target == "kafka/b2 (unclean leader of lines/0)"
 
 
 def problems(partition: str) -> list[str]:

@@ -69,30 +69,30 @@ def test_a_disk_needs_some_room():
 
 def test_a_full_disk_may_end_its_process_until_it_is_healed():
     world = FakeWorld()
-    injury = FillDisk(**TIMES, target="rows").inject(world)
+    injected = FillDisk(**TIMES, target="rows").inject(world)
 
     assert (world.full, world.find("rows").may_end) == (["rows"], True)
-    injury.heal()
+    injected.heal()
     assert (world.full, world.find("rows").may_end) == ([], False)
 
 
 def test_syncs_of_the_holder_of_a_role_are_slow_until_healed():
     world = FakeWorld()
     world.roles["controller"] = "kafka/b2"
-    injury = SlowSync(**TIMES, target="controller", delay="20ms").inject(world)
+    injected = SlowSync(**TIMES, target="controller", delay="20ms").inject(world)
 
     syncs = world.find("kafka/b2").syncs
-    assert (injury.target, syncs.delay_ns) == ("kafka/b2 (controller): 20ms each", 20_000_000)
-    injury.heal()
+    assert (injected.target, syncs.delay_ns) == ("kafka/b2 (controller): 20ms each", 20_000_000)
+    injected.heal()
     assert syncs.delay_ns == 0
 
 
 def test_syncs_fail_until_healed():
     world = FakeWorld()
-    injury = FailSync(**TIMES, target="rows").inject(world)
+    injected = FailSync(**TIMES, target="rows").inject(world)
 
     assert world.find("rows").syncs.fails
-    injury.heal()
+    injected.heal()
     assert not world.find("rows").syncs.fails
 
 
@@ -143,11 +143,11 @@ def test_a_power_failure_hits_all_processes_of_a_component_at_once():
             for name in names
         ],
     )
-    injury = PowerFailure(**TIMES, target="kafka").inject(world)
+    injected = PowerFailure(**TIMES, target="kafka").inject(world)
 
-    assert injury.target == "kafka: 200 bytes not synced, 4 files cut, 2 files removed"
+    assert injected.target == "kafka: 200 bytes not synced, 4 files cut, 2 files removed"
     assert [world.find(name).alive for name in names] == [False, False]
-    injury.heal()
+    injected.heal()
     assert [world.find(name).alive for name in names] == [True, True]
 
 

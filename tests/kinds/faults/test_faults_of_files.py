@@ -95,13 +95,13 @@ def entries(world: FakeWorld, log: str) -> list[str]:
 
 
 def test_bytes_of_the_leaders_segment_change_while_it_is_dead(world):
-    injury = Corrupt(**TIMES, file=SEGMENT, bytes=3).inject(world)
+    injected = Corrupt(**TIMES, file=SEGMENT, bytes=3).inject(world)
 
     assert sum(byte != 0 for byte in segment(world, "b2")) == 3
     assert not any(segment(world, "b1"))
     assert not world.find("kafka/b2").alive
-    assert injury.processes == ("kafka/b2",)
-    injury.heal()
+    assert injected.processes == ("kafka/b2",)
+    injected.heal()
     assert world.find("kafka/b2").alive
 
 
@@ -127,10 +127,10 @@ def test_a_lost_commit_takes_its_checksum_along(world):
 
 
 def test_a_lost_checkpoint_is_empty(world):
-    injury = Lose(**TIMES, file="checkpoint of shout").inject(world)
+    injected = Lose(**TIMES, file="checkpoint of shout").inject(world)
 
     assert list((world.directory / "data" / "shout" / "checkpoint").iterdir()) == []
-    assert injury.target == "checkpoint of shout (shout): checkpoint, 12 files removed"
+    assert injected.target == "checkpoint of shout (shout): checkpoint, 12 files removed"
 
 
 def test_a_process_that_another_fault_has_killed_is_left_to_that_fault(world):
@@ -154,13 +154,13 @@ def with_role(world: FakeWorld, role: str) -> FakeWorld:
 
 
 def test_a_rewound_checkpoint_has_a_last_batch_that_is_not_committed(world):
-    injury = RewindCheckpoint(**TIMES, target="shout").inject(world)
+    injected = RewindCheckpoint(**TIMES, target="shout").inject(world)
 
     assert entries(world, "commits") == [".0.crc", ".1.crc", "0", "1"]
     assert "2" in entries(world, "offsets")
-    assert injury.target == "shout: batch 2 is not committed"
+    assert injected.target == "shout: batch 2 is not committed"
     assert not world.find("shout").alive
-    injury.heal()
+    injected.heal()
     assert world.find("shout").alive
 
 

@@ -19,11 +19,11 @@ def test_a_flapping_link_goes_down_and_up_and_is_up_when_healed():
     wire.cut = cut_and_count
 
     fault = Flap(at="1s", lasts="1s", link=("edge", "core"), down="10ms", up="10ms")
-    injury = fault.inject(world)
+    injected = fault.inject(world)
 
     assert wire.cut_off == {"edge", "core"}, "it begins with the link down"
     assert wait_until(lambda: len(downs) >= 3, limit_s=2)
-    injury.heal()
+    injected.heal()
     assert wire.cut_off == set()
 
 

@@ -26,11 +26,11 @@ def cut_off(world: FakeWorld) -> list[tuple[str, str]]:
 def test_all_links_of_an_isolated_host_are_cut_both_ways_until_it_is_healed():
     world = world_of_links()
 
-    injury = Isolate(at="1s", lasts="2s", target="b2").inject(world)
+    injected = Isolate(at="1s", lasts="2s", target="b2").inject(world)
 
     assert cut_off(world) == [("b2", "core"), ("b2", "b1")]
     assert world.wire(("b2", "core")).cut_off == {"b2", "core"}
-    injury.heal()
+    injected.heal()
     assert cut_off(world) == []
 
 
@@ -38,9 +38,9 @@ def test_a_role_is_isolated_with_the_host_of_its_broker():
     world = world_of_links()
     world.roles["leader of lines/0"] = "kafka/b1"
 
-    injury = Isolate(at="1s", lasts="2s", target="leader of lines/0").inject(world)
+    injected = Isolate(at="1s", lasts="2s", target="leader of lines/0").inject(world)
 
-    assert injury.target == "b1 (leader of lines/0)"
+    assert injected.target == "b1 (leader of lines/0)"
     assert cut_off(world) == [("b1", "core"), ("b2", "b1")]
 
 

@@ -6,11 +6,11 @@ from tests.support.fakes import FakeWorld
 def test_a_jammed_link_holds_packets_from_its_source_until_healed():
     world = FakeWorld()
 
-    injury = Jam(at="1s", lasts="2s", link=("edge", "core"), source="edge").inject(world)
+    injected = Jam(at="1s", lasts="2s", link=("edge", "core"), source="edge").inject(world)
 
     assert world.wire(("edge", "core")).changes == {"edge": {"held": True}}
-    assert injury.target == "edge → core"
-    injury.heal()
+    assert injected.target == "edge → core"
+    injected.heal()
     assert world.wire(("edge", "core")).changes == {}
 
 

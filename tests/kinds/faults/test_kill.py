@@ -17,10 +17,10 @@ def problems(target: str) -> list[str]:
 def test_a_killed_process_is_started_again_when_healed():
     world = FakeWorld()
 
-    injury = Kill(at="1s", lasts="2s", target="reader").inject(world)
+    injected = Kill(at="1s", lasts="2s", target="reader").inject(world)
 
     assert not world.find("reader").alive
-    injury.heal()
+    injected.heal()
     assert world.find("reader").alive
 
 

@@ -19,23 +19,23 @@ def problems(*sides: tuple[str, ...]) -> list[tuple[str, str]]:
 def test_sides_are_separated_until_healed():
     world = FakeWorld()
 
-    injury = Partition(at="1s", lasts="2s", sides=(("b1",), ("b2", "b3"))).inject(world)
+    injected = Partition(at="1s", lasts="2s", sides=(("b1",), ("b2", "b3"))).inject(world)
 
     assert world.deaf == [{"b1": ["b2", "b3"], "b2": ["b1"], "b3": ["b1"]}]
-    assert injury.target == "b1 | b2, b3"
-    assert ("b1", "b2") in injury.pairs and ("b2", "b3") not in injury.pairs
-    injury.heal()
+    assert injected.target == "b1 | b2, b3"
+    assert ("b1", "b2") in injected.pairs and ("b2", "b3") not in injected.pairs
+    injected.heal()
     assert world.deaf == []
 
 
 def test_a_deaf_host_hears_nothing_but_is_heard():
     world = FakeWorld()
 
-    injury = Partition(at="1s", lasts="2s", deaf={"b1": ["b2", "b3"]}).inject(world)
+    injected = Partition(at="1s", lasts="2s", deaf={"b1": ["b2", "b3"]}).inject(world)
 
     assert world.deaf == [{"b1": ["b2", "b3"]}]
-    assert injury.target == "b1 deaf to b2, b3"
-    assert injury.pairs == (("b2", "b1"), ("b3", "b1"))
+    assert injected.target == "b1 deaf to b2, b3"
+    assert injected.pairs == (("b2", "b1"), ("b3", "b1"))
 
 
 def test_in_a_ring_each_host_hears_its_two_neighbours_only():
@@ -69,10 +69,10 @@ def test_a_role_on_a_side_is_the_host_of_its_broker():
     world = FakeWorld()
     world.roles["controller"] = "kafka/b2"
 
-    injury = Partition(at="1s", lasts="2s", sides=(("controller",), ("b1", "b3"))).inject(world)
+    injected = Partition(at="1s", lasts="2s", sides=(("controller",), ("b1", "b3"))).inject(world)
 
     assert world.deaf == [{"b2": ["b1", "b3"], "b1": ["b2"], "b3": ["b2"]}]
-    assert injury.target == "b2 (controller) | b1, b3"
+    assert injected.target == "b2 (controller) | b1, b3"
 
 
 def test_a_role_that_came_to_the_other_side_cannot_be_separated_from_it():

@@ -5,10 +5,10 @@ from tests.support.fakes import FakeWorld
 def test_a_paused_process_lives_on_and_goes_on_when_healed():
     world = FakeWorld()
 
-    injury = Pause(at="1s", lasts="2s", target="reader").inject(world)
+    injected = Pause(at="1s", lasts="2s", target="reader").inject(world)
 
     assert world.find("reader").paused and world.find("reader").alive
-    injury.heal()
+    injected.heal()
     assert not world.find("reader").paused
 
 
@@ -16,7 +16,7 @@ def test_a_role_is_paused_where_it_is_held_at_that_moment():
     world = FakeWorld()
     world.roles["coordinator of readers"] = "kafka/b2"
 
-    injury = Pause(at="1s", lasts="2s", target="coordinator of readers").inject(world)
+    injected = Pause(at="1s", lasts="2s", target="coordinator of readers").inject(world)
 
     assert world.find("kafka/b2").paused
-    assert injury.target == "kafka/b2 (coordinator of readers)"
+    assert injected.target == "kafka/b2 (coordinator of readers)"

@@ -10,11 +10,11 @@ COMPONENTS = {
 def test_the_first_life_stands_still_beside_the_second_and_goes_on_when_healed():
     world = FakeWorld()
 
-    injury = Replace(at="1s", lasts="2s", target="reader").inject(world)
+    injected = Replace(at="1s", lasts="2s", target="reader").inject(world)
 
     assert world.find("reader").paused and world.find("reader~2").alive
-    assert injury.processes == ("reader", "reader~2")
-    injury.heal()
+    assert injected.processes == ("reader", "reader~2")
+    injected.heal()
     assert not world.find("reader").paused
 
 

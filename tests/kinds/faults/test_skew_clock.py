@@ -15,12 +15,12 @@ def test_the_clock_of_the_holder_of_a_role_is_skewed_and_healed():
     world.roles["leader of lines/0"] = "kafka/b2"
     fault = SkewClock(at="1s", lasts="2s", target="leader of lines/0", behind="1min", fast="1%")
 
-    injury = fault.inject(world)
+    injected = fault.inject(world)
 
     clock = world.find("kafka/b2").clock
     assert (clock.ahead_ns, clock.rate) == (-60 * 10**9, 0.01)
-    assert injury.target == "kafka/b2 (leader of lines/0): 1min behind, 1% fast"
-    injury.heal()
+    assert injected.target == "kafka/b2 (leader of lines/0): 1min behind, 1% fast"
+    injected.heal()
     assert (clock.ahead_ns, clock.rate) == (0, 0.0)
 
 

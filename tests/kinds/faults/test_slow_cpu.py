@@ -8,11 +8,11 @@ from tests.support.fakes import FakeWorld
 def test_a_slow_process_has_its_share_until_healed_and_the_event_says_by_what_means():
     world = FakeWorld()
 
-    injury = SlowCpu(at="1s", lasts="2s", target="shout", share="20%").inject(world)
+    injected = SlowCpu(at="1s", lasts="2s", target="shout", share="20%").inject(world)
 
     assert world.find("shout").share == 0.2
-    assert (injury.target, injury.how) == ("shout to 20%", "by a fake")
-    injury.heal()
+    assert (injected.target, injected.how) == ("shout to 20%", "by a fake")
+    injected.heal()
     assert world.find("shout").share == 1.0
 
 

@@ -31,32 +31,32 @@ def world_of_brokers(missing: str = "") -> FakeWorld:
 def test_a_stopped_process_is_started_again_when_healed():
     world = FakeWorld()
 
-    injury = Stop(at="1s", lasts="2s", target="reader").inject(world)
+    injected = Stop(at="1s", lasts="2s", target="reader").inject(world)
 
     assert not world.find("reader").alive
-    injury.heal()
+    injected.heal()
     assert world.find("reader").alive
 
 
 def test_a_rolling_restart_takes_one_process_after_the_other():
     world = world_of_brokers()
 
-    injury = Restart(at="1s", target="kafka").inject(world)
+    injected = Restart(at="1s", target="kafka").inject(world)
 
     alive = [world.find(f"kafka/b{number}").alive for number in (1, 2, 3)]
     assert alive == [False, True, True], "the second waits until the first is ready"
-    injury.heal()
+    injected.heal()
     assert [world.find(f"kafka/b{number}").lives for number in (1, 2, 3)] == [2, 2, 2]
-    assert injury.target == "kafka/b1, kafka/b2, kafka/b3"
+    assert injected.target == "kafka/b1, kafka/b2, kafka/b3"
 
 
 def test_a_process_that_does_not_get_ready_ends_the_roll():
     world = world_of_brokers(missing="no leader yet for lines")
 
-    injury = Restart(at="1s", target="kafka", within="50ms").inject(world)
+    injected = Restart(at="1s", target="kafka", within="50ms").inject(world)
 
     with pytest.raises(WorldError, match="kafka/b1 was not ready within 50ms: no leader yet"):
-        injury.heal()
+        injected.heal()
     assert world.find("kafka/b2").lives == 1
 
 

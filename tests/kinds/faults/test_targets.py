@@ -47,12 +47,12 @@ def test_all_but_one_are_hit(target):
 
 def test_every_broker_is_hit_and_healed():
     world = world_of_brokers()
-    injury = Kill(at="1s", lasts="2s", target="every broker").inject(world)
+    injected = Kill(at="1s", lasts="2s", target="every broker").inject(world)
 
-    assert injury.target == "kafka/b1, kafka/b2, kafka/b3 (every broker)"
-    assert not any(world.find(name).alive for name in injury.processes)
-    injury.heal()
-    assert all(world.find(name).alive for name in injury.processes)
+    assert injected.target == "kafka/b1, kafka/b2, kafka/b3 (every broker)"
+    assert not any(world.find(name).alive for name in injected.processes)
+    injected.heal()
+    assert all(world.find(name).alive for name in injected.processes)
 
 
 def test_any_broker_is_one_by_the_seed():

@@ -6,7 +6,6 @@ The function takes a dictionary of data frames, one for each topic, and returns 
 from __future__ import annotations
 
 import importlib.util
-import json
 import traceback
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 from streambed.agents.agent import read_order
-from streambed.record.orders import BatchJobOrder
+from streambed.record.codec import write_message
+from streambed.record.orders import BatchJobOrder, Refusal
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -72,7 +72,7 @@ def main(order: BatchJobOrder) -> None:
     except Exception as error:
         traceback.print_exc()
         says = f"{type(error).__name__}: {error}".partition("\n")[0]
-        path.with_suffix(".json").write_text(json.dumps({"says": says}))
+        write_message(path.with_suffix(".json"), Refusal(says=says))
 
 
 if __name__ == "__main__":

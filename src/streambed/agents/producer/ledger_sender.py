@@ -11,12 +11,12 @@ from confluent_kafka import KafkaError, KafkaException
 from streambed.agents.agent import Agent
 from streambed.agents.producer.bulk_client import AT_ONCE, BulkClient, Reports, Values
 from streambed.agents.producer.client_sender import ASK_S, QUIET, STOP_S, why
-from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.in_flight import COLUMNS, InFlight, Numbers
 from streambed.agents.producer.outcomes import acks_of, outcome_of_acked, outcome_of_failed
 from streambed.agents.producer.record_names import RecordNames
 from streambed.agents.producer.record_source import Record, Source
 from streambed.agents.producer.sent_rows import Acked, SentRows
+from streambed.agents.producer.timetable import Due
 from streambed.agents.record_identity import IDENTITY
 from streambed.record import now_ns
 from streambed.record.tables import KeyHashes

@@ -12,11 +12,11 @@ import time
 
 from streambed.agents import host_network
 from streambed.agents.agent import Agent, import_factory, read_order
-from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.record_source import Source, source_of
-from streambed.agents.producer.schedule import NEVER, Agenda, Schedule, schedule_of
+from streambed.agents.producer.schedule import NEVER, PendingRecords, Schedule, schedule_of
 from streambed.agents.producer.sender import Sender, SenderFactory, SenderSetup
 from streambed.agents.producer.sent_rows import SentRows
+from streambed.agents.producer.timetable import Due
 from streambed.record import now_ns
 from streambed.record.gates import LoadBegins, ServersReady
 from streambed.record.gauges import ProducerGauge
@@ -52,11 +52,11 @@ class Sending:
         firsts = [schedule.first(self.agent.incarnation) for schedule in schedules]
         if self.rows:
             self._note_life(firsts)
-        agendas = [
-            Agenda(schedule.from_number(first))
+        pending = [
+            PendingRecords(schedule.from_number(first))
             for schedule, first in zip(schedules, firsts, strict=True)
         ]
-        turns = [(agenda.next_due(), number) for number, agenda in enumerate(agendas)]
+        turns = [(records.next_due(), number) for number, records in enumerate(pending)]
         heapq.heapify(turns)
         unpolled = 0
         while turns[0][0] < NEVER:
@@ -64,9 +64,9 @@ class Sending:
             self._wait_until(due_ns)
             if self.agent.stopping:
                 return
-            due = agendas[number].take(now_ns(), most=RECORDS_BETWEEN_POLLS)
+            due = pending[number].take(now_ns(), most=RECORDS_BETWEEN_POLLS)
             self._hand_over(self.senders[number], due)
-            heapq.heapreplace(turns, (agendas[number].next_due(), number))
+            heapq.heapreplace(turns, (pending[number].next_due(), number))
             unpolled += len(due.times)
             if unpolled >= RECORDS_BETWEEN_POLLS:
                 self.poll(0)

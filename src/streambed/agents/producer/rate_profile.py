@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streambed.agents.producer.due_times import Course, Numbers, Stretch, Timetable
+from streambed.agents.producer.timetable import Numbers, RateCurve, Stretch, Timetable
 from streambed.record.orders import ProfileOrder, ScheduleOrder
 
 LOGNORMAL_SPREAD = 1.0
@@ -27,7 +27,7 @@ def timetable_of(order: ScheduleOrder, *, shift: float, seed: str) -> Timetable:
         return Timetable.at_times(times, until_s=load_s)
     stretches_of = SHAPES[profile.shape]
     stretches = cut(stretches_of(order.rate, profile, load_s), load_s)
-    course = Course(list(stretches))
+    course = RateCurve(list(stretches))
     arrivals = positions(course.count, order.arrivals, seed)
     return Timetable(course, arrivals, shift=shift)
 

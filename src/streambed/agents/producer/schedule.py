@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Protocol
 
-from streambed.agents.producer.due_times import Due, Timetable
 from streambed.agents.producer.rate_profile import timetable_of
+from streambed.agents.producer.timetable import Due, Timetable
 from streambed.record import now_ns
 from streambed.record.orders import ProducerMember, ScheduleOrder
 
@@ -90,7 +90,7 @@ class AsFastAsPossible:
             yield Due(begin, [due] * AT_ONCE)
 
 
-class Agenda:
+class PendingRecords:
     """The records that one producer is still to send."""
 
     def __init__(self, coming: Iterator[Due]) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from streambed.agents.agent import Agent
-from streambed.agents.producer.due_times import Due
 from streambed.agents.producer.record_source import Source
 from streambed.agents.producer.sent_rows import SentRows
+from streambed.agents.producer.timetable import Due
 from streambed.record.ledger.schemas import Outcome
 
 UNDECIDED = "undecided when the run stopped"

@@ -15,15 +15,15 @@ from streambed.declare.generators.generator import (
     Ends,
     Made,
     connected_parts,
+    direction_problems,
     links_between,
     too_large,
-    way_problems,
 )
 from streambed.declare.link import Link, NodeName
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.component import missing_file
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 from streambed.units import Duration
 
 HEADING = ["name", "latitude", "longitude"]
@@ -52,9 +52,9 @@ class Cities:
     """How much longer cables are than the great circle."""
     shortest: Duration = Duration(100_000)
     """Links whose delay would be shorter have none."""
-    link: Way | None = None
+    link: Direction | None = None
     """What else each link between switches does."""
-    access: Way | None = None
+    access: Direction | None = None
     """What the link of each host does; default: nothing to packets."""
 
     def problems(self, base: Path) -> list[Problem]:
@@ -73,7 +73,7 @@ class Cities:
         return (
             self._unconnected(places)
             + too_large(2 * len(places), len(self._linked_pairs(places)))
-            + way_problems(access=self.access)
+            + direction_problems(access=self.access)
         )
 
     def _wrong_pairs(self, places: dict[str, Place]) -> list[Problem]:
@@ -135,7 +135,7 @@ class Cities:
         )
 
 
-def delay_problems(link: Way | None) -> list[Problem]:
+def delay_problems(link: Direction | None) -> list[Problem]:
     """Delays follow from distances, so none may be given."""
     forbidden = [key for key in ("delay", "samples") if link and getattr(link, key) is not None]
     says = "delays follow from distances here: leave it out, or lengthen them with `detour`"
@@ -153,8 +153,8 @@ def on_the_map(
     *,
     detour: float,
     shortest: Duration,
-    link: Way | None,
-    access: Way | None,
+    link: Direction | None,
+    access: Direction | None,
 ) -> Made:
     """A host for each place, on its own switch, and links between switches whose delays follow
     from distances.

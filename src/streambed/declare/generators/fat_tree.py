@@ -1,4 +1,4 @@
-"""Fat tree: the network of a data centre, with many equal ways between any two hosts."""
+"""Fat tree: the network of a data centre, with many equal paths between any two hosts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from streambed.declare.generators.generator import (
     Count,
     Ends,
     Made,
+    direction_problems,
     links_between,
     numbered,
     too_large,
-    way_problems,
 )
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 
 
 @declared
@@ -32,9 +32,9 @@ class FatTree:
     kind: Literal["fat_tree"] = "fat_tree"
     k: Count
     """The ports of each switch: an even number."""
-    link: Way | None = None
+    link: Direction | None = None
     """What each link between switches does."""
-    access: Way | None = None
+    access: Direction | None = None
     """What the link of each host does; default: as `link`."""
 
     def problems(self, base: Path) -> list[Problem]:
@@ -45,7 +45,9 @@ class FatTree:
             wrong.append(Problem(key="k", says=f"{self.k} is odd: {rule}"))
         nodes = self.k**2 // 4 + self.k**2 + self.k**3 // 4
         links = 3 * self.k**3 // 4
-        return wrong + too_large(nodes, links) + way_problems(link=self.link, access=self.access)
+        return (
+            wrong + too_large(nodes, links) + direction_problems(link=self.link, access=self.access)
+        )
 
     def make(self, base: Path) -> Made:
         """Each aggregation switch of a pod has its own group of core switches."""

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from streambed.declare.link import Link
 from streambed.errors import Problem
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 
 Count = Annotated[int, Field(strict=True, ge=1)]
 Ends = tuple[str, str]
@@ -51,8 +51,8 @@ class OfSwitches:
 
     switches: int
     hosts: int
-    link: Way | None
-    access: Way | None
+    link: Direction | None
+    access: Direction | None
 
     def pairs(self) -> list[tuple[int, int]]:
         """Which switches are linked, counted from 0."""
@@ -66,7 +66,7 @@ class OfSwitches:
         """Sizes have limits, and links are possible."""
         nodes = self.switches * (1 + self.hosts)
         links = self.links_count() + self.switches * self.hosts
-        return too_large(nodes, links) + way_problems(link=self.link, access=self.access)
+        return too_large(nodes, links) + direction_problems(link=self.link, access=self.access)
 
     def make(self, base: Path) -> Made:
         """Switches s1, s2 …, then hosts h1, h2 …, switch by switch."""
@@ -89,17 +89,17 @@ def numbered(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(1, count + 1))
 
 
-def links_between(pairs: Iterable[Ends], way: Way | None) -> Iterator[Link]:
+def links_between(pairs: Iterable[Ends], direction: Direction | None) -> Iterator[Link]:
     """A link for each pair of nodes, all with the same properties."""
-    values = way.given if way else {}
+    values = direction.given if direction else {}
     return (Link(ends=ends, **values) for ends in pairs)
 
 
-def way_problems(**ways: Way | None) -> list[Problem]:
+def direction_problems(**directions: Direction | None) -> list[Problem]:
     """What no link could do, by key."""
     wrong = []
-    for key, way in ways.items():
-        (link,) = links_between([("a", "b")], way)
+    for key, direction in directions.items():
+        (link,) = links_between([("a", "b")], direction)
         wrong += [replace(problem, key=f"{key}.{problem.key}") for problem in link.problems()]
     return wrong
 

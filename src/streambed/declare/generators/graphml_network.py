@@ -11,7 +11,7 @@ from pydantic import Field
 
 from streambed.declare.earth import place_problems
 from streambed.declare.generators.cities import delay_problems, on_the_map
-from streambed.declare.generators.generator import Made, too_large, way_problems
+from streambed.declare.generators.generator import Made, direction_problems, too_large
 from streambed.declare.generators.zoo import Zoo, zoo_of
 from streambed.declare.generators.zoo_repairs import (
     largest_part,
@@ -26,7 +26,7 @@ from streambed.declare.stream2gym import graphml
 from streambed.errors import DeclarationError, Problem, suggestion
 from streambed.kinds.components.component import missing_file
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 from streambed.units import Duration
 
 
@@ -51,11 +51,11 @@ class GraphmlNetwork:
     """How much longer cables are than the great circle."""
     shortest: Duration = Duration(100_000)
     """Links whose delay would be shorter have none."""
-    link: Way | None = None
+    link: Direction | None = None
     """What else each link between switches does; its rate is for those for which the file gives
     none.
     """
-    access: Way | None = None
+    access: Direction | None = None
     """What the link of each host does; default: nothing to packets."""
 
     def problems(self, base: Path) -> list[Problem]:
@@ -75,7 +75,7 @@ class GraphmlNetwork:
             + self._nowhere(zoo, base)
             + delay_problems(self.link)
         )
-        return wrong or too_large(2 * len(zoo.nodes), len(zoo.edges)) + way_problems(
+        return wrong or too_large(2 * len(zoo.nodes), len(zoo.edges)) + direction_problems(
             access=self.access
         )
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from streambed.declare.generators.generator import OfSwitches
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 
 
 @declared
@@ -21,9 +21,9 @@ class Mesh(OfSwitches):
     """How many switches there are."""
     hosts: Annotated[int, Field(strict=True, ge=0)] = 1
     """How many hosts hang on each switch."""
-    link: Way | None = None
+    link: Direction | None = None
     """What each link between switches does."""
-    access: Way | None = None
+    access: Direction | None = None
     """What the link of each host does; default: as `link`."""
 
     def pairs(self) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from pydantic import Field
 from streambed.declare.generators.generator import Count, OfSwitches
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 from streambed.units import Share
 
 
@@ -34,9 +34,9 @@ class Random(OfSwitches):
     seed: Annotated[int, Field(strict=True)] = 1
     """What is drawn at random is drawn from it; the experiment's seed has no effect on the network.
     """
-    link: Way | None = None
+    link: Direction | None = None
     """What each link between switches does."""
-    access: Way | None = None
+    access: Direction | None = None
     """What the link of each host does; default: as `link`."""
 
     def problems(self, base: Path) -> list[Problem]:

@@ -8,14 +8,14 @@ from typing import Literal
 from streambed.declare.generators.generator import (
     Count,
     Made,
+    direction_problems,
     links_between,
     numbered,
     too_large,
-    way_problems,
 )
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 
 
 @declared
@@ -25,12 +25,12 @@ class Star:
     kind: Literal["star"] = "star"
     hosts: Count
     """How many hosts there are."""
-    link: Way | None = None
+    link: Direction | None = None
     """What the link of each host does."""
 
     def problems(self, base: Path) -> list[Problem]:
         """Sizes have limits, and links are possible."""
-        return too_large(self.hosts + 1, self.hosts) + way_problems(link=self.link)
+        return too_large(self.hosts + 1, self.hosts) + direction_problems(link=self.link)
 
     def make(self, base: Path) -> Made:
         """The switch and its hosts."""

@@ -11,14 +11,14 @@ from streambed.declare.generators.generator import (
     Count,
     Ends,
     Made,
+    direction_problems,
     links_between,
     numbered,
     too_large,
-    way_problems,
 )
 from streambed.errors import Problem
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 
 
 @declared
@@ -32,15 +32,15 @@ class Tree:
     """How many levels of switches there are."""
     fanout: Count
     """How many switches hang on each switch, or hosts on each of the lowest."""
-    link: Way | None = None
+    link: Direction | None = None
     """What each link between switches does."""
-    access: Way | None = None
+    access: Direction | None = None
     """What the link of each host does; default: as `link`."""
 
     def problems(self, base: Path) -> list[Problem]:
         """Sizes have limits, and links are possible."""
         nodes = self._switches() + self.fanout**self.depth if self.depth < 100 else 10**100
-        return too_large(nodes, nodes - 1) + way_problems(link=self.link, access=self.access)
+        return too_large(nodes, nodes - 1) + direction_problems(link=self.link, access=self.access)
 
     def _switches(self) -> int:
         return sum(self.fanout**level for level in range(self.depth))

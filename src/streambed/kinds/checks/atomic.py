@@ -8,7 +8,8 @@ import polars as pl
 from pydantic import Field
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, job_problems, store_problems
+from streambed.kinds.checks.components import job_problems, store_problems
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of
 from streambed.kinds.evidence.course import load_ended

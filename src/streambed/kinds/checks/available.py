@@ -8,8 +8,9 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, topic_problems
+from streambed.kinds.checks.components import topic_problems
 from streambed.kinds.checks.phases import due_in_phase, phase_problems, phase_text
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, load_ended, names_between
 from streambed.kinds.evidence.unsent import unsent_records

@@ -11,12 +11,8 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem, QueryError, suggestion
-from streambed.kinds.checks.components import (
-    Components,
-    store_problems,
-    topic_problems,
-    topics_among,
-)
+from streambed.kinds.checks.components import store_problems, topic_problems, topics_among
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Names, declared
 from streambed.kinds.evidence.by_batches import batches_of
 from streambed.kinds.evidence.course import load_ended

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, traced_problems
+from streambed.kinds.checks.components import traced_problems
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, load_ended, names_between
 from streambed.kinds.evidence.journeys import journeys

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, job_problems
+from streambed.kinds.checks.components import job_problems, topics_read
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of, unreported_ranges
 from streambed.kinds.evidence.course import load_ended
@@ -43,7 +44,7 @@ class InputComplete:
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
         """All topics that the job reads."""
-        return tuple(components[self.of].as_engine.reads)
+        return topics_read(components, self.of)
 
     def judge(self, history: History) -> Verdict:
         """Compare the rows of each batch with the records in its ranges."""

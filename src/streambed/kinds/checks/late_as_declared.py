@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from streambed.errors import Problem, QueryError
-from streambed.kinds.checks.components import Components, job_problems
+from streambed.kinds.checks.components import job_problems, topics_read
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of, unreported_ranges
 from streambed.kinds.evidence.course import load_ended
@@ -59,7 +60,7 @@ class LateAsDeclared:
         """`of` must be a job on one topic, and the expression be right."""
         if wrong := job_problems(components, self.of):
             return wrong
-        topics = components[self.of].as_engine.reads
+        topics = topics_read(components, self.of)
         if len(topics) > 1:
             says = f"'{self.of}' reads {len(topics)} topics: only jobs on one topic can be judged"
             return [Problem(key="of", says=says)]
@@ -68,7 +69,7 @@ class LateAsDeclared:
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic that the job reads."""
-        return tuple(components[self.of].as_engine.reads)
+        return topics_read(components, self.of)
 
     def topics_kept(self, components: Components) -> tuple[str, ...]:
         """The topic that the job reads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -16,8 +16,8 @@ from streambed.kinds.checks.phases import (
     due_in_phase,
     phase_problems,
     phase_text,
-    warm_up_of,
 )
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, in_doubt, load_ended, names_between
 from streambed.kinds.evidence.journeys import journeys
@@ -83,7 +83,7 @@ class Latency:
         """The component, and the phase if there is one: latency:reader, latency:reader:kill."""
         return f"{self.of}:{self.during}" if self.during else self.of
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """`of` must be a consumer, a sink, or a job that declares what it reads and writes."""
         known = {
             name: component
@@ -104,7 +104,7 @@ class Latency:
         """`during` must name a phase that this experiment has."""
         return phase_problems(self.during, kinds)
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topics between chained jobs, which may have no consumer."""
         return intermediate_topics(components, self.of)
 
@@ -142,7 +142,7 @@ class Latency:
         return after_warm_up & due_in_phase(history, self.during)
 
     def _warm_up_in(self, history: History) -> Duration:
-        return warm_up_of(history) if self.warm_up is None else self.warm_up
+        return history.warm_up if self.warm_up is None else self.warm_up
 
     def _left_out(self, history: History, records: int) -> dict[str, Any]:
         """Which records did not count, for the evidence; empty if all did."""

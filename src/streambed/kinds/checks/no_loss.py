@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from streambed.errors import Problem, suggestion
 from streambed.judge import reading
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import (
     IDENTITY,
@@ -57,7 +58,7 @@ class NoLoss:
         """The topic: verdicts are named no_loss:TOPIC."""
         return self.topic
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """The topic must be declared, and those named in `by` must read it."""
         brokers = [component.as_broker for component in components.values() if component.as_broker]
         topics = [topic for broker in brokers for topic in broker.partitions]
@@ -72,7 +73,7 @@ class NoLoss:
                 problems.append(Problem(key="by", says=says, about=frozenset({name})))
         return problems
 
-    def _declared_readers(self, components: Mapping[str, Any]) -> list[str]:
+    def _declared_readers(self, components: Components) -> list[str]:
         """Every name that `by` may hold: of components, and of their groups."""
         names = []
         for name, component in components.items():
@@ -81,23 +82,31 @@ class NoLoss:
                     names += [name, reader.name]
         return list(dict.fromkeys(names))
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic: only a read-back tells what the log lost from what a reader missed."""
         return (self.topic,)
 
     def judge(self, history: History) -> Verdict:
         """Compare what was acked with what each reader saw."""
+        delivery = self.delivery(history)
+        if not delivery.findings:
+            return self._verdict("unknown", delivery.unknown)
+        return self._verdict_of(delivery, history)
+
+    def delivery(self, history: History) -> Delivery:
+        """What each reader saw of the acked records, before it is put into words."""
         if load_ended(history) and not without_ledger(history, self.topic):
             findings = self._everything_seen(history)
             if findings:
-                return self._verdict_of(findings, findings[0].seen, history)
+                return Delivery(acked=findings[0].seen, findings=tuple(findings))
         acked = acked_records(history, self.topic)
         readers = self._readers(history)
         unknown = self._why_unknown(history, acked, readers)
         if unknown:
-            return self._verdict("unknown", unknown)
+            return Delivery(unknown=unknown)
         findings = [finding_of(history, reader, self.topic, acked) for reader in readers]
-        return self._verdict_of(findings, acked.height, history)
+        doubts = [finding.doubt for finding in findings if finding.doubt]
+        return Delivery(acked=acked.height, findings=tuple(findings), unknown="; ".join(doubts))
 
     def _everything_seen(self, history: History) -> list[Finding]:
         """The findings, if every reader is a group and saw all acked records; else none.
@@ -157,7 +166,8 @@ class NoLoss:
         witness = witness_of(history, self.topic)
         return [witness] if witness else []
 
-    def _verdict_of(self, findings: list[Finding], acked: int, history: History) -> Verdict:
+    def _verdict_of(self, delivery: Delivery, history: History) -> Verdict:
+        acked, findings = delivery.acked, delivery.findings
         lost = lost_records(findings, history)
         seen = {
             finding.reader.name: {"seen": finding.seen, "duplicates": finding.duplicates}
@@ -166,12 +176,11 @@ class NoLoss:
         evidence = {"acked": acked, "readers": seen, "lost": lost.to_dicts()}
         if not lost.is_empty():
             says = says_of_lost(lost, acked, alone=len(findings) == 1)
-            count = lost.select(IDENTITY).unique().height
+            count = delivery.lost.height
             brief = f"{count:,} of {acked:,} acknowledged records of {self.topic} lost"
             return self._verdict("fails", says, evidence, brief)
-        doubts = [finding.doubt for finding in findings if finding.doubt]
-        if doubts:
-            return self._verdict("unknown", "; ".join(doubts), evidence)
+        if delivery.unknown:
+            return self._verdict("unknown", delivery.unknown, evidence)
         brief = f"no record of {self.topic} lost"
         return self._verdict("holds", says_of_seen(findings, acked), evidence, brief)
 
@@ -201,6 +210,23 @@ class Finding:
     older: int
     lost: pl.DataFrame
     doubt: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """What became of the acked records of a topic."""
+
+    acked: int = 0
+    findings: tuple[Finding, ...] = ()
+    """One for each reader; empty if nothing can be judged."""
+    unknown: str = ""
+    """Why it is unknown whether more was lost than `lost`; empty if it is known."""
+
+    @property
+    def lost(self) -> pl.DataFrame:
+        """The producer and sequence of each record that a reader certainly did not see."""
+        parts = [finding.lost.select(IDENTITY) for finding in self.findings]
+        return pl.concat(parts or [_nothing_lost().select(IDENTITY)]).unique()
 
 
 def _nothing_lost() -> pl.DataFrame:
@@ -271,7 +297,7 @@ def _doubt(
     )
 
 
-def lost_records(findings: list[Finding], history: History) -> pl.DataFrame:
+def lost_records(findings: Sequence[Finding], history: History) -> pl.DataFrame:
     """Every lost record: where it was lost, and during or just before which fault it was sent.
 
     `before` names a fault that began shortly after the record was acked, if the log lost the record
@@ -357,7 +383,7 @@ def names_of(records: pl.DataFrame) -> str:
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def says_of_seen(findings: list[Finding], acked: int) -> str:
+def says_of_seen(findings: Sequence[Finding], acked: int) -> str:
     """One sentence for a check that holds."""
     seen, older = [], []
     for finding in findings:

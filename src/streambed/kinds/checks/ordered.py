@@ -7,9 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, jobs_among, stores_among
+from streambed.kinds.checks.components import jobs_among, stores_among
 from streambed.kinds.checks.delivered import Delivered
 from streambed.kinds.checks.delivery_verdict import names_at
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.outputs.delivery import Delivery, NothingKnown

@@ -23,11 +23,6 @@ _TEXTS = {
 }
 
 
-def warm_up_of(history: History) -> Duration:
-    """The warm-up that the run's experiment declares; none in runs of older versions."""
-    return Duration.parse(history.declaration.get("warm_up", "0s"))
-
-
 def phase_text(phase: str) -> str:
     """A phase for people: during kill, before the first fault."""
     return _TEXTS.get(phase, f"during {phase}")

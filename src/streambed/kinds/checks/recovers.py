@@ -14,8 +14,8 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, traced_problems
-from streambed.kinds.checks.phases import warm_up_of
+from streambed.kinds.checks.components import traced_problems
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.journeys import journeys
@@ -69,7 +69,7 @@ class Recovers:
         if not load_ended(history) or history.load_ns is None:
             return self._unknown("the run broke before the load ended")
         records = journeys(history, self.of).filter(~pl.col("silent"))
-        baseline = baseline_of(history, self.of, records, warm_up_of(history))
+        baseline = baseline_of(history, self.of, records, history.warm_up)
         if isinstance(baseline, str):
             return self._unknown(baseline)
         recovered = recoveries(history, records, baseline, self.hold)

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, topic_problems
+from streambed.kinds.checks.components import topic_problems
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.outputs.contents import contents_of

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, WithJsonSchema
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
-from streambed.kinds.direction import Way
-from streambed.kinds.direction_rules import way_problems
+from streambed.kinds.direction import Direction
+from streambed.kinds.direction_rules import direction_problems
 from streambed.kinds.faults.fault import Lasting, LinkChange
 from streambed.kinds.faults.of_links import (
     SCHEMA,
@@ -53,7 +54,7 @@ class _Aimed(Lasting):
 
 
 @declared
-class Degrade(Way, _Aimed):
+class Degrade(Direction, _Aimed):
     """Change links at `at`; restore them after `lasts`. Keys that are left out do not change."""
 
     @property
@@ -63,9 +64,7 @@ class Degrade(Way, _Aimed):
         values = ", ".join(f"{name} {value}" for name, value in self.given.items())
         return f"{links}: {values}"
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """Links must exist, something must change, and the values must be possible on some link.
 
         Whether they are possible on these links is up to the planner.
@@ -80,16 +79,16 @@ class Degrade(Way, _Aimed):
             problems.append(Problem(key="delay", says=says))
         if self.jitter is not None and self.delay is None and self.samples is None:
             problems.append(Problem(key="jitter", says="jitter needs a delay: give that as well"))
-        return problems + way_problems(self, self.over(_ANY_LINK))
+        return problems + direction_problems(self, self.over(_ANY_LINK))
 
-    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+    def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """Every link that a target names."""
         return [name for target in self.link for name in meant(target, links)]
 
     def changes_of(self, links: Links) -> LinkChange:
         """The new values, and the links that get them."""
         names = tuple(dict.fromkeys(self.emulated(links, {})))
-        return LinkChange(links=names, source=self.source, way=self)
+        return LinkChange(links=names, source=self.source, direction=self)
 
     def inject(self, world: World) -> Injected:
         """Change each link; healing restores the earlier values."""
@@ -106,5 +105,5 @@ class Degrade(Way, _Aimed):
             )
 
 
-_ANY_LINK = Way(delay=Duration(1e9), rate=Bandwidth(1e9))
+_ANY_LINK = Direction(delay=Duration(1e9), rate=Bandwidth(1e9))
 """A link on which every key of a fault makes sense."""

@@ -189,11 +189,11 @@ def route(
         )
     else:
         body += _gateway(wanted.via) + attribute(_RTA_OIF, u32(ports[wanted.interface].index))
-    ways = " and ".join(
+    directions = " and ".join(
         f"{ports[hop.interface].node}/{hop.interface} {hop.via}".rstrip() for hop in wanted.hops
     )
     return Request(
-        asks=f"add the route to {wanted.destination} by {ways}",
+        asks=f"add the route to {wanted.destination} by {directions}",
         kind=NEWROUTE,
         flags=CREATE | REPLACE if change else NEW,
         body=body,
@@ -330,16 +330,18 @@ def detour(port: Port) -> list[Request]:
     rule = _discipline(port, "matchall", INGRESS_HANDLE, 0, first_of_every_protocol) + nested(
         _TCA_OPTIONS, nested(_MATCHALL_ACT, actions)
     )
-    way = f"what arrives at {port.node}/{port.interface}"
+    direction = f"what arrives at {port.node}/{port.interface}"
     return [
-        Request(asks=f"make an interface for {way} (ifb)", kind=NEWLINK, flags=NEW, body=device),
         Request(
-            asks=f"look at {way} (ingress)",
+            asks=f"make an interface for {direction} (ifb)", kind=NEWLINK, flags=NEW, body=device
+        ),
+        Request(
+            asks=f"look at {direction} (ingress)",
             kind=NEWQDISC,
             flags=NEW,
             body=_discipline(port, "ingress", INGRESS, INGRESS_HANDLE),
         ),
-        Request(asks=f"redirect {way} (mirred)", kind=NEWFILTER, flags=NEW, body=rule),
+        Request(asks=f"redirect {direction} (mirred)", kind=NEWFILTER, flags=NEW, body=rule),
     ]
 
 

@@ -18,7 +18,7 @@ from streambed.record.events.of_faults import HealFailed as HealFailed
 from streambed.record.events.of_faults import Inject as Inject
 from streambed.record.events.of_faults import InjectFailed as InjectFailed
 from streambed.record.events.of_faults import ProbedFault as ProbedFault
-from streambed.record.events.of_faults import ProbedWay as ProbedWay
+from streambed.record.events.of_faults import ProbeResult as ProbeResult
 
 PhaseName = Literal[
     "build", "start", "servers", "ready", "load", "heal", "drain", "stop", "destroy"

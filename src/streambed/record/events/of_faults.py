@@ -58,13 +58,13 @@ class HealFailed(FaultEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbedWay:
-    """What a few packets met on the way from one node to another."""
+class ProbeResult:
+    """How a few packets fared from one node to another."""
 
     source: str
     target: str
     link: str = ""
-    """The link that they took; empty if it was their way by the routes."""
+    """The link that they took; empty if the routes chose their path."""
     sent: int
     arrived: int
     delay_ns: int | None = None
@@ -75,4 +75,4 @@ class ProbedWay:
 class ProbedFault(FaultEvent):
     """What a fault of the network did to a few packets, measured while it was active."""
 
-    ways: tuple[ProbedWay, ...]
+    ways: tuple[ProbeResult, ...]

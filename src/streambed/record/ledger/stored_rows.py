@@ -9,7 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from streambed.record import file_name, read_json
+from streambed.record import file_name
+from streambed.record.codec import read_message
+from streambed.record.orders import Refusal
 
 FOLDER = "rows"
 """In the folder `history` of a run."""
@@ -76,7 +78,7 @@ def read(directory: Path) -> Mapping[str, StoreRows]:
     """All results in a run's folder, by the name of their query."""
     folder = directory / "history" / FOLDER
     refused = {
-        path.stem: StoreRows(error=str(read_json(path).get("says", "")))
+        path.stem: StoreRows(error=read_message(path, Refusal).says)
         for path in folder.glob("*.json")
     }
     results = {path.stem: StoreRows(rows=pl.read_ipc(path)) for path in folder.glob("*.arrow")}

@@ -11,7 +11,7 @@ from streambed.record.history import History
 from streambed.reports import series
 from streambed.reports.figure import Absent, Chart, Figure, lines, rows
 
-WAYS = 40
+DIRECTIONS = 40
 """Most directions of links drawn: the worst."""
 SHARES = {
     "machine_busy_s": "busy",
@@ -27,10 +27,10 @@ OF_ALL_CORES = ("machine_busy_s", "machine_stolen_s")
 def calibration(history: History) -> Figure | Absent:
     """The error of each link's delay in each direction, measured before anything ran."""
     name, title = "calibration", "Calibration of links"
-    ways = calibrations(history)
-    if not ways:
+    directions = calibrations(history)
+    if not directions:
         return Absent(name=name, title=title, reason="No link was calibrated.")
-    table = pl.DataFrame([_row(way) for way in ways], infer_schema_length=None)
+    table = pl.DataFrame([_row(direction) for direction in directions], infer_schema_length=None)
     twice = pl.col("way").is_duplicated()  # Several links may join the same two nodes.
     table = table.with_columns(
         way=pl.when(twice).then(pl.format("{} by {}", "way", "link")).otherwise("way")
@@ -38,10 +38,10 @@ def calibration(history: History) -> Figure | Absent:
     table = table.sort(
         pl.col("error_ms").abs(), descending=True, nulls_last=False, maintain_order=True
     )
-    shown = table.head(WAYS)
+    shown = table.head(DIRECTIONS)
     left_out = ""
-    if table.height > WAYS:
-        left_out = f"Drawn are the worst {WAYS} of {table.height}; the file has all. "
+    if table.height > DIRECTIONS:
+        left_out = f"Drawn are the worst {DIRECTIONS} of {table.height}; the file has all. "
     if table.height > series.SERIES:
         left_out += f"Below are the worst {series.SERIES} of {table.height} directions. "
     caption = (
@@ -70,20 +70,22 @@ def _summary(shown: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _row(way: LinkCalibration) -> dict[str, object]:
-    measured_ms = None if way.measured_ns is None else way.measured_ns / 1e6
+def _row(direction: LinkCalibration) -> dict[str, object]:
+    measured_ms = None if direction.measured_ns is None else direction.measured_ns / 1e6
     return {
-        "link": way.link,
-        "way": f"{way.source} → {way.target}",
-        "declared_ms": way.declared_ns / 1e6,
+        "link": direction.link,
+        "way": f"{direction.source} → {direction.target}",
+        "declared_ms": direction.declared_ns / 1e6,
         "measured_ms": measured_ms,
-        "error_ms": None if measured_ms is None else round(measured_ms - way.declared_ns / 1e6, 4),
-        "chance_ms": way.chance_ns / 1e6,
-        "bound_ms": bound_ns(way.declared_ns) / 1e6,
-        "packets": f"{way.arrived} of {way.probes}",
-        "declared_bps": way.declared_bps if way.measured_bps is not None else None,
-        "measured_bps": way.measured_bps,
-        "wrong": way.text,
+        "error_ms": None
+        if measured_ms is None
+        else round(measured_ms - direction.declared_ns / 1e6, 4),
+        "chance_ms": direction.chance_ns / 1e6,
+        "bound_ms": bound_ns(direction.declared_ns) / 1e6,
+        "packets": f"{direction.arrived} of {direction.probes}",
+        "declared_bps": direction.declared_bps if direction.measured_bps is not None else None,
+        "measured_bps": direction.measured_bps,
+        "wrong": direction.text,
     }
 
 

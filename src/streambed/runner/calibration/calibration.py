@@ -15,7 +15,7 @@ from streambed.plan import Plan, Shape
 from streambed.record import now_ns
 from streambed.record.calibration import LinkCalibration
 from streambed.record.events import Calibrated, Calibration
-from streambed.runner.calibration.probing import Way, arriving, measure, ways_of
+from streambed.runner.calibration.probing import ProbedDirection, arriving, directions_of, measure
 from streambed.runner.calibration.rate import rates
 from streambed.runner.live_world import LiveWorld
 
@@ -37,19 +37,21 @@ def calibrate(world: LiveWorld) -> None:
     baseline_ns = 0
     for pause_ns in PAUSES_NS:
         wanted = []
-        for way in ways_of(world.plan):
-            if way.key not in calibrations or calibrations[way.key].wrong:
-                wanted.append(way)
+        for direction in directions_of(world.plan):
+            if direction.key not in calibrations or calibrations[direction.key].wrong:
+                wanted.append(direction)
         if not wanted:
             break
         world.rest_until(now_ns() + pause_ns)
         baseline_ns = measure(world, wanted)
-        calibrations |= {way.key: calibration_of(way, baseline_ns) for way in wanted}
-        if world.plan.declaration.get("calibrate") == "rate":
+        calibrations |= {
+            direction.key: calibration_of(direction, baseline_ns) for direction in wanted
+        }
+        if world.plan.calibrates_rates:
             calibrations |= with_rates(world.plan, calibrations, rates(world, wanted))
     for link in world.plan.links:
-        ways = tuple(calibrations[link.name, port.node] for port in link.ports)
-        world.record(Calibrated(link=link.name, ways=ways))
+        directions = tuple(calibrations[link.name, port.node] for port in link.ports)
+        world.record(Calibrated(link=link.name, ways=directions))
     seconds = round((now_ns() - began_ns) / 1e9, 3)
     world.record(Calibration(links=len(world.plan.links), baseline_ns=baseline_ns, seconds=seconds))
 
@@ -58,7 +60,7 @@ def with_rates(
     plan: Plan, calibrations: Calibrations, measured_bps: dict[tuple[str, str], int]
 ) -> Calibrations:
     """The calibrations of the directions with a rate, with their measured rates."""
-    declared_bps = {way.key: way.shape.rate_bps for way in ways_of(plan)}
+    declared_bps = {direction.key: direction.shape.rate_bps for direction in directions_of(plan)}
     return {
         key: replace(calibrations[key], declared_bps=declared_bps[key], measured_bps=bps)
         for key, bps in measured_bps.items()
@@ -72,24 +74,26 @@ def expected_ns(shape: Shape) -> tuple[float, float]:
     return shape.delay_ns * (1 - shape.reorder), math.sqrt(deviation**2 + hasty)
 
 
-def calibration_of(way: Way, baseline_ns: int) -> LinkCalibration:
+def calibration_of(direction: ProbedDirection, baseline_ns: int) -> LinkCalibration:
     """The result of one direction: the median of a constant delay, else the mean and its error."""
-    declared_ns, deviation_ns = expected_ns(way.shape)
-    took = list(way.took_ns.values())
+    declared_ns, deviation_ns = expected_ns(direction.shape)
+    took = list(direction.took_ns.values())
     measured_ns = None
     if took:
         measured_ns = (fmean(took) if deviation_ns else median(took)) - baseline_ns
     by_chance = deviation_ns
-    if not way.shape.in_order:  # In order, packets wait for each other: they are not independent.
+    if (
+        not direction.shape.in_order
+    ):  # In order, packets wait for each other: they are not independent.
         by_chance = deviation_ns / math.sqrt(len(took) or 1)
     return LinkCalibration(
-        link=way.link,
-        source=way.sender.node,
-        target=way.receiver.node,
+        link=direction.link,
+        source=direction.sender.node,
+        target=direction.receiver.node,
         declared_ns=round(declared_ns),
         measured_ns=None if measured_ns is None else round(measured_ns),
         chance_ns=round(CHANCE * by_chance),
-        probes=len(way.sent_ns),
+        probes=len(direction.sent_ns),
         arrived=len(took),
-        loses_all=arriving(way.shape) <= 0,
+        loses_all=arriving(direction.shape) <= 0,
     )

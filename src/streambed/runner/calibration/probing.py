@@ -34,7 +34,7 @@ _packet = struct.Struct("!II")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class ProbedDirection:
     """One direction of a link, or a loopback, with the send times and delays of its packets."""
 
     link: str
@@ -50,24 +50,29 @@ class Way:
         return self.link, self.sender.node
 
 
-def ways_of(plan: Plan) -> Iterator[Way]:
+def directions_of(plan: Plan) -> Iterator[ProbedDirection]:
     """Both directions of every link, before any packet is sent."""
     for link in plan.links:
         for (sender, receiver), shape in zip(
             (link.ports, link.ports[::-1]), link.shapes, strict=True
         ):
-            yield Way(link=link.name, sender=sender, receiver=receiver, shape=shape)
+            yield ProbedDirection(link=link.name, sender=sender, receiver=receiver, shape=shape)
 
 
-def measure(world: LiveWorld, ways: list[Way]) -> int:
-    """Send packets over all ways and a loopback; returns the median delay of the loopback."""
+def measure(world: LiveWorld, directions: list[ProbedDirection]) -> int:
+    """Send packets over all directions and a loopback; returns the median delay of the loopback."""
     first = world.plan.nodes[0].name
     port = Port(node=first, interface="lo", index=1)
-    loopback = Way(link="", sender=port, receiver=port, shape=Shape())
+    loopback = ProbedDirection(link="", sender=port, receiver=port, shape=Shape())
     with sockets(
-        world, {port for way in (*ways, loopback) for port in (way.sender, way.receiver)}
+        world,
+        {
+            port
+            for direction in (*directions, loopback)
+            for port in (direction.sender, direction.receiver)
+        },
     ) as opened:
-        exchange([*ways, loopback], opened, world.plan.addresses())
+        exchange([*directions, loopback], opened, world.plan.addresses())
     return round(median(loopback.took_ns.values())) if loopback.took_ns else 0
 
 
@@ -101,13 +106,13 @@ def _open_sockets(ports: list[Port]) -> dict[Port, socket.socket]:
     return made
 
 
-def schedule(ways: list[Way]) -> deque[tuple[int, int, int]]:
-    """The packets to send, in order: time in ns since the start, number of the way, packet."""
-    each = max(PROBES_LEAST, min(PROBES, SPREAD_MOST_NS // APART_NS // len(ways)))
-    counts = [_count(way.shape, each) for way in ways]
+def schedule(directions: list[ProbedDirection]) -> deque[tuple[int, int, int]]:
+    """The packets to send, in order: time in ns since the start, direction, packet number."""
+    each = max(PROBES_LEAST, min(PROBES, SPREAD_MOST_NS // APART_NS // len(directions)))
+    counts = [_count(direction.shape, each) for direction in directions]
     span_ns = max(SPREAD_NS, sum(counts) * APART_NS)
     times = [
-        (round((packet + number / len(ways)) * span_ns / count), number, packet)
+        (round((packet + number / len(directions)) * span_ns / count), number, packet)
         for number, count in enumerate(counts)
         for packet in range(count)
     ]
@@ -132,16 +137,18 @@ def _count(shape: Shape, each: int) -> int:
 
 
 def exchange(
-    ways: list[Way],
+    directions: list[ProbedDirection],
     opened: dict[Port, socket.socket],
     addresses: dict[str, str],
     patience_ns: int = PATIENCE_NS,
 ) -> None:
     """Send and receive in turn, until every packet has arrived or is overdue."""
-    waiting = schedule(ways)
+    waiting = schedule(directions)
     began_ns = now_ns()
     by_descriptor = {end.fileno(): end for end in opened.values()}
-    slowest_ns = max(way.shape.delay_ns + 4 * way.shape.jitter_ns for way in ways)
+    slowest_ns = max(
+        direction.shape.delay_ns + 4 * direction.shape.jitter_ns for direction in directions
+    )
     last_due_ns = waiting[-1][0]
     end_ns = began_ns + last_due_ns + slowest_ns + patience_ns
     missing = len(waiting)
@@ -152,29 +159,42 @@ def exchange(
             next_ns = began_ns + waiting[0][0] if waiting else end_ns
             pause_s = max(0, next_ns - now_ns()) / 1e9
             for descriptor, _ in poll.poll(pause_s):
-                missing -= _receive(ways, by_descriptor[descriptor])
+                missing -= _receive(directions, by_descriptor[descriptor])
             if waiting and next_ns <= now_ns():
                 _, number, packet = waiting.popleft()
-                _send(ways[number], opened, addresses, _packet.pack(number, packet))
+                _send(directions[number], opened, addresses, _packet.pack(number, packet))
 
 
 def _send(
-    way: Way, opened: dict[Port, socket.socket], addresses: dict[str, str], content: bytes
+    direction: ProbedDirection,
+    opened: dict[Port, socket.socket],
+    addresses: dict[str, str],
+    content: bytes,
 ) -> None:
-    target = "127.0.0.1" if way.sender == way.receiver else addresses[way.receiver.node]
-    way.sent_ns.append(now_ns())
+    target = (
+        "127.0.0.1"
+        if direction.sender == direction.receiver
+        else addresses[direction.receiver.node]
+    )
+    direction.sent_ns.append(now_ns())
     with suppress(OSError):  # What cannot be sent does not arrive: that is what is counted.
-        opened[way.sender].sendto(content, (target, PORT))
+        opened[direction.sender].sendto(content, (target, PORT))
 
 
-def _receive(ways: list[Way], end: socket.socket) -> int:
+def _receive(directions: list[ProbedDirection], end: socket.socket) -> int:
     """Receive one packet; returns 1 if it is valid and no duplicate, else 0."""
     try:
         content, arrived_ns = end.recv(_packet.size), now_ns()
     except BlockingIOError:
         return 0  # The kernel woke us for a packet that it then found damaged.
-    number, packet = _packet.unpack(content) if len(content) == _packet.size else (len(ways), 0)
-    if number >= len(ways) or packet >= len(ways[number].sent_ns) or packet in ways[number].took_ns:
+    number, packet = (
+        _packet.unpack(content) if len(content) == _packet.size else (len(directions), 0)
+    )
+    if (
+        number >= len(directions)
+        or packet >= len(directions[number].sent_ns)
+        or packet in directions[number].took_ns
+    ):
         return 0  # A link may be declared to corrupt or to duplicate.
-    ways[number].took_ns[packet] = arrived_ns - ways[number].sent_ns[packet]
+    directions[number].took_ns[packet] = arrived_ns - directions[number].sent_ns[packet]
     return 1

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from streambed.plan import Port
 from streambed.record import now_ns, wait_until
-from streambed.runner.calibration.probing import PORT, Way, arriving, sockets
+from streambed.runner.calibration.probing import PORT, ProbedDirection, arriving, sockets
 from streambed.runner.live_world import LiveWorld
 
 HEADERS_BYTES = 14 + 20 + 8
@@ -33,9 +33,9 @@ STEP_S = 0.001
 
 @dataclass(kw_only=True)
 class Flood:
-    """One way that is being filled."""
+    """One direction that is being filled."""
 
-    way: Way
+    direction: ProbedDirection
     end: socket.socket
     target: tuple[str, int]
     sent_bytes: float = -HEAD_START_BYTES
@@ -46,18 +46,20 @@ class Flood:
     @property
     def packet_bytes(self) -> int:
         """What each packet carries."""
-        return LARGE_BYTES if self.way.shape.rate_bps >= SMALL_BELOW_BPS else SMALL_BYTES
+        return LARGE_BYTES if self.direction.shape.rate_bps >= SMALL_BELOW_BPS else SMALL_BYTES
 
     @property
     def window_s(self) -> float:
         """How long to count, so that one packet more or less does not matter."""
-        needed_s = PACKETS_LEAST * (self.packet_bytes + HEADERS_BYTES) * 8 / self.way.shape.rate_bps
+        needed_s = (
+            PACKETS_LEAST * (self.packet_bytes + HEADERS_BYTES) * 8 / self.direction.shape.rate_bps
+        )
         return min(WINDOW_MOST_S, max(WINDOW_S, needed_s))
 
     def offer(self, elapsed_s: float) -> None:
         """Send what is due by now; what a full socket buffer refuses counts as sent."""
         owed = (
-            OFFERED * self.way.shape.rate_bps / 8 * elapsed_s / arriving(self.way.shape)
+            OFFERED * self.direction.shape.rate_bps / 8 * elapsed_s / arriving(self.direction.shape)
             - self.sent_bytes
         )
         while owed >= self.packet_bytes:
@@ -73,52 +75,58 @@ class Flood:
 
     def arrived_bytes(self, world: LiveWorld) -> int:
         """Bytes on the wire at the receiving port; its counter has one header per bundle."""
-        receiver = self.way.receiver
+        receiver = self.direction.receiver
         received, _, packets, _ = world.network.ports.by_name()[
             f"{receiver.node}/{receiver.interface}"
         ]
         return round((received - HEADERS_BYTES * packets) * (1 + HEADERS_BYTES / self.packet_bytes))
 
 
-def rates(world: LiveWorld, ways: list[Way]) -> dict[tuple[str, str], int]:
+def rates(world: LiveWorld, directions: list[ProbedDirection]) -> dict[tuple[str, str], int]:
     """Bits a second of each of these that has a rate, by link and the node that sends."""
     measured_bps: dict[tuple[str, str], int] = {}
-    for group in groups(ways):
+    for group in groups(directions):
         measured_bps.update(_measure_together(world, group))
     return measured_bps
 
 
-def groups(ways: Iterable[Way]) -> Iterator[list[Way]]:
-    """The ways with a rate, as many at once as can be filled."""
-    group: list[Way] = []
+def groups(directions: Iterable[ProbedDirection]) -> Iterator[list[ProbedDirection]]:
+    """The directions with a rate, as many at once as can be filled."""
+    group: list[ProbedDirection] = []
     total_bps = 0
-    for way in ways:
-        rate_bps = way.shape.rate_bps
-        if not rate_bps or arriving(way.shape) <= 0:
+    for direction in directions:
+        rate_bps = direction.shape.rate_bps
+        if not rate_bps or arriving(direction.shape) <= 0:
             continue
         if group and total_bps + rate_bps > TOGETHER_BPS:
             yield group
             group = []
             total_bps = 0
-        group.append(way)
+        group.append(direction)
         total_bps += rate_bps
     if group:
         yield group
 
 
-def _measure_together(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tuple[str, str], int]]:
+def _measure_together(
+    world: LiveWorld, group: list[ProbedDirection]
+) -> Iterator[tuple[tuple[str, str], int]]:
     addresses = world.plan.addresses()
     ports: set[Port] = set()
-    for way in group:
-        ports.update((way.sender, way.receiver))
-    slowest_ns = max(way.shape.delay_ns + way.shape.jitter_ns for way in group)
+    for direction in group:
+        ports.update((direction.sender, direction.receiver))
+    slowest_ns = max(direction.shape.delay_ns + direction.shape.jitter_ns for direction in group)
     settled_s = SETTLE_S + slowest_ns / 1e9
     with sockets(world, ports) as opened:
         floods = []
-        for way in group:
-            end = opened[way.sender]
+        for direction in group:
+            end = opened[direction.sender]
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-            floods.append(Flood(way=way, end=end, target=(addresses[way.receiver.node], PORT)))
+            floods.append(
+                Flood(
+                    direction=direction, end=end, target=(addresses[direction.receiver.node], PORT)
+                )
+            )
         began_ns = now_ns()
         _fill(world, floods, began_ns, until_s=settled_s)
         for flood in floods:
@@ -129,7 +137,7 @@ def _measure_together(world: LiveWorld, group: list[Way]) -> Iterator[tuple[tupl
         for flood in floods:
             carried_bytes = flood.arrived_bytes(world) - flood.carried_bytes
             passed_s = (now_ns() - flood.began_ns) / 1e9
-            yield flood.way.key, round(carried_bytes * 8 / passed_s)
+            yield flood.direction.key, round(carried_bytes * 8 / passed_s)
 
 
 def _fill(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:

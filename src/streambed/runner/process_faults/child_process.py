@@ -44,7 +44,7 @@ class ChildProcess:
         self._signal(signal.SIGKILL)
         return lambda: None
 
-    def terminate(self) -> Heal:
+    def stop(self) -> Heal:
         """Ask it to end; its parent starts another."""
         self._signal(signal.SIGTERM)
         return lambda: None

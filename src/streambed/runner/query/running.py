@@ -11,6 +11,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from streambed.errors import (
@@ -21,25 +22,31 @@ from streambed.errors import (
     WorldError,
     suggestion,
 )
-from streambed.record import read_json
-from streambed.record.codec import write_message
+from streambed.record.codec import read_message, write_message
 from streambed.record.event_log import read_events
 from streambed.record.events import ProcessEnded, ProcessStarted
-from streambed.record.orders import StoreQueryOrder
+from streambed.record.orders import Refusal, StoreQueryOrder
 from streambed.record.status import state_of
 from streambed.runner.visits.namespaces import command_on
 from streambed.stores.store import Address
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlannedStores:
+    """The part of plan.json that a query needs: the whole Plan takes longer to import."""
+
+    stores: dict[str, Address] = field(default_factory=dict)
+
+
 def answer(directory: Path, store: str, text: str) -> bytes:
     """The result of a query, as an Arrow file."""
-    plan = read_json(directory / "plan.json")
-    if store not in plan["stores"]:
+    stores = read_message(directory / "plan.json", PlannedStores).stores
+    if store not in stores:
         raise UsageError(
             f"there is no store '{store}' in {directory} that can be asked. "
-            f"{suggestion(store, plan['stores'])}"
+            f"{suggestion(store, stores)}"
         )
-    address = Address(**plan["stores"][store])
+    address = stores[store]
     with tempfile.TemporaryDirectory(prefix="question-", dir=directory) as folder:
         answer_file = Path(folder) / "answer.arrow"
         if state_of(directory)[0] == "running":
@@ -49,13 +56,16 @@ def answer(directory: Path, store: str, text: str) -> bytes:
             from streambed.runner.query import finished
 
             finished.ask(directory, store, address, text, answer_file)
-        return _read(answer_file, store)
+        return read_answer(answer_file, store)
 
 
-def _read(answer_file: Path, store: str) -> bytes:
-    if refusal := read_json(answer_file.with_suffix(".json")):
-        says = f"{store}: {refusal['says']}"
-        raise QueryError(says) if refusal["status"] == QueryError.exit_status else StoreError(says)
+def read_answer(answer_file: Path, store: str) -> bytes:
+    """The Arrow file that the query agent wrote; raises what it wrote instead."""
+    refusal_file = answer_file.with_suffix(".json")
+    if refusal_file.exists():
+        refusal = read_message(refusal_file, Refusal)
+        says = f"{store}: {refusal.says}"
+        raise QueryError(says) if refusal.query_wrong else StoreError(says)
     if not answer_file.exists():
         raise StoreError(f"{store} was asked, but there is no answer")
     return answer_file.read_bytes()

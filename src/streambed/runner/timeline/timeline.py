@@ -184,29 +184,29 @@ class Timeline:
         """Inject a fault and record when it took effect. A failure is recorded too."""
         injection, fault = self._injections[number], self._fault(number)
         try:
-            injury = fault.inject(self._world)
+            injected = fault.inject(self._world)
         except (OSError, StreambedError) as error:
             self._record_failure(number, str(error))
             return
         took_effect_ns = now_ns()
-        self._injected[number] = injury
+        self._injected[number] = injected
         self._healing_ns[number] = due_ns + injection.lasts_ns
         self._world.links_changed()
         self._world.record(
             Inject(
                 fault=injection.fault,
                 kind=fault.kind,
-                target=injury.target,
+                target=injected.target,
                 lasts_ns=injection.lasts_ns,
                 late_ns=took_effect_ns - due_ns,
                 trigger=injection.trigger,
-                how=injury.how,
-                nodes=injury.nodes,
-                processes=injury.processes,
-                links=injury.links,
+                how=injected.how,
+                nodes=injected.nodes,
+                processes=injected.processes,
+                links=injected.links,
             )
         )
-        probe_fault(self._world, injection, fault.kind, injury)
+        probe_fault(self._world, injection, fault.kind, injected)
 
     def _record_failure(self, number: int, reason: str) -> None:
         fault = self._fault(number)
@@ -221,20 +221,20 @@ class Timeline:
 
     def _heal(self, number: int) -> None:
         """Heal one fault if it is active. A failure is recorded and does not stop the run."""
-        injury = self._injected.pop(number, None)
-        if injury is None:
+        injected = self._injected.pop(number, None)
+        if injected is None:
             return
         index, kind = self._injections[number].fault, self._fault(number).kind
         try:
-            injury.heal()
+            injected.heal()
         except (OSError, StreambedError) as error:
             self._world.record(
-                HealFailed(fault=index, kind=kind, target=injury.target, reason=str(error))
+                HealFailed(fault=index, kind=kind, target=injected.target, reason=str(error))
             )
             return
         late_ns = now_ns() - self._healing_ns[number]
         self._world.links_changed()
-        self._world.record(Heal(fault=index, kind=kind, target=injury.target, late_ns=late_ns))
+        self._world.record(Heal(fault=index, kind=kind, target=injected.target, late_ns=late_ns))
 
     def heal_all(self) -> None:
         """Heal all active faults; one that is healed early has a negative lateness."""

@@ -12,10 +12,13 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from streambed.record import now_ns
 from streambed.world import World
+
+if TYPE_CHECKING:
+    from streambed.kinds.components.hdfs.hdfs import Hdfs
 
 PAGE_PORT = 9870
 ANSWER_LIMIT_S = 1.0
@@ -51,11 +54,11 @@ class Copies:
     """
 
     def __init__(self, world: World, *, hdfs: str, folder: str, into: Path) -> None:
-        declared = world.plan.declaration["components"][hdfs]
+        cluster = cast("Hdfs", world.components[hdfs])
         self._world = world
-        self._name_node: str = declared["name_node"]
+        self._name_node = cluster.name_node
         self._homes = [
-            world.directory / "data" / hdfs / node / "blocks" for node in declared["data_nodes"]
+            world.directory / "data" / hdfs / node / "blocks" for node in cluster.data_nodes
         ]
         self._folder = folder
         self._into = into

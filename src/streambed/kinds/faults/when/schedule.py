@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.plan import PlannedInjection
 from streambed.units import Duration
 
@@ -76,7 +77,7 @@ def timing_problems(fault: Fault, duration: Duration) -> list[Problem]:
     return _key_problems(timing) or _self_overlap(fault) or _length_problems(fault, duration)
 
 
-def trigger_problems(fault: Fault, components: Mapping[str, Any]) -> list[Problem]:
+def trigger_problems(fault: Fault, components: Components) -> list[Problem]:
     """A trigger that can never come."""
     trigger = fault.timing.trigger
     says = trigger.problem(components) if trigger else ""

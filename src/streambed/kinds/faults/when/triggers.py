@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -21,12 +21,12 @@ from streambed.errors import WorldError, suggestion
 from streambed.kinds.components.broker import brokers_among
 from streambed.kinds.components.engine import engines_among
 from streambed.kinds.components.roles import Role, broker_for, role_problems
+from streambed.kinds.declared_components import Components
 from streambed.record import now_ns
 from streambed.record.gates import COMMITTING, has_arrived, release
 from streambed.record.gauges import ProducerGauge
 from streambed.world import World
 
-Components = Mapping[str, Any]
 Look = Callable[[], int | None]
 """When it happened, in monotonic nanoseconds; None if it has not happened yet."""
 FAST_S = 0.002

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from running import ROOT
+from tests.support.running import ROOT
 
 
 @dataclass(frozen=True)

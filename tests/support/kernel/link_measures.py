@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ def segments(net: Network) -> dict[str, Any]:
         left -= len(channel.recv(left))
     before = net.delay_line_gauges()
     record.wait_until(lambda: net.delay_line_gauges() != before, limit_s=3)
-    return net.delay_line_gauges()[-1]
+    return asdict(net.delay_line_gauges()[-1])
 
 
 def wire_of_a(net: Network) -> tuple[Wire, tuple[str, ...]]:

@@ -1,5 +1,5 @@
-"""A box for one measurement: `python box.py plan.json folder measure` enters namespaces, builds the
-plan, measures, writes JSON.
+"""A box for one measurement: `python -m tests.support.kernel.box plan.json folder measure` enters
+namespaces, builds the plan, measures, writes JSON.
 
 Each test starts a fresh process of it, because the kernel refuses a user namespace to a process
 with threads.
@@ -24,7 +24,9 @@ def main(plan_path: str, folder: str, name: str) -> None:
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))
     box_entry.settle_as_first()
     realtime.keep()
-    from measures import measure  # Only now: some of what it imports starts threads.
+    from tests.support.kernel.measures import (
+        measure,  # Only now: some of what it imports starts threads.
+    )
 
     sys.stdout.write(json.dumps(measure(plan_path, folder, name)))
 

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import calibration_measures
-import fault_measures
-import link_measures
-import packet_measures
-from streams import STREAMS
-
 from streambed import plan as plans
 from streambed.net.network import network
+from tests.support.kernel import (
+    calibration_measures,
+    fault_measures,
+    link_measures,
+    packet_measures,
+)
+from tests.support.kernel.streams import STREAMS
 
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     **link_measures.MEASURES,

@@ -14,7 +14,7 @@ import streambed
 from streambed import plan as plans
 from streambed.plan import Plan
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[3]
 LIMIT_S = 30
 SOURCE = str(Path(streambed.__file__).parents[1])
 
@@ -32,10 +32,12 @@ def run_box(
 ) -> dict[str, Any]:
     """What a fresh box found."""
     plans.write(plan, folder / "plan.json")
-    argv = [interpreter, str(HERE / "box.py"), str(folder / "plan.json"), str(folder), name]
+    argv = [interpreter, "-m", "tests.support.kernel.box"]
+    argv += [str(folder / "plan.json"), str(folder), name]
     environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run(
         argv,
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,

@@ -49,7 +49,9 @@ def main() -> None:
         [Path(word).resolve() for word in sys.argv[2:at]],
         sys.argv[at + 1 :],
     )
+    here = os.getcwd()
     open_up(folders)
+    os.chdir(here)  # Not the folder that may have been covered.
     os.setgroups([])
     os.setgid(uid)
     os.setuid(uid)

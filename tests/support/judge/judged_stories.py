@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from stories import TOPIC, Story
-
 from streambed.judge.engine import judge_topic
 from streambed.judge.findings import Facts, Finding, PartitionEnd
 from streambed.judge.reading import topic_of
+from tests.support.judge.stories import TOPIC, Story
 
 STARTS = {number: PartitionEnd(partition=number, start=0) for number in range(4)}
 

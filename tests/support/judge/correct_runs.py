@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from stories import ABORTED, UNKNOWN, WRITTEN, Story
+from tests.support.judge.stories import ABORTED, UNKNOWN, WRITTEN, Story
 
 PARTITIONS = 2
 GROUPS = ("one", "two")

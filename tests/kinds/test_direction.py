@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streambed.declare.link import Link
-from streambed.kinds.direction import Way
+from streambed.kinds.direction import Direction
 from streambed.kinds.direction_words import shape_words
 from streambed.plan import Shape
 from streambed.units import Duration
@@ -138,14 +138,18 @@ def test_what_can_be_is_not_refused(given: dict[str, object]) -> None:
 
 
 def test_the_way_back_draws_from_samples_or_not_whatever_the_way_there_does() -> None:
-    measured = Link(ends=("a", "b"), samples="x", loss="1%", back=Way(delay="5ms"))
+    measured = Link(ends=("a", "b"), samples="x", loss="1%", back=Direction(delay="5ms"))
     steady = Link(
-        ends=("a", "b"), delay="9ms", jitter="1ms", distribution="normal", back=Way(samples="x")
+        ends=("a", "b"),
+        delay="9ms",
+        jitter="1ms",
+        distribution="normal",
+        back=Direction(samples="x"),
     )
 
-    assert measured.way("b").given == {"delay": Duration(5e6), "loss": measured.loss}
-    assert steady.way("b").given == {"samples": "x"}
-    assert steady.way("a").given == {
+    assert measured.direction("b").given == {"delay": Duration(5e6), "loss": measured.loss}
+    assert steady.direction("b").given == {"samples": "x"}
+    assert steady.direction("a").given == {
         "delay": Duration(9e6),
         "jitter": Duration(1e6),
         "distribution": "normal",
@@ -153,7 +157,7 @@ def test_the_way_back_draws_from_samples_or_not_whatever_the_way_there_does() ->
 
 
 def test_a_way_becomes_a_shape() -> None:
-    way = Way(
+    way = Direction(
         samples="x",
         in_order=True,
         loss={"enter": "1%", "leave": "50%", "bad": "80%"},
@@ -176,7 +180,7 @@ def test_a_way_becomes_a_shape() -> None:
 
 
 def test_a_delay_alone_ends_jitter_and_a_share_ends_bursts() -> None:
-    assert Way(delay="5ms", loss="1%").changes({}) == {
+    assert Direction(delay="5ms", loss="1%").changes({}) == {
         "delay_ns": 5 * MS,
         "jitter_ns": 0,
         "distribution": "uniform",

@@ -10,9 +10,8 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from stories import ABORTED, NOT_WRITTEN, UNKNOWN, WRITTEN, Story
-
 from streambed.plan import WITNESS
+from tests.support.judge.stories import ABORTED, NOT_WRITTEN, UNKNOWN, WRITTEN, Story
 
 Row = dict[str, Any]
 COUNTED_ONLY = {"A10", "A14", "A16"}

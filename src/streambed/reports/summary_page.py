@@ -29,7 +29,7 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sheet:
+class Page:
     """The content of a page."""
 
     kind: str
@@ -41,23 +41,23 @@ class Sheet:
     banners: Sequence[str] = ()
 
 
-def write(sheet: Sheet, path: Path) -> Path:
+def write(page: Page, path: Path) -> Path:
     """Write the page to `path`, and its figures into figures/ beside it."""
     figures = [
         figure
-        for section in sheet.sections
+        for section in page.sections
         for figure in section.figures
         if isinstance(figure, Figure)
     ]
     for figure in figures:
-        write_figure(figure, path.parent / "figures", sheet.subtitle)
+        write_figure(figure, path.parent / "figures", page.subtitle)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {"plain": plain, "script": as_script}
-    text = environment.get_template("sheet.html").render(
-        sheet=sheet,
-        specs={figure.name: figure.spec(sheet.subtitle) for figure in figures},
+    text = environment.get_template("summary_page.html").render(
+        page=page,
+        specs={figure.name: figure.spec(page.subtitle) for figure in figures},
         themes={theme: style.config(theme) for theme in style.INK},
         ink=style.INK,
         font=style.FONT,

@@ -50,3 +50,17 @@ def complaints(folder: Path, text: str, *overrides: str) -> list[str]:
     with pytest.raises(DeclarationError) as refused:
         read(write(folder, text), overrides)
     return str(refused.value).replace(f"{folder}/", "").splitlines()
+
+
+FIRST = """\
+version: 1
+name: first
+duration: 1s
+topology: {switches: [core], links: [{ends: [a, core]}, {ends: [b, core]}]}
+components:
+  kafka: {kind: kafka, nodes: [a], topics: {lines: {}}}
+  poet: {kind: producer, node: b, writes: lines, rate: 1/s}
+  reader: {kind: consumer, node: b, reads: lines}
+faults: [{kind: cut, at: 0.1s, lasts: 0.1s, link: [a, core]}]
+checks: [{kind: no_loss, topic: lines}, {kind: latency, of: reader, max: 1s}]
+"""

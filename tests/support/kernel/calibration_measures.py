@@ -10,12 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from link_measures import wire_of_a
-
 from streambed import plan as plans
 from streambed import record
 from streambed.net.network import Network
 from streambed.runner.cgroups import caps, hierarchies
+from tests.support.kernel.link_measures import wire_of_a
 
 
 def calibration(net: Network, **declaration: str) -> dict[str, Any]:

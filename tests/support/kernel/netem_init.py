@@ -14,12 +14,13 @@ import tty
 from pathlib import Path
 from typing import Any, NoReturn
 
-import box
-import measures  # noqa: F401  Imported once for all boxes: here that takes seconds.
-
 from streambed.net import machine, syscalls
+from tests.support.kernel import (
+    box,
+    measures,  # noqa: F401  Imported once for all boxes: here that takes seconds.
+)
 
-HERE = Path(__file__).parent
+HOME = Path(__file__).parents[3]
 PORT = "/dev/ttyS1"
 LIMIT_S = 60
 _FINIT_MODULE = 313
@@ -40,7 +41,7 @@ def furnish() -> None:
     }.items():
         Path(place).mkdir(exist_ok=True)
         syscalls.mount(kind, Path(place), kind=kind)
-    for module in sorted((HERE / "modules").iterdir()):
+    for module in sorted((HOME / "modules").iterdir()):
         with module.open("rb") as file:
             assert _libc.syscall(_FINIT_MODULE, file.fileno(), b"", 0) == 0, (
                 f"{module.name} was refused"

@@ -154,7 +154,7 @@ def booted(folder: Path) -> Iterator[NetemMachine]:
     argv += [
         "-append",
         f"console=ttyS0 quiet panic=-1 PYTHONPATH={_HOME}:{_HOME}/packages rdinit={_interpreter()} "
-        f"-- {_HOME}/netem_init.py",
+        "-- -m tests.support.kernel.netem_init",
     ]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -188,7 +188,9 @@ def _contents() -> Iterator[tuple[str, int, bytes]]:
     files |= {f"{_HOME}/{path.relative_to(source)}": path for path in _files(source / "streambed")}
     programs = [_HERE / name for name in ("netem_init.py", "box.py", "streams.py")]
     programs += _HERE.glob("*measures.py")
-    files |= {f"{_HOME}/{path.name}": path for path in programs}
+    packages_of_tests = [folder / "__init__.py" for folder in (_HERE, *_HERE.parents[:2])]
+    root = _HERE.parents[2]
+    files |= {f"{_HOME}/{path.relative_to(root)}": path for path in (*programs, *packages_of_tests)}
     files |= {
         str(library): library
         for library in _libraries([path for path in files.values() if ".so" in path.name])

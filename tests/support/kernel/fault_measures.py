@@ -10,7 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from link_measures import (
+from streambed import record
+from streambed.net.network import Network
+from streambed.net.tampering.disks import SmallDisk
+from streambed.plan import Plan
+from tests.support.kernel.link_measures import (
     ECHO_LIMIT_S,
     PORT,
     gaps,
@@ -21,11 +25,6 @@ from link_measures import (
     settle,
     wire_of_a,
 )
-
-from streambed import record
-from streambed.net.network import Network
-from streambed.net.tampering.disks import SmallDisk
-from streambed.plan import Plan
 
 
 def cuts(net: Network) -> dict[str, Any]:

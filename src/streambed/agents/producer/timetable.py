@@ -40,7 +40,7 @@ class Stretch:
     last: float
 
 
-class Course:
+class RateCurve:
     """The rate over the whole load, as stretches. `times` turns record numbers into times."""
 
     def __init__(self, stretches: Sequence[Stretch]) -> None:
@@ -76,7 +76,7 @@ class Timetable:
     """The time at which each record is due, in nanoseconds from the start."""
 
     def __init__(
-        self, course: Course, positions: Numbers | None = None, *, shift: float = 0.0
+        self, course: RateCurve, positions: Numbers | None = None, *, shift: float = 0.0
     ) -> None:
         """`positions` places records that do not come at equal steps; `shift` moves them by a part
         of a step.
@@ -90,7 +90,7 @@ class Timetable:
     def at_times(cls, times: Numbers, *, until_s: float) -> Timetable:
         """The timetable of records with known times."""
         within = times[times < until_s]
-        timetable = cls(Course([]), within)
+        timetable = cls(RateCurve([]), within)
         timetable.count, timetable._times = len(within), lambda seconds: seconds
         return timetable
 

@@ -1,0 +1,1 @@
+"""The experiments of a thesis on home-gateway traffic."""

@@ -1,0 +1,1 @@
+"""Tests. Folders mirror the package; `support` is what several tests share."""

@@ -1,0 +1,1 @@
+"""Small declarations and pages."""

@@ -1,0 +1,1 @@
+"""Ingest servers and Spark jobs in the process of a test."""

@@ -1,0 +1,1 @@
+"""Histories for the judge: stories, correct runs and their mutations."""

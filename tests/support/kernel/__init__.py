@@ -1,0 +1,1 @@
+"""Networks in boxes, and what is measured in them."""
