@@ -7,105 +7,83 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import redis
+from audits import finish, wrong_letters
 from expected import Bank, Detector
 from topics import Record, records_of
 
-SHOWN = 3
 TOLERANCE = 1e-6
 """Probabilities are written with six digits."""
+THRESHOLD = 0.5
+Value = dict[str, Any]
 
 
-@dataclass
-class Written:
-    """What the job wrote. A record that it wrote twice counts once."""
-
-    scores: dict[str, dict[str, Any]]
-    alerts: dict[str, dict[str, Any]]
-    letters: dict[str, dict[str, Any]]
-
-
-@dataclass
-class Tally:
-    """How good one detector is."""
-
-    counts: Counter[tuple[bool, bool]] = field(default_factory=Counter)
-
-    def says(self) -> str:
-        """Precision and recall; a detector that was never used has none."""
-        found = self.counts[True, True]
-        alerts = found + self.counts[True, False]
-        frauds = found + self.counts[False, True]
-        return f"precision {found / max(alerts, 1):.0%}, recall {found / max(frauds, 1):.0%}"
-
-
-def by_key(records: list[Record]) -> dict[str, dict[str, Any]]:
-    """The value of each key. Records of one key are equal, however often one was written."""
-    values: dict[str, dict[str, Any]] = {}
+def values_of(records: list[Record], differences: list[str]) -> dict[str, Value]:
+    """The value of each key. A record may have been written twice, but not in two ways."""
+    values: dict[str, Value] = {}
     for record in records:
         key, value = (record.key or b"").decode(), json.loads(record.value or b"{}")
         if values.setdefault(key, value) != value:
-            sys.exit(f"{record.topic}: {key} was written as {values[key]} and as {value}")
+            differences.append(f"{record.topic}: {key} is {values[key]} and {value}")
     return values
 
 
-def differences(
-    record: Record, outcome: float | str, written: Written, score: dict[str, Any] | None
-) -> list[str]:
-    """What was not written as it should have been for one payment."""
-    place = f"{record.partition}/{record.offset}"
-    letter = written.letters.pop(record.place, None)
-    alert = written.alerts.pop(place, None)
-    if isinstance(outcome, str):
-        right = letter is not None and letter["reason"] == outcome and score is None
-        return [] if right else [f"{place}: {letter or score} in place of {outcome!r}"]
-    near = score is not None and abs(score["probability"] - outcome) <= TOLERANCE
-    if not near or letter or score["alert"] != (outcome > 0.5):
-        return [f"{place}: {letter or score} in place of {outcome:.6f}"]
-    return [] if alert == (score if score["alert"] else None) else [f"{place}: alert {alert}"]
+def is_right(score: Value | None, alert: Value | None, probability: float) -> bool:
+    """Whether a payment has its score, and an alert if it needs one."""
+    if score is None or abs(score["probability"] - probability) > TOLERANCE:
+        return False
+    return alert == (score if probability > THRESHOLD else None)
 
 
-def profile_differences(bank: Bank, twin: str) -> list[str]:
+def wrong_profiles(bank: Bank, twin: str) -> list[str]:
     """The accounts whose profile in Redis is not the exact one."""
     client = redis.Redis.from_url(twin, decode_responses=True)
     wrong = []
     for account, profile in bank.profiles.items():
-        stored = {key: int(text) for key, text in client.hgetall(f"profile/{account}").items()}
+        stored = {name: int(text) for name, text in client.hgetall(f"profile/{account}").items()}
         if stored != vars(profile):
             wrong.append(f"{account}: {stored} in place of {vars(profile)}")
     return wrong
 
 
+def quality(counts: Counter[tuple[bool, bool]]) -> str:
+    """Precision and recall, from how often there was an alert and a fraud."""
+    found = counts[True, True]
+    alerts, frauds = found + counts[True, False], found + counts[False, True]
+    return f"precision {found / max(alerts, 1):.0%}, recall {found / max(frauds, 1):.0%}"
+
+
 def main(bootstrap: str, models: str, twin: str) -> None:
     """Exit with status 1 if anything differs."""
     detectors = {version: Detector(Path(models) / str(version)) for version in (1, 2)}
-    topics = [by_key(records_of(bootstrap, topic)) for topic in ("scores", "alerts", "refused")]
-    written = Written(*topics)
-    bank, wrong, refused = Bank(), [], Counter()
-    tallies: defaultdict[int, Tally] = defaultdict(Tally)
-    for record in records_of(bootstrap, "payments"):
-        score = written.scores.pop(f"{record.partition}/{record.offset}", None)
+    differences: list[str] = []
+    scores, alerts = (
+        values_of(records_of(bootstrap, topic), differences) for topic in ("scores", "alerts")
+    )
+    bank, reasons = Bank(), {}
+    counts: defaultdict[int, Counter[tuple[bool, bool]]] = defaultdict(Counter)
+    payments = records_of(bootstrap, "payments")
+    for record in payments:
+        key = f"{record.partition}/{record.offset}"
+        score, alert = scores.pop(key, None), alerts.pop(key, None)
         version = score["model"] if score else 1
         outcome = bank.outcome(record.value, detectors[version])
-        wrong += differences(record, outcome, written, score)
         if isinstance(outcome, str):
-            refused[outcome] += 1
-        else:
-            tallies[version].counts[outcome > 0.5, record.headers["fraud"] == b"1"] += 1
-    wrong += [f"{key} of no payment" for key in (*written.scores, *written.alerts)]
-    wrong += profile_differences(bank, twin)
-    if wrong:
-        sys.exit(f"{len(wrong)} differences: {'; '.join(wrong[:SHOWN])}")
-    scored = sum(tally.counts.total() for tally in tallies.values())
-    says = [f"model {version}: {tally.says()}" for version, tally in sorted(tallies.items())]
-    print(
-        f"{scored} scored, {refused.total()} refused for {len(refused)} reasons, "
-        f"{len(bank.profiles)} profiles, all as computed apart; {'; '.join(says)}"
-    )
+            reasons[record.place] = outcome
+            differences += [f"{key}: {score} in place of {outcome}"] if score else []
+            continue
+        counts[version][outcome > THRESHOLD, record.headers["fraud"] == b"1"] += 1
+        if not is_right(score, alert, outcome):
+            differences.append(f"{key}: {score} and {alert} in place of {outcome:.6f}")
+    differences += [f"{key}: a score of no payment" for key in (*scores, *alerts)]
+    differences += wrong_letters(reasons, records_of(bootstrap, "refused"))
+    differences += wrong_profiles(bank, twin)
+    says = [f"model {version}: {quality(each)}" for version, each in sorted(counts.items())]
+    compared = f"{len(payments)} payments and {len(bank.profiles)} profiles ({'; '.join(says)})"
+    finish(differences, compared, reasons)
 
 
 if __name__ == "__main__":

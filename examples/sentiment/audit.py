@@ -1,14 +1,14 @@
-"""Compare the store with the exact answer for every message of the log, and both readers with the
-moods that were planted.
+"""Compare the store and the dead letters with the exact answer for every message of the log, and
+both readers with the moods that were planted.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
 
 import psycopg
+from audits import finish, wrong_letters
 from expected import Classifier, Sentiment, expected_outcome
 from records import training_texts
 from topics import records_of
@@ -16,66 +16,52 @@ from topics import records_of
 Place = tuple[int, int]
 OUTCOMES = """select source_partition, source_offset, reason, text, label, polarity, subjectivity
 from sentiments"""
-SHOWN = 3
-
-
-@dataclass
-class Comparison:
-    """What the audit has found so far."""
-
-    differences: list[str] = field(default_factory=list)
-    rejected: Counter[str] = field(default_factory=Counter)
-    read: int = 0
-    right: Counter[str] = field(default_factory=Counter)
-
-    def add(self, place: Place, wanted: Sentiment | str, stored: Sentiment | str | None) -> None:
-        """Compare one message with its row."""
-        if stored != wanted:
-            self.differences.append(f"{place}: {stored} in place of {wanted}")
-        if isinstance(wanted, str):
-            self.rejected[wanted] += 1
-
-    def count(self, sentiment: Sentiment, mood: str) -> None:
-        """Whether the two readers found the planted mood, and agree."""
-        lexicon = "positive" if sentiment.polarity > 0 else "negative"
-        self.read += 1
-        self.right["classifier"] += sentiment.label == mood
-        self.right["TextBlob"] += sentiment.polarity != 0 and lexicon == mood
-        self.right["both alike"] += sentiment.polarity != 0 and lexicon == sentiment.label
-
-    def says(self) -> str:
-        """One line on everything."""
-        shares = [f"{name} {right / self.read:.1%}" for name, right in self.right.items()]
-        return (
-            f"{self.read} read and {self.rejected.total()} rejected for {len(self.rejected)} "
-            f"reasons, all as computed apart; right: {', '.join(shares)}"
-        )
 
 
 def stored_outcomes(store: str) -> dict[Place, Sentiment | str]:
     """What the store says of each message."""
-    outcomes: dict[Place, Sentiment | str] = {}
     with psycopg.connect(store) as connection:
-        for partition, offset, reason, *opinion in connection.execute(OUTCOMES):
-            outcomes[partition, offset] = reason or Sentiment(*opinion)
-    return outcomes
+        return {
+            (partition, offset): reason or Sentiment(*opinion)
+            for partition, offset, reason, *opinion in connection.execute(OUTCOMES)
+        }
 
 
-def main(bootstrap: str, topic: str, store: str, texts: str, seed: str) -> None:
+def marks(sentiment: Sentiment, mood: str) -> dict[str, bool]:
+    """Which reader found the planted mood, and whether both say the same. TextBlob says nothing of
+    words that its lexicon does not have.
+    """
+    lexicon = {True: "positive", False: "negative"}[sentiment.polarity > 0]
+    knows = sentiment.polarity != 0
+    return {
+        "classifier right": sentiment.label == mood,
+        "TextBlob right": knows and lexicon == mood,
+        "both alike": knows and lexicon == sentiment.label,
+    }
+
+
+def main(bootstrap: str, topic: str, letters: str, store: str, texts: str, seed: str) -> None:
     """Exit with status 1 if anything differs."""
     classifier = Classifier(training_texts(int(texts), int(seed)))
     stored = stored_outcomes(store)
-    comparison = Comparison()
-    for record in records_of(bootstrap, topic):
-        place = record.partition, record.offset
-        wanted = expected_outcome(record.value, classifier)
-        comparison.add(place, wanted, stored.pop(place, None))
-        if isinstance(wanted, Sentiment):
-            comparison.count(wanted, record.headers["mood"].decode())
-    unfounded = [f"{place}: {outcome} of no message" for place, outcome in stored.items()]
-    if differences := comparison.differences + unfounded:
-        sys.exit(f"{len(differences)} differences: {'; '.join(differences[:SHOWN])}")
-    print(comparison.says())
+    reasons: dict[str, str] = {}
+    differences: list[str] = []
+    right: Counter[str] = Counter()
+    messages = records_of(bootstrap, topic)
+    for message in messages:
+        outcome = expected_outcome(message.value, classifier)
+        row = stored.pop((message.partition, message.offset), None)
+        if row != outcome:
+            differences.append(f"{message.place}: {row} in place of {outcome}")
+        if isinstance(outcome, str):
+            reasons[message.place] = outcome
+        else:
+            right.update(marks(outcome, message.headers["mood"].decode()))
+    differences += [f"{place}: {row} of no message" for place, row in stored.items()]
+    differences += wrong_letters(reasons, records_of(bootstrap, letters))
+    read = len(messages) - len(reasons)
+    shares = [f"{name} {count / read:.0%}" for name, count in right.items()]
+    finish(differences, f"{len(messages)} messages ({', '.join(shares)})", reasons)
 
 
 if __name__ == "__main__":
