@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +26,7 @@ from topics import Record, records_of
 NEIGHBOURHOODS = Path(__file__).parent / "map" / "neighbourhoods.jsonl"
 STORED = "select distinct start, neighbourhood, rides, tips from averages"
 """A batch that was done again wrote the same rows again."""
+WAIT_S = 120
 CENT = Decimal("0.01")
 
 
@@ -40,7 +42,7 @@ def main(bootstrap: str, store: str) -> None:
     )
     rides = [ride for ride in reports if ride is not None]
     answer = answer_of(rides, fares, neighbourhoods_in(lines))
-    differences = wrong_averages(answer, stored_averages(store))
+    differences = wait_for_averages(answer, store)
     differences += wrong_letters(reasons, records_of(bootstrap, "dead-letters"))
     final = sum(is_final(key, answer) for key in answer.averages)
     compared = f"{final} final averages of {len(rides)} rides and {len(fares)} fares"
@@ -50,6 +52,18 @@ def main(bootstrap: str, store: str) -> None:
 def arrival(row: Record) -> datetime:
     """When a row reached the collecting server."""
     return moment(row.headers["received"].decode())
+
+
+def wait_for_averages(answer: Answer, store: str) -> list[str]:
+    """Averages that are wrong or missing. The last ones are written one batch after the last
+    record was read, when the watermark has passed them: wait until all are there.
+    """
+    end = time.monotonic() + WAIT_S
+    while True:
+        differences = wrong_averages(answer, stored_averages(store))
+        if not differences or time.monotonic() > end:
+            return differences
+        time.sleep(1)
 
 
 def stored_averages(store: str) -> dict[Key, Average]:

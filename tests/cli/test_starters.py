@@ -16,7 +16,18 @@ from streambed.cli.app import app
 from streambed.declare import reading
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ("faults", "gateways", "partition", "reroute", "stream2gym", "word_count")
+EXAMPLES = (
+    "faults",
+    "fraud",
+    "gateways",
+    "maritime",
+    "partition",
+    "reroute",
+    "rides",
+    "sentiment",
+    "stream2gym",
+    "word_count",
+)
 
 
 def streambed(*words: str) -> Result:
