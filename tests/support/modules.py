@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 
 def load_module(path: Path) -> ModuleType:
     """The module in a file that imports no file beside it."""
@@ -23,11 +25,10 @@ def load_example(folder: Path, *names: str) -> list[ModuleType]:
     afterwards, because another example has modules of the same names.
     """
     before = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        return [importlib.import_module(name) for name in names]
-    finally:
-        sys.path.remove(str(folder))
-        beside = {path.stem for path in folder.glob("*.py")}
-        for name in beside & (set(sys.modules) - before):
-            del sys.modules[name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        modules = [importlib.import_module(name) for name in names]
+    beside = {path.stem for path in folder.glob("*.py")}
+    for name in beside & (set(sys.modules) - before):
+        del sys.modules[name]
+    return modules
