@@ -32,34 +32,37 @@ WATERMARK = "10 minutes"
 def judged_reports(records: DataFrame) -> DataFrame:
     """Kafka's records as AIS reports, with the reason why a report cannot be used."""
     text = F.col("value").cast("string")
-    parsed = F.from_json(text, REPORT, {"columnNameOfCorruptRecord": "broken"})
-    reports = records.select("topic", "partition", "offset", "value", parsed.alias("report"))
-    return reports.select("*", "report.*", first_broken(rules()).alias("reason")).drop("report")
+    report = F.from_json(text, REPORT, {"columnNameOfCorruptRecord": "broken"})
+    # A filter is never pushed below inline, so each record is parsed only once.
+    reports = records.select(
+        "topic", "partition", "offset", "value", F.inline_outer(F.array(report))
+    )
+    return reports.withColumn("reason", first_broken(rules()))
 
 
 def rules() -> dict[str, Column]:
     """What a report may break. A time after its arrival would move the watermark beyond all other
     reports.
     """
-    heard, received = F.col("report.rxtime"), F.col("report.received")
-    tells_voyage = F.col("report.type") == VOYAGE
+    heard, received = F.col("rxtime"), F.col("received")
+    tells_voyage = F.col("type") == VOYAGE
     return {
         "empty": F.coalesce(F.length("value"), F.lit(0)) == 0,
         "not UTF-8": ~F.is_valid_utf8(F.col("value").cast("string")),
-        "unreadable": F.col("report.broken").isNotNull(),
+        "unreadable": F.col("broken").isNotNull(),
         "unknown message type": outside("type", 1, 27),
         "not the number of a ship": outside("mmsi", 100_000_000, 999_999_999),
         "unknown time": heard.isNull() | received.isNull(),
         "in the future": heard > received,
         "late": heard < received - F.expr(f"interval {TARDY}"),
         "unknown ship type": tells_voyage & outside("shiptype", 0, 99),
-        "impossible destination": tells_voyage & ~is_destination(F.col("report.destination")),
+        "impossible destination": tells_voyage & ~is_destination(F.col("destination")),
     }
 
 
 def outside(field: str, first: int, last: int) -> Column:
     """Whether a number of a report is missing or not between two others."""
-    number = F.col(f"report.{field}")
+    number = F.col(f"{field}")
     return number.isNull() | ~number.between(first, last)
 
 

@@ -88,7 +88,7 @@ BAD_RIDES = [
     (changed(RIDE, 2, "2099-01-01T00:00:00Z"), "in the future"),
     (changed(RIDE, 2, "2013-01-01T11:41:00Z"), "late"),
     (changed(RIDE, 6, "0.0"), "outside the city"),
-    (changed(RIDE, 7, "nan"), "outside the city"),
+    (changed(RIDE, 7, "NaN"), "outside the city"),
     (changed(RIDE, 3, "2013-01-01T09:00:00Z"), "impossible duration"),
     (changed(RIDE, 3, "2013-01-01T12:00:00Z"), "impossible duration"),
 ]
