@@ -1,10 +1,10 @@
-"""How long all checks but `equals` take over ten million records that two groups read.
+"""Time of all checks but `equals` over ten million records that two groups read.
 
     scripts/bench judge [--quick] [--records N]
 
-The ledger is made up: four producers, eight partitions, two groups, a read-back, and nothing wrong.
-A process of its own judges it: `seconds` is the wall time from reading the run to the last verdict,
-`cpu_s` its CPU time, `peak_gib` its largest memory. The last line is one JSON object.
+The ledger is synthetic: four producers, eight partitions, two groups, a read-back, and nothing
+wrong. A separate process judges it: `seconds` is the wall time from reading the run to the last
+verdict, `cpu_s` its CPU time, `peak_gib` its largest memory. The last line is one JSON object.
 `--quick`: 200,000 records.
 """
 
@@ -35,7 +35,7 @@ from streambed.results.runs import Run
 PRODUCERS, PARTITIONS, TOPIC = 4, 8, "lines"
 PIECE = 1_000_000
 STEP_NS = 1_000
-"""Between two records that are due."""
+"""Time between two due records."""
 GROUPS = ("counter", "reader")
 NODES = ["one", "two"]
 COMPONENTS: dict[str, Any] = {
@@ -58,7 +58,7 @@ CHECKS: list[dict[str, Any]] = [
 
 
 def pieces(records: int) -> Iterator[dict[str, Any]]:
-    """The records in order of time: producers take turns, and partitions do."""
+    """The records in order of time; producers and partitions take turns."""
     for start in range(0, records, PIECE):
         number = np.arange(start, min(records, start + PIECE))
         sequence = number // PRODUCERS
@@ -76,7 +76,7 @@ def pieces(records: int) -> Iterator[dict[str, Any]]:
 
 
 def table(schema: pa.Schema, rows: int, **columns: Any) -> pa.Table:
-    """A table whose columns are an array, or one value for all rows."""
+    """A table; each column is an array or one value for all rows."""
     made = []
     for field in schema:
         value = columns.get(field.name)
@@ -88,7 +88,7 @@ def table(schema: pa.Schema, rows: int, **columns: Any) -> pa.Table:
 
 
 def write(folder: Path, name: str, parts: Iterator[pa.Table]) -> None:
-    """A table of the run, piece by piece."""
+    """Write a table of the run in pieces."""
     path = folder / f"{name}.parquet"
     options = {"compression": "zstd", "write_page_checksum": True}
     with pq.ParquetWriter(path, schemas.TABLES[name], **options) as writer:
@@ -141,7 +141,7 @@ def small_tables(records: int) -> dict[str, pa.Table]:
 
 
 def make(directory: Path, records: int) -> None:
-    """A run that never was."""
+    """Write a synthetic run."""
     folder = directory / "history"
     folder.mkdir(parents=True)
     plans.write(plan_of(directory), directory / "plan.json")
@@ -185,7 +185,7 @@ def plan_of(directory: Path) -> Plan:
 
 
 def judge(directory: Path) -> None:
-    """Judge a run in this process, and print what that took."""
+    """Judge a run in this process, and print time and memory."""
     began = now_ns()
     answers = {}
     run = Run(directory)
@@ -209,7 +209,7 @@ def judge(directory: Path) -> None:
 
 
 def main(records: int) -> None:
-    """Make the ledger here, and judge it in a process of its own."""
+    """Make the ledger in this process, and judge it in another."""
     with tempfile.TemporaryDirectory() as into:
         directory = Path(into) / "judge" / "1"
         began = time.monotonic()
@@ -223,14 +223,16 @@ def main(records: int) -> None:
         )
     figures = json.loads(done.stdout)
     if set(figures["answers"].values()) != {"holds"}:
-        raise SystemExit(f"nothing is wrong with this ledger, and yet: {figures['answers']}")
+        raise SystemExit(
+            f"this ledger has no anomalies, but the verdicts are: {figures['answers']}"
+        )
     print(json.dumps({**figures, "records": records}))
 
 
 if __name__ == "__main__":
     words = parser(__doc__, quick="200,000 records")
     words.add_argument("--records", type=int, default=10_000_000)
-    words.add_argument("--judge", type=Path, help="judge a run that is there, in this process")
+    words.add_argument("--judge", type=Path, help="judge an existing run in this process")
     asked = words.parse_args()
     if asked.judge:
         judge(asked.judge)

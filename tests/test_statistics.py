@@ -74,7 +74,7 @@ def test_a_true_difference_is_clear_and_within_its_interval(statistic):
     assert difference.chance < 0.01
 
 
-def test_two_runs_alike_differ_by_chance_only():
+def test_two_equal_runs_differ_by_chance_only():
     difference = difference_of("p50", run_of(10, 1), run_of(10, 2))
 
     assert not difference.clear

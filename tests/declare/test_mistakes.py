@@ -211,7 +211,7 @@ def test_a_file_that_declares_nothing_is_refused(tmp_path: Path, content: bytes,
     assert str(refused.value).replace(f"{tmp_path}/", "") == says
 
 
-def test_an_override_of_an_unknown_key_is_told_what_there_is(tmp_path: Path) -> None:
+def test_an_override_of_an_unknown_key_names_the_known_ones(tmp_path: Path) -> None:
     assert complaints(tmp_path, GOOD, "duratoin=5s", "topology.links.7.delay=1ms") == [
         "--set duratoin=5s: duratoin: an experiment has no key 'duratoin'. "
         "Did you mean 'duration'?",

@@ -81,7 +81,7 @@ def test_hosts_with_components_must_reach_each_other() -> None:
     ]
 
 
-def test_a_network_in_parts_is_refused_and_told_once() -> None:
+def test_a_disconnected_network_is_refused_once() -> None:
     apart = Topology(
         switches=["core"],
         links=[Link(ends=("a", "core")), Link(ends=("b", "d")), Link(ends=("c", "d"))],
@@ -109,7 +109,7 @@ def test_references_and_other_braces_are_accepted(text: str) -> None:
     assert says(experiment(KAFKA, Command(name="tool", node="a", argv=["true", text]))) == []
 
 
-def test_a_reference_to_nothing_is_told_with_what_there_is() -> None:
+def test_a_reference_to_nothing_is_reported_with_what_exists() -> None:
     tool = Command(
         name="tool", node="a", argv=["true", "x={a.adress}"], env={"GROUP": "{nobody.group}"}
     )

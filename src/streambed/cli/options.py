@@ -124,7 +124,7 @@ def show_end(
     out, err = console("out"), console("err")
     if done.state != "finished":
         err.print(f"[bold red]{done.state}[/]: {escape(done.reason)}")
-    for verdict in verdicts:
+    for verdict in done.mask.verdicts(verdicts):
         out.print(
             f"{verdict.check:<10} [{COLOURS[verdict.answer]}]{verdict.answer.upper():<7}[/] "
             f"{escape(verdict.says)}"

@@ -93,6 +93,17 @@ def test_late_rows_may_be_missing_but_none_may_be_added():
     assert equals(WORDS, dropped, totals(("be", 1), ("to", 2))).holds
 
 
+def test_late_rows_must_count_if_they_are_declared_wrong():
+    dropped = replace(batch("shout", 1, 2, lines=(0, 3)), late_rows=1)
+
+    verdict = equals(WORDS, dropped, totals(("to", 2)), counts="n", late="wrong")
+
+    assert verdict.fails
+    assert verdict.says.endswith("be is missing")
+    with pytest.raises(ValidationError, match="give event_time or `late: wrong`"):
+        equals(late="wrong", event_time="timestamp")
+
+
 def test_columns_that_are_not_there_are_unknown():
     verdict = equals(WORDS, stored("archive", QUERY, ["word", "m"], ("to", 2)))
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from streambed.errors import Problem
 from streambed.kinds.checks.components import topic_problems
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.checks.phases import due_in_phase, phase_problems, phase_text
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
@@ -19,7 +20,7 @@ from streambed.units import Duration, Share, clock, count_of, shown
 
 
 @declared
-class Available:
+class Available(MayFail):
     """Of the records due for `topic`, at least `share` are acknowledged `within` a time.
 
     Records count by when they were due, not by when they were sent. Records that were due while

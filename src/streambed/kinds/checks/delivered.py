@@ -13,6 +13,7 @@ from streambed.kinds.checks.components import (
     topic_problems,
     topics_among,
 )
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.outputs.delivery import (
@@ -35,7 +36,7 @@ if TYPE_CHECKING:  # Checks never import a world.
 
 
 @declared
-class Delivered:
+class Delivered(MayFail):
     """From the log of `topic` to `to`."""
 
     kind: str

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from streambed.errors import Problem, QueryError, suggestion
 from streambed.kinds.checks.components import store_problems, topic_problems, topics_among
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Names, declared
 from streambed.kinds.evidence.by_batches import batches_of
@@ -29,7 +30,7 @@ JOB = re.compile(r".+\.py:[A-Za-z_]\w*")
 
 
 @declared
-class Equals:
+class Equals(MayFail):
     """What `query` finds in `store` after the drain equals what `sql` finds in the input log.
 
     In `sql`, which DuckDB runs, each topic is a table with the columns partition, offset,
@@ -61,6 +62,8 @@ class Equals:
     """For a job that drops late rows: the event time, as in `late_as_declared`."""
     window: Duration = Duration(0)
     """The size of the tumbling windows of that job."""
+    late: Literal["allowed", "wrong"] = "allowed"
+    """`wrong`: records that a job dropped as late must count like all others."""
 
     @model_validator(mode="after")
     def _has_one_reference(self) -> Equals:
@@ -70,6 +73,8 @@ class Equals:
             raise ValueError("topics are needed with job, and with job only")
         if self.job and not JOB.fullmatch(self.job):
             raise ValueError(f"job is '{self.job}': write FILE.py:FUNCTION")
+        if self.late == "wrong" and self.event_time:
+            raise ValueError("give event_time or `late: wrong`: it tells which may be missing")
         return self
 
     @property
@@ -154,7 +159,7 @@ class Equals:
         except QueryError as error:
             return self._verdict("unknown", f"the SQL failed: {error}")
         undecided = sum(may[topic].height - must[topic].height for topic in topics)
-        late = 0 if self.event_time else _late_rows(history, topics)
+        late = 0 if self.event_time else self._late_rows(history, topics)
         return self._compare(stored.rows, least, most, undecided, late)
 
     def _judge_by_job(
@@ -168,7 +173,7 @@ class Equals:
         undecided = sum(
             table.filter(_unread(history, topic)).height for topic, table in topics.items()
         )
-        late = _late_rows(history, tuple(topics))
+        late = self._late_rows(history, tuple(topics))
         none = expected.rows.clear() if undecided else expected.rows
         return self._compare(rows, none, expected.rows, undecided, late)
 
@@ -219,6 +224,13 @@ class Equals:
                 late |= late_records(history, job, topic, log)
         return pl.Series(late)
 
+    def _late_rows(self, history: History, topics: tuple[str, ...]) -> int:
+        """How many rows may be missing because the jobs on these topics dropped them as late."""
+        if self.late == "wrong":
+            return 0
+        jobs = _jobs_on(history, topics)
+        return sum(batch.late_rows or 0 for job in jobs for batch in batches_of(history, job))
+
     def _equal(self, expected: pl.DataFrame, evidence: dict[str, Any]) -> Verdict:
         if expected.is_empty():
             return self._verdict("unknown", "both answers are empty", evidence)
@@ -253,12 +265,6 @@ def _unread(history: History, topic: str) -> pl.Expr:
 def _writes_store(history: History, members: tuple[str, ...]) -> bool:
     components = [history.components.get(member) for member in members]
     return any(component and component.stores_used for component in components)
-
-
-def _late_rows(history: History, topics: tuple[str, ...]) -> int:
-    """How many rows the jobs on these topics dropped as late."""
-    jobs = _jobs_on(history, topics)
-    return sum(batch.late_rows or 0 for job in jobs for batch in batches_of(history, job))
 
 
 def _jobs_on(history: History, topics: tuple[str, ...]) -> list[str]:

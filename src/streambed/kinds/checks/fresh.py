@@ -9,6 +9,7 @@ import polars as pl
 
 from streambed.errors import Problem
 from streambed.kinds.checks.components import traced_problems
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, load_ended, names_between
@@ -24,7 +25,7 @@ NEVER_NS = 2**62
 
 
 @declared
-class Fresh:
+class Fresh(MayFail):
     """The staleness of the consumer, sink or job `of` stays `within` a limit.
 
     At each moment of the load it is the age of the oldest acknowledged record that was not yet

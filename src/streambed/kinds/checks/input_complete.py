@@ -9,6 +9,7 @@ import numpy as np
 
 from streambed.errors import Problem
 from streambed.kinds.checks.components import job_problems, topics_read
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of, unreported_ranges
@@ -23,7 +24,7 @@ SHOWN = 5
 
 
 @declared
-class InputComplete:
+class InputComplete(MayFail):
     """Each batch of the job `of` read as many rows as its offset ranges hold visible records.
 
     With `failOnDataLoss: false` Spark leaves out what is gone, and reports the range all the same.

@@ -9,6 +9,7 @@ import numpy as np
 
 from streambed.errors import Problem, QueryError
 from streambed.kinds.checks.components import job_problems, topics_read
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of, unreported_ranges
@@ -34,7 +35,7 @@ class _Found:
 
 
 @declared
-class LateAsDeclared:
+class LateAsDeclared(MayFail):
     """The watermark of the job `of` is never ahead of the latest event time of earlier batches less
     `delay`, and no batch drops more rows than it had late records.
 

@@ -11,6 +11,7 @@ import polars as pl
 from pydantic import model_validator
 
 from streambed.errors import Problem, suggestion
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.checks.phases import (
     due_after_warm_up,
     due_in_phase,
@@ -36,7 +37,7 @@ ALWAYS_SHOWN = ("p50", "p99", "max")
 
 
 @declared
-class Latency:
+class Latency(MayFail):
     """The latency of records through `of`, a consumer, a sink or a job, stays within the limits.
 
     It is measured from the time a record was due, not from when it was sent, until it was first

@@ -10,6 +10,7 @@ import polars as pl
 
 from streambed.errors import Problem, suggestion
 from streambed.judge import reading
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import (
@@ -40,7 +41,7 @@ LOG, WAY, EITHER = "log", "way", "either"
 
 
 @declared
-class NoLoss:
+class NoLoss(MayFail):
     """Every acked record of `topic` is seen by each of its readers: consumer groups and jobs.
 
     Seeing a record twice is allowed. A group that starts at the latest offset need not see records

@@ -8,6 +8,7 @@ import polars as pl
 
 from streambed.errors import Problem
 from streambed.kinds.checks.components import topic_problems
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
@@ -21,7 +22,7 @@ SHOWN = 5
 
 
 @declared
-class SameAs:
+class SameAs(MayFail):
     """`topic` and `other`, which two jobs wrote, hold the same records.
 
     Each key has the same records in the same order; records of different keys, and records without

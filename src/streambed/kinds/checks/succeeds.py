@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, cast
 
 from streambed.errors import Problem, suggestion
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # Checks never import a world.
 
 
 @declared
-class Succeeds:
+class Succeeds(MayFail):
     """The command `of`, which starts after the drain, ends with status 0.
 
     The verdict says the last line that it printed.

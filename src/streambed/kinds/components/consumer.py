@@ -179,7 +179,7 @@ def reader(
         name=process,
         component=component,
         node=hosts[0],
-        argv=(context.machine.python, "-m", "streambed.agents.consumer", file.path),
+        argv=context.agent("streambed.agents.consumer", file, hosts),
         env=context.variables(component, hosts[0], context.bootstrap_for(order.topics)),
         files=(file,),
         on_exit=on_exit,

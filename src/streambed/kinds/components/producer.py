@@ -257,7 +257,7 @@ class Producer(OnManyHosts):
                 name=name,
                 component=self.name,
                 node=hosts[0],
-                argv=(context.machine.python, "-m", "streambed.agents.producer.main", file.path),
+                argv=context.agent("streambed.agents.producer.main", file, hosts),
                 env=context.variables(self.name, hosts[0], bootstrap),
                 files=(file,),
                 on_exit=self.on_exit,

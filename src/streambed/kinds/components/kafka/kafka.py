@@ -187,8 +187,8 @@ class Kafka(WithTopics, KeepsLog, ComponentBase):
         return problems
 
     def answers(self, data: Path) -> dict[str, str]:
-        """{NAME.bootstrap}."""
-        return {"bootstrap": self.bootstrap}
+        """{NAME.bootstrap}, and {NAME.class_path} for Kafka's own tools."""
+        return {"bootstrap": self.bootstrap, "class_path": artifacts.kafka_class_path_text()}
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server for each node; none if the cluster exists already."""

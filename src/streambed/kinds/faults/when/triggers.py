@@ -23,7 +23,7 @@ from streambed.kinds.components.engine import engines_among
 from streambed.kinds.components.roles import Role, broker_for, role_problems
 from streambed.kinds.declared_components import Components
 from streambed.record import now_ns
-from streambed.record.gates import COMMITTING, has_arrived, release
+from streambed.record.gates import COMMITTING, claim, release
 from streambed.record.gauges import ProducerGauge
 from streambed.world import World
 
@@ -109,10 +109,18 @@ class Acked(Trigger):
         """Add up the gauges of all producers of the topic."""
         producers = self._producers(components)
         processes = [spec.name for spec in world.plan.processes if spec.component in producers]
+        this_life = dict.fromkeys(processes, 0)
+        earlier_lives = dict.fromkeys(processes, 0)
 
         def look() -> int | None:
-            gauges = [world.gauge(process) for process in processes]
-            acked = sum(gauge.acked for gauge in gauges if isinstance(gauge, ProducerGauge))
+            for process in processes:
+                gauge = world.gauge(process)
+                if not isinstance(gauge, ProducerGauge):
+                    continue
+                if gauge.acked < this_life[process]:  # It was started again and counts from 0.
+                    earlier_lives[process] += this_life[process]
+                this_life[process] = gauge.acked
+            acked = sum(this_life.values()) + sum(earlier_lives.values())
             return now_ns() if acked >= self.records else None
 
         return look
@@ -237,11 +245,11 @@ class Committing(Trigger):
         )
 
     def watch(self, world: World, components: Components) -> Look:
-        """Look for the sign that the agent gives before it waits."""
+        """Look for the sign that the agent gives before it waits; each sign is for one fault."""
 
         def look() -> int | None:
-            arrived = has_arrived(world.directory, self.producer, COMMITTING)
-            return now_ns() if arrived else None
+            claimed = claim(world.directory, self.producer, COMMITTING)
+            return now_ns() if claimed else None
 
         return look
 
