@@ -10,6 +10,7 @@ from pyspark.ml.functions import vector_to_array
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+SOURCE = ("topic", "partition", "offset", "value")
 FIELDS = 10
 CENTS_MAX = 10**12
 NUMBER = "[0-9]{1,18}"
@@ -23,7 +24,7 @@ OF_THE_ACCOUNT = ("times_usual", "newcomer")
 
 def field(position: int, form: str) -> Column:
     """A field of a CSV row; null if it has another form."""
-    text = F.get(F.split(F.col("value").cast("string"), ","), F.lit(position))
+    text = F.get("fields", F.lit(position))
     return F.when(text.rlike(rf"\A{form}\z"), text)
 
 
@@ -34,22 +35,21 @@ def cents(amount: Column) -> Column:
 
 def judged_payments(records: DataFrame) -> DataFrame:
     """Kafka's records as payments, and the reason if one is none."""
-    payments = records.select(
-        "topic",
-        "partition",
-        "offset",
-        "value",
+    fields = F.split(F.col("value").cast("string"), ",")
+    rows = records.select(*SOURCE, fields.alias("fields"))
+    payments = rows.select(
+        *SOURCE,
+        "fields",
         field(0, NUMBER).cast("long").alias("number"),
         field(2, TYPE).alias("type"),
         cents(field(3, AMOUNT)).alias("cents"),
         field(4, ACCOUNT).alias("account"),
         cents(field(6, AMOUNT)).alias("left_cents"),
     )
-    fields = F.size(F.split(F.col("value").cast("string"), ","))
     reason = first_broken(
         {
             "no value": F.col("value").isNull(),
-            f"not {FIELDS} fields": fields != FIELDS,
+            f"not {FIELDS} fields": F.size("fields") != FIELDS,
             "number is none": F.col("number").isNull(),
             "unknown type": F.col("type").isNull(),
             "amount is no number": F.col("cents").isNull() | F.col("left_cents").isNull(),
@@ -58,7 +58,7 @@ def judged_payments(records: DataFrame) -> DataFrame:
             "account is none": F.col("account").isNull(),
         }
     )
-    return payments.withColumn("reason", reason)
+    return payments.withColumn("reason", reason).drop("fields")
 
 
 def with_past(payments: DataFrame) -> DataFrame:

@@ -40,13 +40,16 @@ class Classifier:
     def label(self, text: str) -> str:
         """The likelier mood; words that it never met say nothing."""
         known = [word for word in words_of(text) if word in self._vocabulary]
-        return max(self._texts, key=lambda mood: self._likelihood(mood, known))
+        return max(self._texts, key=lambda mood: self.likelihood(mood, known))
 
-    def _likelihood(self, mood: str, words: list[str]) -> float:
+    def likelihood(self, mood: str, known: list[str]) -> float:
+        """The logarithm of how likely a mood comes with these words. Moods are smoothed as words
+        are: each was met once more.
+        """
         counts = self._words[mood]
         total = counts.total() + len(self._vocabulary)
-        prior = math.log(self._texts[mood] / self._texts.total())
-        return prior + sum(math.log((counts[word] + 1) / total) for word in words)
+        prior = math.log((self._texts[mood] + 1) / (self._texts.total() + len(self._texts)))
+        return prior + sum(math.log((counts[word] + 1) / total) for word in known)
 
 
 def words_of(text: str) -> list[str]:

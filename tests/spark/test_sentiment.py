@@ -96,6 +96,18 @@ def test_every_message_gets_the_expected_opinions_or_reason(spark, model, classi
     assert all(row.text is None for row in rows if row.reason)
 
 
+def test_close_calls_are_as_close_in_plain_python(spark, model, classifier):
+    texts = [text for _, text in TRAINING[:100]]
+
+    frame = spark.createDataFrame([(text,) for text in texts], "text string")
+    rows = model.transform(frame.transform(transforms.with_words)).collect()
+
+    for row in rows:
+        words = expected.words_of(row.text)
+        likelihoods = [classifier.likelihood(mood, words) for mood in ("negative", "positive")]
+        assert list(row.rawPrediction) == pytest.approx(likelihoods)
+
+
 def test_what_nobody_can_read_goes_to_the_dead_letters_with_its_reason(spark):
     judged = kafka_records(spark, [*records.UNREADABLE, None, b"fine"]).transform(
         transforms.judged_messages
