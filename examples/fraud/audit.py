@@ -12,12 +12,11 @@ from typing import Any
 
 import redis
 from audits import finish, wrong_letters
-from expected import Bank, Detector
+from expected import THRESHOLD, Bank, Detector
 from topics import Record, records_of
 
 TOLERANCE = 1e-6
 """Probabilities are written with six digits."""
-THRESHOLD = 0.5
 Value = dict[str, Any]
 
 

@@ -17,6 +17,8 @@ AMOUNT = re.compile(r"-?[0-9]{1,15}\.[0-9]{2}")
 ACCOUNT = re.compile("C[0-9]{1,9}")
 FIELDS = 10
 CENTS_MAX = 10**12
+THRESHOLD = 0.9
+"""A payment that is likelier a fraud raises an alert."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import reduce
 
 from pyspark.errors import StreamingQueryException
@@ -10,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+RESTARTS_MAX = 3
 
 
 def parameters(purpose: str, *more: str) -> argparse.Namespace:
@@ -53,13 +56,17 @@ def start(
 
 
 def run(writer: DataStreamWriter, *, checkpoint: str, trigger: str, mode: str = "append") -> None:
-    """Run a query until it is stopped. One that fails is started again once, which is sooner than
-    a new driver: Spark's Kafka source may fail after the first batch that it repeats.
+    """Run a query until it is stopped. One that fails is started again a few times, which is sooner
+    than a new driver: Spark's Kafka source may fail after the first batch that it repeats.
     """
-    try:
-        start(writer, checkpoint=checkpoint, trigger=trigger, mode=mode).awaitTermination()
-    except StreamingQueryException:
-        start(writer, checkpoint=checkpoint, trigger=trigger, mode=mode).awaitTermination()
+    for _ in range(RESTARTS_MAX):
+        try:
+            start(writer, checkpoint=checkpoint, trigger=trigger, mode=mode).awaitTermination()
+        except StreamingQueryException as error:
+            sys.stderr.write(f"the query is started again, because it failed: {error}\n")
+        else:
+            return
+    start(writer, checkpoint=checkpoint, trigger=trigger, mode=mode).awaitTermination()
 
 
 def send(records: dict[str, DataFrame], *, bootstrap: str) -> None:

@@ -123,7 +123,7 @@ def test_a_saved_model_scores_as_plain_python_does(spark, examples, model, tmp_p
     ):
         probability = bank.outcome(row.encode(), detector)
         assert score.probability == pytest.approx(probability, abs=1e-6)
-        assert score.alert == (probability > 0.5)
+        assert score.alert == (probability > expected.THRESHOLD)
 
 
 def test_most_planted_frauds_are_found(examples, model):
@@ -131,7 +131,7 @@ def test_most_planted_frauds_are_found(examples, model):
 
     counts = Counter((bool(row.prediction), bool(row.fraud)) for row in predicted)
     found, missed = counts[True, True], counts[False, True]
-    assert found / (found + missed) > 0.8
+    assert found / (found + missed) > 0.7
 
 
 def test_profiles_in_rocksdb_survive_a_restart_and_know_repeated_payments(spark, tmp_path):
