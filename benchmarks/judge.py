@@ -34,6 +34,9 @@ from streambed.results.runs import Run
 
 PRODUCERS, PARTITIONS, TOPIC = 4, 8, "lines"
 PIECE = 1_000_000
+LOAD_NS = 40_000_000_000
+FAULT_NS = (15_000_000_000, 16_000_000_000)
+"""A fault that does no harm: `recovers` and `happens` need one."""
 STEP_NS = 1_000
 """Time between two due records."""
 GROUPS = ("counter", "reader")
@@ -53,7 +56,13 @@ CHECKS: list[dict[str, Any]] = [
     *({"kind": "latency", "of": name, "p99": "1s", "max": "10s"} for name in GROUPS),
     {"kind": "available", "topic": TOPIC, "within": "1s"},
     *({"kind": "fresh", "of": name, "within": "1s"} for name in GROUPS),
-    *({"kind": "exactly_once", "topic": TOPIC, "to": name} for name in GROUPS),
+    *(
+        {"kind": kind, "topic": TOPIC, "to": name}
+        for kind in ("at_least_once", "at_most_once", "exactly_once", "ordered")
+        for name in GROUPS
+    ),
+    *({"kind": "recovers", "of": name, "within": "10s"} for name in GROUPS),
+    {"kind": "happens", "what": "leader change", "during": "in flight"},
 ]
 
 
@@ -71,7 +80,7 @@ def pieces(records: int) -> Iterator[dict[str, Any]]:
             "sequence": sequence,
             "partition": (sequence % PARTITIONS).astype("i4"),
             "offset": number // (PRODUCERS * PARTITIONS) * PRODUCERS + number % PRODUCERS,
-            "time": number * STEP_NS,
+            "time": number * (LOAD_NS // records),
         }
 
 
@@ -156,6 +165,17 @@ def make(directory: Path, records: int) -> None:
     events = [
         {"time": 0, "event": "clock", "wall_ns": 10**18},
         {"time": 0, "event": "phase", "phase": "load"},
+        {"time": FAULT_NS[0], "event": "inject", "fault": 0, "kind": "kill", "target": "one"},
+        {
+            "time": FAULT_NS[0] + 1,
+            "event": "leader_changed",
+            "component": "kafka",
+            "topic": TOPIC,
+            "partition": 0,
+            "was": "two",
+            "now": "one",
+        },
+        {"time": FAULT_NS[1], "event": "heal", "fault": 0, "kind": "kill", "target": "one"},
         {"time": last, "event": "phase", "phase": "drain"},
         {"time": last, "event": "cluster_state", "component": "kafka", "partitions": ends},
         {"time": last + 1, "event": "drained", "seconds": 1},

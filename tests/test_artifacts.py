@@ -54,7 +54,7 @@ def small_lock(tmp_path, monkeypatch):
 
 def fetch(repository: Repository) -> list[jars.Step]:
     reported: list[jars.Step] = []
-    jars.fetch_jars(jars.locked("kafka"), reported.append, repository)
+    jars.fetch_jars(jars.locked_jars_of("kafka"), reported.append, repository)
     return reported
 
 

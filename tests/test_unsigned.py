@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streambed.artifacts.manifests import changed
+from streambed.artifacts.manifests import changed_files
 from streambed.artifacts.unsigned_jars import (
     MANIFEST,
     make_unsigned,
@@ -59,9 +59,9 @@ def test_a_changed_copy_is_noticed_and_made_anew(home: Path) -> None:
     content = copy.read_bytes()
     copy.write_bytes(content[:-1] + b"x")
 
-    assert changed(copy) == ["signed.jar"]
+    assert changed_files(copy) == ["signed.jar"]
     make_unsigned(home)
-    assert changed(copy) == []
+    assert changed_files(copy) == []
     assert copy.read_bytes() == content
 
 

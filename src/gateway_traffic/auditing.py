@@ -101,7 +101,7 @@ def _differences(stored: Totals, expected: Totals, error: float) -> list[str]:
         if not _same(total, exact, error):
             gateway_id, day = key
             sentences.append(
-                f"{gateway_id} on day {day}: {_shown(total)}, exact is {_shown(exact)}"
+                f"{gateway_id} on day {day}: {_total_text(total)}, exact is {_total_text(exact)}"
             )
     return sentences
 
@@ -149,5 +149,5 @@ def _same(
     return all(abs(one - other) <= error * abs(other) for one, other in pairs)
 
 
-def _shown(total: tuple[float, float] | None) -> str:
+def _total_text(total: tuple[float, float] | None) -> str:
     return "nothing" if total is None else f"{total[0]:.0f} and {total[1]:.0f} bytes"

@@ -16,7 +16,7 @@ from streambed.record.gauges import Gauge
 if TYPE_CHECKING:  # A world is below the kinds.
     from streambed.kinds.declared_components import Components
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Heal = Callable[[], None]
 """How to undo a fault."""
 Missing = Callable[[], str]
@@ -214,7 +214,7 @@ class World(Protocol):
         asked the planner for such a disk.
         """
 
-    def call(self, node: str, function: Callable[[], Answer]) -> Answer:
+    def call(self, node: str, function: Callable[[], Result]) -> Result:
         """Call `function` inside the host of `node`: sockets that it opens and threads that it
         starts live there.
         """
@@ -222,7 +222,7 @@ class World(Protocol):
     def gauge(self, process: str) -> Gauge | None:
         """The newest gauge that an agent wrote; None before the first."""
 
-    def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
+    def keep(self, key: str, make: Callable[[], Result]) -> Result:
         """What `make` made when first asked for `key`; kept as long as the world."""
 
     def record(self, event: Event) -> None:

@@ -8,6 +8,7 @@ import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,6 +21,8 @@ from streambed.cli.app import app
 from streambed.cli.query import with_plain_numbers
 from streambed.cli.runs import ago
 from streambed.errors import FormatError, UsageError
+from streambed.record.fidelity import Fidelity, Span
+from streambed.record.history import Verdict
 from streambed.record.status import conclude
 from streambed.results import runs
 from streambed.stores.store import Address
@@ -265,3 +268,26 @@ def test_verdicts_of_other_checks_than_declared_are_listed(run, tmp_path):
     kept.write_text(json.dumps(json.loads(kept.read_text()) * 2))
 
     assert streambed("list", "--into", tmp_path).exit_code == 0
+
+
+LATE = Fidelity(
+    believable=False,
+    says="network timing was off for 2 of 11 s",
+    spans=(Span(start=0, end=1, says="late"),),
+)
+
+
+def printed_fidelity(run: runs.Run, capsys: pytest.CaptureFixture[str], **verdict: Any) -> str:
+    options.console.cache_clear()
+    judged = Verdict(check="latency", says="", punctual=True, **verdict)
+    options.show_end(run, [judged], None, fidelity=LATE)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "fidelity" in line]
+    return line
+
+
+def test_late_links_are_a_warning_with_a_remedy_only_if_a_verdict_depends_on_them(run, capsys):
+    doubted = printed_fidelity(run, capsys, answer="unknown", evidence={"in_doubtful_time": 3})
+    sure = printed_fidelity(run, capsys, answer="holds", evidence={"in_doubtful_time": 3})
+
+    assert doubted.startswith("fidelity  DOUBTFUL network timing was off for 2 of 11 s. To get")
+    assert sure == "fidelity  network timing was off for 2 of 11 s; no verdict depends on it"

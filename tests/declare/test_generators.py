@@ -11,7 +11,7 @@ from streambed import Cities, FatTree, Line, Mesh, Random, Ring, Star, Topology,
 from streambed.declare import reading
 from streambed.declare.earth import distance_km
 from streambed.declare.generators import tree
-from streambed.declare.generators.generator import numbered
+from streambed.declare.generators.generator import numbered_names
 from streambed.errors import DeclarationError
 from streambed.kinds.direction import Direction
 from streambed.planner.layout import layout
@@ -99,7 +99,9 @@ class CountedName(str):
 
 def test_the_work_for_a_tree_grows_as_its_nodes_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        tree, "numbered", lambda prefix, count: tuple(map(CountedName, numbered(prefix, count)))
+        tree,
+        "numbered_names",
+        lambda prefix, count: tuple(map(CountedName, numbered_names(prefix, count))),
     )
     monkeypatch.setattr(CountedName, "uses", 0)
 

@@ -68,7 +68,8 @@ def test_check_tells_all_problems_of_an_experiment_made_in_python() -> None:
 
 def test_two_clusters_cannot_share_a_host() -> None:
     assert says(experiment(KAFKA, Kafka(name="other", nodes=["b", "a"]))) == [
-        "components.other.nodes.1: 'a' runs 'kafka' already, and both would want port 9092"
+        "components.other.nodes.1: 'a' runs 'kafka' already, and both would want port 9092: "
+        "give one another `port` or node"
     ]
 
 

@@ -81,7 +81,7 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "partitions: 3",
             "replicas: 3",
             "11:69: components.kafka.topics.lines.replicas: ",
-            "3 replicas need as many brokers, but there are 1: add nodes or ask for fewer",
+            "3 replicas need as many brokers, and the cluster has 1: add nodes or ask for fewer",
         ),
         (
             "partitions: 3",
@@ -189,7 +189,12 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "14:3: components.9reader: ",
             f"'9reader' cannot be a name: {NAME_RULE}",
         ),
-        ("  reader:", "  poet:", "14:3: components.poet: ", "this key is there twice"),
+        (
+            "  reader:",
+            "  poet:",
+            "14:3: components.poet: ",
+            "this key is there twice: remove one, or give it another name",
+        ),
         (
             "  reader:",
             "  witness:",

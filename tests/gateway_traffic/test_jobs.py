@@ -16,7 +16,7 @@ from gateway_traffic.errors import ServiceError
 from gateway_traffic.jobs import job as jobs
 from gateway_traffic.jobs import quick_json
 from gateway_traffic.jobs.archive import batch_lander, compact, write_totals
-from gateway_traffic.jobs.decoding import JSON_SCHEMA, dead_letters, decoded, readable
+from gateway_traffic.jobs.decoding import JSON_SCHEMA, dead_letters, decode_rows, readable
 from gateway_traffic.jobs.source import JobOptions
 from gateway_traffic.records import ENCODINGS, Record, Version
 from gateway_traffic.stores.sqlite import SqliteStore
@@ -93,7 +93,7 @@ def rows(spark: SparkSession, *values: tuple[str | None, bytes | None]) -> DataF
 def test_every_encoding_is_read(spark):
     written = rows(spark, *[(name, encode(GOOD, encoding)) for name, encoding in ENCODINGS.items()])
 
-    rows_read = [tuple(row) for row in readable(decoded(written, Version.COUNTER)).collect()]
+    rows_read = [tuple(row) for row in readable(decode_rows(written, Version.COUNTER)).collect()]
 
     assert sorted(rows_read) == sorted([GOOD._replace(restarts=-1), GOOD] * 2)
 
@@ -108,7 +108,7 @@ def test_the_encoding_is_found_among_other_headers(spark):
         ROWS,
     )
 
-    assert [tuple(row) for row in readable(decoded(written, Version.COUNTER)).collect()] == [
+    assert [tuple(row) for row in readable(decode_rows(written, Version.COUNTER)).collect()] == [
         GOOD
     ] * 2
 
@@ -157,7 +157,7 @@ def test_an_unreadable_record_becomes_a_dead_letter_with_the_reason(spark):
         ("json.2", encode(GOOD, ENCODINGS["json.2"])),
     )
 
-    decoded_rows = decoded(bad, Version.COUNTER)
+    decoded_rows = decode_rows(bad, Version.COUNTER)
     rows_read = [
         ({header.key: bytes(header.value).decode() for header in row.headers}, row.value)
         for row in dead_letters(decoded_rows).collect()

@@ -34,7 +34,7 @@ REQUESTS = [
     rtnetlink.up(NEAR),
     rtnetlink.address(NEAR, "10.0.0.1"),
     rtnetlink.neighbour(NEAR, "10.0.0.2"),
-    rtnetlink.unbundled(NEAR),
+    rtnetlink.disable_bundling(NEAR),
     rtnetlink.route(
         Route(destination="default", interface="eth0", via="10.255.0.1"), PORTS, "10.0.0.1"
     ),

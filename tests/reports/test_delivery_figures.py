@@ -81,7 +81,7 @@ def test_the_witness_is_no_reader():
         acked("lines", "a=1"), seen("lines", "a=1"), witnessed("lines", "a=1"), components=READER
     )
 
-    table, _ = delivery.binned(history)
+    table, _ = delivery.records_by_step(history)
 
     assert table["reader"].to_list() == ["reader"]
 
@@ -90,7 +90,7 @@ def test_a_column_takes_the_worst_state_and_keeps_the_counts():
     records = [acked("lines", f"a={number}", due=number / 1000) for number in range(1000)]
     views = [seen("lines", f"a={number}") for number in range(1000) if number != 501]
 
-    table, step = delivery.binned(history_of(*records, *views, components=READER))
+    table, step = delivery.records_by_step(history_of(*records, *views, components=READER))
 
     (hit,) = table.filter(pl.col("lost") > 0).to_dicts()
     assert (step, hit["column"], hit["state"], hit["delivered"], hit["lost"]) == (

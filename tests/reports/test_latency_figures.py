@@ -27,7 +27,7 @@ def test_synchronisation_takes_the_slowest_subscriber():
         seen=(seen(1, 1.5, "a"), seen(1, 4.0, "b"), seen(1, 30.0, "witness")),
     )
 
-    assert latency.synchronised(history).rows() == [("lines", 1.0, 3.0)]
+    assert latency.records_all_saw(history).rows() == [("lines", 1.0, 3.0)]
 
 
 def test_consumers_of_one_group_are_one_subscriber():
@@ -35,14 +35,14 @@ def test_consumers_of_one_group_are_one_subscriber():
         sent=(sent(1, due=1.0),), seen=(seen(1, 1.5, "a", "team"), seen(1, 4.0, "b", "team"))
     )
 
-    assert latency.synchronised(history)["latency_s"].to_list() == [0.5]
+    assert latency.records_all_saw(history)["latency_s"].to_list() == [0.5]
 
 
 def test_a_record_that_a_declared_subscriber_never_saw_is_not_synchronised():
     components = {"late": {"kind": "consumer", "reads": ["lines"]}}
     history = history_of(sent=(sent(1, due=1.0),), seen=(seen(1, 1.5, "a"),), components=components)
 
-    assert latency.synchronised(history).is_empty()
+    assert latency.records_all_saw(history).is_empty()
 
 
 def test_percentiles_never_flatter():

@@ -170,7 +170,7 @@ def test_measures_can_be_changed_without_running_again(tmp_path, monkeypatch):
 
     assert fake.launched == []
     missing = result.trials().filter(pl.col("measure") == "used")
-    assert missing["reason"].unique().to_list() == ["talker was not sampled twice under load"]
+    assert missing["reason"].unique().to_list() == ["talker ran under load for less than 2 s"]
     assert result.summary().filter(pl.col("measure") == "used")["method"].unique().to_list() == [
         "none: no value"
     ]

@@ -114,7 +114,7 @@ def test_with_acks_1_the_site_that_is_cut_off_loses_what_it_acknowledged(both):
     # else reached the old leader.
     assert lost.filter(~pl.col("here") & (pl.col("sent") > inject.time)).is_empty()
     assert lost["due"].min() > inject.time - 3_000_000_000
-    table, _ = delivery.binned(run.history())
+    table, _ = delivery.records_by_step(run.history())
     assert dict(table.group_by("reader").agg(pl.col("lost").sum()).iter_rows()) == {
         f"c{site}": lost.height for site in (1, 2, 3)
     }

@@ -45,7 +45,7 @@ class Model:
         expected = F.lit(self.intercept)
         for name, feature in _features().items():
             expected = expected + feature * self.weights[name]
-        return F.when(_enough(), (_sent() - expected) / self.deviation).otherwise(0.0)
+        return F.when(_enough(), (_bytes_sent() - expected) / self.deviation).otherwise(0.0)
 
 
 def train(parts: DataFrame) -> Model:
@@ -82,7 +82,7 @@ def _features() -> dict[str, Column]:
     return dict(zip(FEATURES, (received, F.sin(angle), F.cos(angle)), strict=True))
 
 
-def _sent() -> Column:
+def _bytes_sent() -> Column:
     return F.log1p(F.col("tx") / F.col("records"))
 
 
@@ -92,7 +92,7 @@ def _enough() -> Column:
 
 def _fit(parts: DataFrame) -> Model:
     features = [feature.alias(name) for name, feature in _features().items()]
-    examples = parts.where(_enough()).select(_sent().alias("label"), *features)
+    examples = parts.where(_enough()).select(_bytes_sent().alias("label"), *features)
     if examples.isEmpty():
         raise UsageError(
             f"there is nothing to learn from: no gateway has an hour with {LEAST_RECORDS} records"

@@ -38,7 +38,7 @@ def batch_lander(folder: Path) -> Callable[[DataFrame, int], None]:
     return land
 
 
-def archived(spark: SparkSession, folder: Path) -> DataFrame:
+def archived_records(spark: SparkSession, folder: Path) -> DataFrame:
     """All records of an archive; some may occur twice."""
     if not days_of(folder):
         raise UsageError(f"the archive {folder} has no records: a job with --archive writes them")
@@ -81,7 +81,7 @@ def days_of(folder: Path) -> list[int]:
 
 def archived_parts(spark: SparkSession, folder: Path, version: Version) -> DataFrame:
     """PARTS of all records of an archive."""
-    return parts_of(archived(spark, folder), version, lateness=FOREVER)
+    return parts_of(archived_records(spark, folder), version, lateness=FOREVER)
 
 
 def write_totals(

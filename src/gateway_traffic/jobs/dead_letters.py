@@ -113,7 +113,7 @@ class DeadLetters(StreamingQueryListener):
             "failOnDataLoss": "false",
         }
         rows = self._spark.read.format("kafka").options(**source_options(self._job) | spans).load()
-        decoded = decoding.decoded(rows, self._job.version, self._job.encodings)
+        decoded = decoding.decode_rows(rows, self._job.version, self._job.encodings)
         writer = decoding.dead_letters(decoded).write.format("kafka")
         writer = writer.option("kafka.bootstrap.servers", self._job.bootstrap)
         writer.option("topic", self._job.dead_letter_topic).save()

@@ -30,7 +30,7 @@ FLAWS = "flaws"
 RECORD = ("gateway_id", "date", "ipTx", "ipRx", "restarts")
 
 
-def decoded(
+def decode_rows(
     rows: DataFrame, version: Version, encodings: Iterable[str] = tuple(ENCODINGS)
 ) -> DataFrame:
     """Kafka's rows with their record's fields and `flaw`: why a row cannot be read, else null."""
@@ -48,7 +48,7 @@ def decoded(
     return known.withColumn("flaw", flaw).drop("usual")
 
 
-def counted(rows: DataFrame) -> DataFrame:
+def count_flaws(rows: DataFrame) -> DataFrame:
     """Decoded rows without Kafka's columns; Spark counts those with a flaw as an observed metric.
 
     A later use of `flaw` does not make Spark parse every row a second time.

@@ -105,12 +105,12 @@ def start(
     model: Model | None = None,
 ) -> list[StreamingQuery]:
     """Start the queries and return them, the one of the traffic first."""
-    rows = decoding.decoded(
+    rows = decoding.decode_rows(
         spark.readStream.format("kafka").options(**stream_options(job)).load(),
         job.version,
         job.encodings,
     )
-    records = decoding.readable(decoding.counted(rows))
+    records = decoding.readable(decoding.count_flaws(rows))
     parts = parts_of(records, job.version, lateness=job.lateness, once=job.once)
     if model:
         parts = parts.withColumn("score", model.score())

@@ -23,7 +23,7 @@ ANSWER_LIMIT_S = 3.0
 GROUPS_MAX = 100
 """Most groups of a cluster that are described."""
 
-Place = tuple[str, int]
+PartitionId = tuple[str, int]
 """A topic and a partition."""
 
 
@@ -62,7 +62,7 @@ def group_states(
     for group in groups:
         try:
             members = dict(_members(described[group].result(), hosts))
-            committed = dict(_committed(offsets[group].result()))
+            committed = dict(_committed_offsets(offsets[group].result()))
         except KafkaException:
             continue  # Its coordinator does not answer.
         states += _states(group, members, committed)
@@ -74,7 +74,7 @@ def _ask_offsets(client: AdminClient, group: str) -> Any:
     return client.list_consumer_group_offsets([request], request_timeout=ANSWER_LIMIT_S)[group]
 
 
-def _members(group: Any, hosts: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
+def _members(group: Any, hosts: Mapping[str, str]) -> Iterator[tuple[PartitionId, str]]:
     """Who has each partition, by client and host."""
     for member in group.members:
         address = member.host.removeprefix("/")
@@ -83,13 +83,13 @@ def _members(group: Any, hosts: Mapping[str, str]) -> Iterator[tuple[Place, str]
             yield (part.topic, part.partition), name
 
 
-def _committed(answer: Any) -> Iterator[tuple[Place, int | None]]:
+def _committed_offsets(answer: Any) -> Iterator[tuple[PartitionId, int | None]]:
     for part in answer.topic_partitions:
         yield (part.topic, part.partition), part.offset if part.offset >= 0 else None
 
 
 def _states(
-    group: str, members: Mapping[Place, str], committed: Mapping[Place, int | None]
+    group: str, members: Mapping[PartitionId, str], committed: Mapping[PartitionId, int | None]
 ) -> Iterator[GroupState]:
     for topic, partition in sorted({*members, *committed}):
         yield GroupState(

@@ -13,7 +13,7 @@ from streambed.errors import QueryError, StoreError, StreambedError
 from streambed.record import now_ns
 from streambed.record.codec import write_message
 from streambed.record.orders import Refusal, StoreQueryOrder
-from streambed.stores.store import Answer, connect
+from streambed.stores.store import QueryResult, connect
 
 PATIENCE_NS = 10_000_000_000
 RETRY_S = 0.05
@@ -22,7 +22,7 @@ DATED = ("datetime", "decimal")
 """Modules whose values a data frame can hold unchanged."""
 
 
-def frame_of(answer: Answer) -> pl.DataFrame:
+def frame_of(answer: QueryResult) -> pl.DataFrame:
     """A result as a data frame. Equal column names are numbered; values that a frame cannot hold
     become text.
     """
@@ -42,7 +42,7 @@ def _plain_value(value: Any) -> Any:
     return str(value)
 
 
-def ask(order: StoreQueryOrder) -> Answer:
+def ask(order: StoreQueryOrder) -> QueryResult:
     """Run the query, with retries for a while: another program may be writing the store's file."""
     end_ns = now_ns() + PATIENCE_NS
     while True:

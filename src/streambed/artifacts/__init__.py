@@ -14,6 +14,7 @@ from streambed.artifacts.class_archives import make_archives, make_checkpoint
 from streambed.artifacts.hadoop import (
     configuration_text,
     empty_names,
+    empty_names_path,
     hdfs_class_path,
     hdfs_command,
 )
@@ -23,6 +24,7 @@ from streambed.artifacts.jvm_commands import (
     CASSANDRA_MAIN,
     SPARK_FLAGS,
     archive_path,
+    base_archive,
     cassandra_command,
     checkpoint_path,
     executor_java,
@@ -43,10 +45,14 @@ from streambed.artifacts.locked_jars import (
     cache,
     fetch_jars,
     jars,
-    locked,
+    locked_jars_of,
     make_cache,
 )
-from streambed.artifacts.pyspark_releases import connector_version, pyspark_version
+from streambed.artifacts.pyspark_releases import (
+    connector_version,
+    pyspark_version,
+    same_release,
+)
 from streambed.artifacts.servers import (
     FOUND,
     UNPACKED,
@@ -94,6 +100,7 @@ __all__ = [
     "name_of",
     "pyspark_version",
     "redis_server",
+    "same_release",
     "server_home",
     "spark_command",
     "spark_variables",
@@ -162,7 +169,7 @@ def _fetch_named(names: list[str], on_progress: Progress, download: Download | N
     wanted = [name for name in names if name in LOCKS]
     if not wanted:
         return []
-    fetch_jars([jar for name in wanted for jar in locked(name)], on_progress, download)
+    fetch_jars([jar for name in wanted for jar in locked_jars_of(name)], on_progress, download)
     for name in wanted:
         if name in UNPACKED:
             unpack(name, on_progress)
@@ -196,20 +203,26 @@ def made_files(name: str) -> list[Path]:
     """What `fetch` made for an artifact out of its jars; not all of it need be there."""
     if name in UNPACKED:
         return [server_home(name)]
+    if name not in LOCKS:
+        return []
+    java = find_java()
+    base = base_archive(java)
+    bases = [base] if base else []
     if name == "kafka":
-        return [checkpoint_path(), archive_path("kafka", find_java(), kafka_class_path())]
+        return [checkpoint_path(), *bases, archive_path("kafka", java, kafka_class_path())]
     if name == "spark_job":
         home = find_pyspark()
-        return [spark_archive(find_java(), home), *unsigned_copies(home)]
+        return [*bases, spark_archive(java, home), *unsigned_copies(home)]
     if name == "hdfs":
-        return [archive_path(role, find_java(), hdfs_class_path()) for role in ROLES]
-    return []
+        archives = [archive_path(role, java, hdfs_class_path()) for role in ROLES]
+        return [empty_names_path(), *bases, *archives]
+    return bases
 
 
 def _refuse_damaged(name: str) -> None:
     """Raise MissingError if a file that `fetch` made has been changed since."""
     for path in made_files(name):
-        if path.exists() and (files := manifests.changed(path)):
+        if path.exists() and (files := manifests.changed_files(path)):
             more = f" and {len(files) - 1} more" if len(files) > 1 else ""
             what = f"{name} is damaged: {files[0]}{more} in {path} is not as it was made"
             raise MissingError(what, command=f"streambed fetch {name}")

@@ -15,7 +15,7 @@ from streambed.artifacts.jvm_commands import (
     find_pyspark,
     share_options,
 )
-from streambed.artifacts.locked_jars import locked
+from streambed.artifacts.locked_jars import locked_jars_of
 from streambed.errors import MissingError
 
 Role = Literal["namenode", "datanode"]
@@ -42,7 +42,7 @@ def hdfs_class_path() -> list[Path]:
     """The jars of the servers, then pyspark's jars of Hadoop's client and of logging, sorted."""
     pyspark_jars = (find_pyspark() / "jars").glob("*.jar")
     client = sorted(jar for jar in pyspark_jars if jar.name.startswith(_OF_PYSPARK))
-    return [*(jar.path for jar in locked("hdfs")), *client]
+    return [*(jar.path for jar in locked_jars_of("hdfs")), *client]
 
 
 def hdfs_command(
@@ -86,4 +86,4 @@ def empty_names() -> Path:
 
 def empty_names_path() -> Path:
     """Where `fetch` keeps the folder of a formatted name node."""
-    return archive_folder() / f"hdfs-{digest(jar.sha256 for jar in locked('hdfs'))}.names"
+    return archive_folder() / f"hdfs-{digest(jar.sha256 for jar in locked_jars_of('hdfs'))}.names"

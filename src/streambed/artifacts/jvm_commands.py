@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from streambed.artifacts.java import Java
-from streambed.artifacts.locked_jars import cache, locked
+from streambed.artifacts.locked_jars import cache, locked_jars_of
 from streambed.artifacts.unsigned_jars import unsigned_copy
 from streambed.errors import MissingError
 
@@ -187,12 +187,12 @@ def cassandra_command(java: Java, *, archive: bool = True) -> list[str]:
 
 def cassandra_class_path() -> list[Path]:
     """Cassandra's jars, sorted."""
-    return sorted(jar.path for jar in locked("cassandra"))
+    return sorted(jar.path for jar in locked_jars_of("cassandra"))
 
 
 def kafka_class_path() -> list[Path]:
     """Kafka's jars, sorted."""
-    return sorted(jar.path for jar in locked("kafka"))
+    return sorted(jar.path for jar in locked_jars_of("kafka"))
 
 
 def kafka_class_path_text() -> str:
@@ -204,7 +204,7 @@ def spark_class_path(pyspark_home: Path) -> list[Path]:
     """The jars inside pyspark, sorted, then the connectors, sorted."""
     return [
         *map(unsigned_copy, sorted((pyspark_home / "jars").glob("*.jar"))),
-        *sorted(jar.path for jar in locked("spark_job")),
+        *sorted(jar.path for jar in locked_jars_of("spark_job")),
     ]
 
 
@@ -227,7 +227,8 @@ def kafka_checkpoint() -> Path:
 
 def checkpoint_path() -> Path:
     """Where `fetch` keeps the checkpoint of this Kafka."""
-    return archive_folder() / f"kafka-{digest(jar.sha256 for jar in locked('kafka'))}.checkpoint"
+    jars = digest(jar.sha256 for jar in locked_jars_of("kafka"))
+    return archive_folder() / f"kafka-{jars}.checkpoint"
 
 
 def archive_folder() -> Path:

@@ -81,12 +81,21 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "streambed"
 
 
-def make_cache() -> Path:
-    """The same folder, made if it is not there: for this user alone."""
+def make_cache(*below: str) -> Path:
+    """The same folder, made if it is not there, or a folder below it: for this user alone.
+
+    A folder that STREAMBED_CACHE names may be shared, but not written to by others.
+    """
     folder = cache()
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(0o700, exist_ok=True)
-    return folder
+    forbidden = 0o022 if os.environ.get("STREAMBED_CACHE") else 0o077
+    stat = folder.stat()
+    if stat.st_uid == os.geteuid() and stat.st_mode & forbidden:
+        folder.chmod(stat.st_mode & 0o777 & ~forbidden)
+    path = folder.joinpath(*below)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 @functools.cache
@@ -102,19 +111,19 @@ def jars_of(text: str) -> tuple[Jar, ...]:
     return tuple(Jar(**line) for line in json.loads(text))
 
 
-def locked(kind: str) -> tuple[Jar, ...]:
+def locked_jars_of(kind: str) -> tuple[Jar, ...]:
     """The jars that a kind of component needs, possibly none."""
     return lock(LOCKS[kind]) if kind in LOCKS else ()
 
 
 def jars(kind: str) -> list[Path]:
     """The jars of a kind, all checked. Raises MissingError with the command that fetches them."""
-    wrong = [jar.coordinate for jar in locked(kind) if not jar.is_right()]
+    wrong = [jar.coordinate for jar in locked_jars_of(kind) if not jar.is_right()]
     if wrong:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         what = f"{kind} needs {wrong[0]}{more}, missing or damaged in {cache() / 'jars'}"
         raise MissingError(what, command=f"streambed fetch {kind}")
-    return [jar.path for jar in locked(kind)]
+    return [jar.path for jar in locked_jars_of(kind)]
 
 
 def fetch_jars(
@@ -128,7 +137,7 @@ def fetch_jars(
     on_progress(Step(stage="check", what="jars", done_bytes=done, total_bytes=total))
     if not lacking:
         return
-    (make_cache() / "jars").mkdir(exist_ok=True)
+    make_cache("jars")
     with (
         futures.ThreadPoolExecutor(THREADS) as pool,
         tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder,

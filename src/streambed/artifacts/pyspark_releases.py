@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from streambed.artifacts.locked_jars import locked
+from streambed.artifacts.locked_jars import locked_jars_of
 
 KAFKA_CONNECTOR = ":spark-sql-kafka-"
 VERSION_LIMIT_S = 20.0
@@ -12,7 +12,7 @@ VERSION_LIMIT_S = 20.0
 
 def connector_version() -> str:
     """The version of Spark that the locked Kafka connector is for."""
-    (connector,) = (jar for jar in locked("spark_job") if KAFKA_CONNECTOR in jar.coordinate)
+    (connector,) = (jar for jar in locked_jars_of("spark_job") if KAFKA_CONNECTOR in jar.coordinate)
     return connector.coordinate.rpartition(":")[2]
 
 
@@ -26,3 +26,8 @@ def pyspark_version(interpreter: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return asked.stdout.strip() if asked.returncode == 0 else ""
+
+
+def same_release(one: str, other: str) -> bool:
+    """Whether two versions differ at most in their last part: 4.1.0 and 4.1.1."""
+    return one.split(".")[:2] == other.split(".")[:2]

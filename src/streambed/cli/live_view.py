@@ -237,7 +237,7 @@ def _totals(gauges: Sequence[Gauge | None]) -> Totals:
     return Totals()
 
 
-def _shown(count: int | None) -> str:
+def _count_text(count: int | None) -> str:
     return "" if count is None else str(count)
 
 
@@ -270,7 +270,11 @@ class Flow:
             totals = _totals([read_gauge(folder / f"{agent}.json") for agent in agents])
             rate = self._rate(name, totals.records)
             table.add_row(
-                name, str(totals.records), f"{rate:.0f}", _shown(totals.failed), _shown(totals.lag)
+                name,
+                str(totals.records),
+                f"{rate:.0f}",
+                _count_text(totals.failed),
+                _count_text(totals.lag),
             )
         return table
 

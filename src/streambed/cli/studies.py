@@ -17,7 +17,7 @@ from streambed.cli.options import COLOURS, IntoOption, err, out, short
 from streambed.declare.yaml import study_file
 from streambed.record.history import EXIT_STATUS, NOTHING_CHECKED, worst
 from streambed.results import comparison, runs
-from streambed.results.comparison import Comparison, shown
+from streambed.results.comparison import Comparison, number_text
 from streambed.results.declared import Differing
 from streambed.results.facts import UNCHECKED
 from streambed.results.runs import RUNS
@@ -61,7 +61,7 @@ def study(
     if as_json:
         typer.echo(json.dumps(_outcome(result, page), default=str))
     else:
-        _show(result, page, file)
+        show(result, page, file)
     if result.interrupted or not result.finished:
         raise typer.Exit(3)
     raise typer.Exit(EXIT_STATUS[worst(result.verdicts())])
@@ -148,7 +148,8 @@ def _outcome(result: StudyResult, page: Path | None) -> dict[str, Any]:
     }
 
 
-def _show(result: StudyResult, page: Path | None, file: Path) -> None:
+def show(result: StudyResult, page: Path | None, file: Path) -> None:
+    """Print how the trials of a study ended, and its summary."""
     for name, reason in result.failures.items():
         err.print(f"[bold red]{escape(name)}[/] did not finish: {escape(reason)}")
     for name, says in result.doubts().items():
@@ -184,9 +185,10 @@ def _print_summary(result: StudyResult) -> None:
     for row in result.summary().iter_rows(named=True):
         mean = interval = ""
         if row["mean"] is not None:
-            mean = shown(row["mean"], row["unit"])
+            mean = number_text(row["mean"], row["unit"])
         if row["low"] is not None:
-            interval = f"{shown(row['low'], row['unit'])} to {shown(row['high'], row['unit'])}"
+            low = number_text(row["low"], row["unit"])
+            interval = f"{low} to {number_text(row['high'], row['unit'])}"
         point = [row[key] or "" for key in keys]
         trial_count = f"{row['n']} of {row['trials']}"
         table.append((*point, row["measure"], mean, interval, trial_count))

@@ -7,14 +7,14 @@ import math
 from streambed.errors import Problem
 from streambed.units import Duration
 
-Place = tuple[float, float]
+Coordinates = tuple[float, float]
 """Latitude and longitude in degrees, north and east positive."""
 RADIUS_KM = 6371.0088
 FIBRE_KM_PER_S = 299_792.458 * 2 / 3
 """Light in fibre is a third slower than in vacuum."""
 
 
-def distance_km(one: Place, other: Place) -> float:
+def distance_km(one: Coordinates, other: Coordinates) -> float:
     """The distance along the great circle (haversine formula)."""
     (north, east), (other_north, other_east) = (
         [math.radians(degrees) for degrees in place] for place in (one, other)
@@ -26,13 +26,15 @@ def distance_km(one: Place, other: Place) -> float:
     return 2 * RADIUS_KM * math.asin(math.sqrt(min(1.0, chord)))
 
 
-def delay_between(one: Place, other: Place, *, detour: float, shortest: Duration) -> Duration:
+def delay_between(
+    one: Coordinates, other: Coordinates, *, detour: float, shortest: Duration
+) -> Duration:
     """The delay through fibre, in whole microseconds; 0 if it is less than `shortest`."""
     delay = Duration(round(distance_km(one, other) * detour / FIBRE_KM_PER_S * 1e6) * 1000)
     return delay if delay >= shortest else Duration(0)
 
 
-def place_problems(places: dict[str, Place], key: str) -> list[Problem]:
+def place_problems(places: dict[str, Coordinates], key: str) -> list[Problem]:
     """Latitudes and longitudes that are not on Earth."""
     advice = "give a latitude of -90 to 90, then a longitude of -180 to 180"
     wrong = []

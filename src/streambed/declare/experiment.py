@@ -117,7 +117,7 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     """What is wrong with the experiment as a whole, after each key was valid by itself. Relative
     paths start at `base`.
     """
-    wrong = _prefixed("topology", experiment.topology.problems())
+    wrong = _with_prefix("topology", experiment.topology.problems())
     if not wrong:
         wrong += _effort_problems(experiment.topology) or (
             placement.problems(experiment) + _route_problems(experiment)
@@ -129,9 +129,9 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     hosts = experiment.topology.host_names()
     links = experiment.topology.ends_by_name()
     for at, fault in enumerate(experiment.faults):
-        wrong += _prefixed(f"faults.{at}", fault.problems(hosts, links, experiment.components))
-        wrong += _prefixed(f"faults.{at}", timing_problems(fault, experiment.duration))
-        wrong += _prefixed(f"faults.{at}", trigger_problems(fault, experiment.components))
+        wrong += _with_prefix(f"faults.{at}", fault.problems(hosts, links, experiment.components))
+        wrong += _with_prefix(f"faults.{at}", timing_problems(fault, experiment.duration))
+        wrong += _with_prefix(f"faults.{at}", trigger_problems(fault, experiment.components))
     samples, unreadable = read_samples(experiment, base)
     wrong += unreadable
     wrong += [] if wrong else _contradictions(experiment)
@@ -140,7 +140,7 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
         wrong += change_problems(experiment, samples)
     wrong += _check_problems(experiment)
     if experiment.capture:
-        wrong += _prefixed("capture", experiment.capture.problems(links))
+        wrong += _with_prefix("capture", experiment.capture.problems(links))
     wrong += expose_problems(experiment.expose, hosts)
     wrong += writable_problems(experiment.writable, base)
     return wrong + reference_problems(experiment)
@@ -165,11 +165,11 @@ def _check_problems(experiment: Experiment) -> list[Problem]:
     fault_kinds = [fault.kind for fault in experiment.faults]
     for at, check in enumerate(experiment.checks):
         own = check.problems(experiment.components) + fault_problems(check, fault_kinds)
-        wrong += _prefixed(f"checks.{at}", own)
+        wrong += _with_prefix(f"checks.{at}", own)
     return wrong
 
 
-def _prefixed(prefix: str, problems: list[Problem]) -> list[Problem]:
+def _with_prefix(prefix: str, problems: list[Problem]) -> list[Problem]:
     return [replace(problem, key=f"{prefix}.{problem.key}") for problem in problems]
 
 
@@ -197,7 +197,7 @@ def _component_problems(experiment: Experiment, base: Path) -> list[Problem]:
         if name != component.name:
             says = f"it is called '{component.name}' itself, but '{name}' here"
             own.append(Problem(key="name", says=says))
-        wrong += _prefixed(f"components.{name}", own)
+        wrong += _with_prefix(f"components.{name}", own)
     return [replace(problem, key=problem.key.rstrip(".")) for problem in wrong]
 
 
@@ -275,6 +275,9 @@ def _port_problems(experiment: Experiment) -> list[Problem]:
             clashes = [port for port, other in others.items() if other != name]
             if clashes:
                 port = clashes[0]
-                says = f"'{node}' runs '{others[port]}' already, and both would want port {port}"
+                says = (
+                    f"'{node}' runs '{others[port]}' already, and both would want port {port}: "
+                    "give one another `port` or node"
+                )
                 wrong.append(Problem(key=f"components.{name}.{key}", says=says))
     return wrong

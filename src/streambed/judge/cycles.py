@@ -36,14 +36,14 @@ def cycles(view: View) -> list[Finding]:
         ]
         return [_finding(view, "A14", components(writes), writes), *unjudged]
     writes, reads, misses = _write_edges(view), _read_edges(view), _miss_edges(view)
-    mixed = components(_joined(writes, reads))
+    mixed = components(_concatenate(writes, reads))
     with_misses = [
-        found for found in components(_joined(writes, reads, misses)) if found not in mixed
+        found for found in components(_concatenate(writes, reads, misses)) if found not in mixed
     ]
     return [
         _finding(view, "A14", components(writes), writes),
         _finding(view, "A15", components(reads), reads),
-        _finding(view, "A16", with_misses, _joined(writes, reads, misses)),
+        _finding(view, "A16", with_misses, _concatenate(writes, reads, misses)),
     ]
 
 
@@ -102,7 +102,7 @@ def _between(source: Int64s, target: Int64s) -> Edges:
     return Edges(pairs[:, 0], pairs[:, 1])
 
 
-def _joined(*edges: Edges) -> Edges:
+def _concatenate(*edges: Edges) -> Edges:
     return Edges(
         np.concatenate([found.source for found in edges]),
         np.concatenate([found.target for found in edges]),
@@ -151,7 +151,7 @@ def components(edges: Edges) -> list[frozenset[int]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == number[node]:
-                    component = _popped(stack, stacked, node)
+                    component = _pop_component(stack, stacked, node)
                     made += [component] if len(component) > 1 else []
             elif step in number:
                 low[node] = min(low[node], number[step])
@@ -160,7 +160,7 @@ def components(edges: Edges) -> list[frozenset[int]]:
     return made
 
 
-def _popped(stack: list[int], stacked: set[int], node: int) -> frozenset[int]:
+def _pop_component(stack: list[int], stacked: set[int], node: int) -> frozenset[int]:
     at = stack.index(node)
     component = frozenset(stack[at:])
     del stack[at:]

@@ -129,11 +129,11 @@ def _hand_overs(view: View, group: str, reads: Reads) -> Iterator[_HandOver]:
                 read_at=read_at,
                 committed=int(offsets[known - 1]) if known else NONE,
             )
-            read_to = max(read_to, _reached(view, tenure, last_place))
+            read_to = max(read_to, _offset_reached(view, tenure, last_place))
             read_at = max(read_at, int(last_time[tenure]))
 
 
-def _reached(view: View, tenure: int, last_place: Int64s) -> int:
+def _offset_reached(view: View, tenure: int, last_place: Int64s) -> int:
     """The offset after the last record that a tenure noted, or where it began."""
     if last_place[tenure] == NONE:
         return int(view.topic.tenures.start[tenure])
@@ -173,7 +173,7 @@ def _commits_of_unread(view: View, group: str, reads: Reads) -> Iterator[Evidenc
     reached: dict[tuple[int, int], int] = {}
     for tenure in range(len(topic.tenures)):
         holder = int(topic.tenures.client[tenure]), int(topic.tenures.partition[tenure])
-        offset = _reached(view, tenure, last_place)
+        offset = _offset_reached(view, tenure, last_place)
         reached[holder] = max(reached.get(holder, NONE), offset)
     for row in np.flatnonzero(topic.commits.group == topic.groups.known(group)).tolist():
         partition = int(topic.commits.partition[row])

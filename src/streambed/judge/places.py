@@ -70,14 +70,14 @@ def _claims(view: View, log: Log) -> list[_Claims]:
         claims.append(_Claims(sends.place[placed], np.flatnonzero(placed).astype(np.int32)))
         for group, reads in view.reads.items():
             known = view.indexes(group) if view.log_of(group) is log.distinct else None
-            claims.append(_identified(reads.place, reads.record, known))
+            claims.append(_claims_with_identity(reads.place, reads.record, known))
         for other in (view.committed, view.uncommitted):
             if other is not None and other is not log:
-                claims.append(_identified(other.place, other.record))
+                claims.append(_claims_with_identity(other.place, other.record))
     return claims
 
 
-def _identified(place: Int64s, record: Int32s, index: Int32s | None = None) -> _Claims:
+def _claims_with_identity(place: Int64s, record: Int32s, index: Int32s | None = None) -> _Claims:
     known = (place >= 0) & (record >= 0)
     if known.all():
         return _Claims(place, record, index)

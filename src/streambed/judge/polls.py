@@ -48,7 +48,7 @@ def poll_orders(view: View) -> list[Finding]:
         }
         for name, mask in masks.items():
             found = _of_group(group, reads, steps, np.flatnonzero(mask), name)
-            findings[name] = _joined(findings[name], replace(found, missing=missing))
+            findings[name] = _merge_findings(findings[name], replace(found, missing=missing))
     return list(findings.values())
 
 
@@ -148,7 +148,7 @@ def _of_group(group: str, reads: Reads, steps: _Steps, at: Int64s, name: str) ->
     return Finding(anomaly=name, count=len(at), records=records, evidence=tuple(evidence))
 
 
-def _joined(one: Finding, two: Finding) -> Finding:
+def _merge_findings(one: Finding, two: Finding) -> Finding:
     return replace(
         one,
         count=one.count + two.count,

@@ -58,7 +58,7 @@ def _idempotent(settings: Settings) -> Promise:
     return Promise(False, "without idempotence a retry may double or overtake records")
 
 
-def _committed(settings: Settings) -> Promise:
+def _committed_only(settings: Settings) -> Promise:
     if settings.uncommitted_groups:
         names = ", ".join(sorted(settings.uncommitted_groups))
         return Promise(False, f"{names} reads uncommitted records")
@@ -83,7 +83,7 @@ def _never(because: str) -> Callable[[Settings], Promise]:
 _RULES: dict[str, Callable[[Settings], Promise]] = {
     "A1": _durable_write,
     "A2": _always("a group that commits what it has handled sees every record"),
-    "A3": _committed,
+    "A3": _committed_only,
     "A4": _durable_log,
     "A5": _idempotent,
     "A6": _always("a consumer gets records in order, without gaps"),
@@ -93,9 +93,9 @@ _RULES: dict[str, Callable[[Settings], Promise]] = {
     "A10": _never("Kafka does not isolate writes of transactions"),
     "A11": _always("transactional producers are idempotent"),
     "A12": _idempotent,
-    "A13": _committed,
+    "A13": _committed_only,
     "A14": _never("Kafka does not isolate writes of transactions"),
-    "A15": _committed,
+    "A15": _committed_only,
     "A16": _never("Kafka promises nothing about what a transaction missed"),
     "A17": _always("a group continues where it committed"),
     "A18": _durable_log,

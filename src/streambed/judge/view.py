@@ -97,7 +97,7 @@ class View:
         if self.committed is not None:
             parts.append(self.committed.record)
         for records in parts:
-            visible[identified(records)] = True
+            visible[with_identity(records)] = True
         return visible
 
     @cached_property
@@ -105,7 +105,7 @@ class View:
         """Whether a group read a record of which nobody knows whether it reads uncommitted ones."""
         seen = np.zeros(self.topic.record_count, bool)
         for group in self.facts.unknown_isolation_groups & set(self.reads):
-            seen[identified(self.reads[group].record)] = True
+            seen[with_identity(self.reads[group].record)] = True
         return seen
 
     @cached_property
@@ -116,7 +116,7 @@ class View:
         if self.uncommitted is not None:
             parts.append(self.uncommitted.record)
         for records in parts:
-            visible[identified(records)] = True
+            visible[with_identity(records)] = True
         return visible
 
     @cached_property
@@ -161,12 +161,17 @@ class View:
         place = np.where(self.written, self.sends.place, NONE)
         unplaced = self.written & (place == NONE)
         if unplaced.any():
-            log = self.inferred if self.committed is None else self.committed
-            first = np.full(self.topic.record_count, NONE, np.int64)
-            rows = log.record >= 0
-            first[log.record[rows][::-1]] = log.place[rows][::-1]
-            place[unplaced] = first[: len(place)][unplaced]
+            place[unplaced] = self.first_places[: len(place)][unplaced]
         return place
+
+    @cached_property
+    def first_places(self) -> Int64s:
+        """The first place at which the log has each record; NONE if it has not."""
+        log = self.inferred if self.committed is None else self.committed
+        first = np.full(self.topic.record_count, NONE, np.int64)
+        rows = log.record >= 0
+        first[log.record[rows][::-1]] = log.place[rows][::-1]
+        return first
 
     def below_start(self, place: Int64s) -> Bools:
         """Whether a place was deleted by retention: it lies before the log's start at the end."""
@@ -197,7 +202,7 @@ class View:
         return starts
 
 
-def identified(records: Int32s) -> Int32s:
+def with_identity(records: Int32s) -> Int32s:
     """The records that carry an identity."""
     return records[records >= 0] if len(records) and int(records.min()) < 0 else records
 

@@ -8,7 +8,7 @@ from streambed.judge.arrays import Log
 from streambed.judge.columns import NONE, Bools, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.reading.identities import Identities, sort_keys
-from streambed.judge.view import View, identified, partition_of
+from streambed.judge.view import View, partition_of, with_identity
 from streambed.record.ledger.schemas import Outcome
 
 NO_READ_BACK = "nobody read the topic back"
@@ -70,7 +70,7 @@ def _lost_below_reads(view: View) -> Finding:
     seen = np.zeros(view.topic.record_count, bool)
     bound = np.full(max(1, 1 + int(partition_of(place_of_index).max())), NONE, np.int64)
     for reads in view.reads.values():
-        records = identified(reads.record)
+        records = with_identity(reads.record)
         seen[records] = True
         reached = first[records][first[records] >= 0]
         np.maximum.at(bound, partition_of(place_of_index[reached]), reached)

@@ -243,7 +243,7 @@ def cores(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]
     cores_in_use = (pl.col("used_s") / pl.col("passed_s")).sum().alias("cores")
     used = steps.filter(counts_up & under_load).group_by("time").agg(cores_in_use).sort("time")
     if used.is_empty():
-        raise NotTaken(f"{of} was not sampled twice under load")
+        raise NotTaken(f"{of} ran under load for less than 2 s")
     return _since_load(history, used["time"]), used["cores"].to_numpy()
 
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from streambed.net import syscalls
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 KEPT_CAPABILITIES = frozenset(
     (
@@ -68,11 +68,11 @@ def protect_machine(writable: Iterable[Path], group_files: Iterable[Path] = ()) 
         syscalls.set_read_only(path, False)
 
 
-def start_confined(begin: Callable[[], Answer], *, enters_networks: bool) -> Answer:
+def start_confined(begin: Callable[[], Result], *, enters_networks: bool) -> Result:
     """Start a program from a new thread that has dropped capabilities; the caller keeps its own."""
     capabilities = KEPT_CAPABILITIES | ({ENTER_NETWORKS} if enters_networks else set())
 
-    def drop_and_begin() -> Answer:
+    def drop_and_begin() -> Result:
         syscalls.drop_capabilities(capabilities)
         return begin()
 

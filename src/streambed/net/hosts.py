@@ -23,7 +23,7 @@ from streambed.net import confinement, syscalls
 from streambed.net.netlink.netlink import Channel, Request
 from streambed.net.syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWUTS
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 TMP = Path("/tmp")
 TMP_LIMIT = "size=2g"
@@ -83,7 +83,7 @@ class Host:
         self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         syscalls.unshare(CLONE_NEWNET)
-        _set(_NET_SETTINGS | (_SWITCH_SETTINGS if switch else {}) | _present())
+        _write_settings(_NET_SETTINGS | (_SWITCH_SETTINGS if switch else {}) | _present())
         # /proc/self would be the whole process.
         self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self._counters = os.open("/proc/thread-self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
@@ -95,7 +95,7 @@ class Host:
         """
         self._channel.send(requests)
 
-    def call(self, function: Callable[[], Answer]) -> Answer:
+    def call(self, function: Callable[[], Result]) -> Result:
         """Call `function` inside the host; return or raise what it does. Calls wait for each other:
         keep them short.
 
@@ -105,13 +105,13 @@ class Host:
             return function()
         return self.begin(function).result()
 
-    def start(self, begin: Callable[[], Answer], *, enters_networks: bool = False) -> Answer:
+    def start(self, begin: Callable[[], Result], *, enters_networks: bool = False) -> Result:
         """Start a program inside the host, without rights over the machine."""
         if self._host_files is None or self._host_files.writable is None:
             return self.call(begin)
         return self.call(lambda: confinement.start_confined(begin, enters_networks=enters_networks))
 
-    def begin(self, function: Callable[[], Answer]) -> Future[Answer]:
+    def begin(self, function: Callable[[], Result]) -> Future[Result]:
         """Call `function` inside the host without waiting for it."""
         if self._closed:
             raise WorldError(f"the host {self.name} is closed")
@@ -121,7 +121,7 @@ class Host:
                     target=self._live, name=f"host {self.name}", daemon=True
                 )
                 self._thread.start()
-        future: Future[Answer] = Future()
+        future: Future[Result] = Future()
         self._work.put((future, function))
         return future
 
@@ -203,7 +203,7 @@ def look_afresh() -> None:
     )
 
 
-def visit(errands: Mapping[Host, Callable[[], Answer]]) -> list[Answer]:
+def visit(errands: Mapping[Host, Callable[[], Result]]) -> list[Result]:
     """Call a function in the network of each host, all at once; what they return, or the first
     error.
 
@@ -211,7 +211,7 @@ def visit(errands: Mapping[Host, Callable[[], Answer]]) -> list[Answer]:
     thread is needed for it.
     """
 
-    def enter_and_do(host: Host, errand: Callable[[], Answer]) -> Answer:
+    def enter_and_do(host: Host, errand: Callable[[], Result]) -> Result:
         syscalls.setns(host.namespace, CLONE_NEWNET)
         return errand()
 
@@ -219,7 +219,7 @@ def visit(errands: Mapping[Host, Callable[[], Answer]]) -> list[Answer]:
         return list(visitors.map(enter_and_do, errands.keys(), errands.values()))
 
 
-def _fulfil(future: Future[Answer], function: Callable[[], Answer]) -> None:
+def _fulfil(future: Future[Result], function: Callable[[], Result]) -> None:
     try:
         future.set_result(function())
     except BaseException as error:  # Any error belongs to the caller, not to this thread.
@@ -235,7 +235,7 @@ def _present() -> dict[str, bytes]:
     }
 
 
-def _set(settings: Mapping[str, bytes]) -> None:
+def _write_settings(settings: Mapping[str, bytes]) -> None:
     """Plain system calls: files and paths as objects would take longer than all else that makes a
     network.
     """

@@ -256,7 +256,7 @@ def _disciplines(plan: Plan, directions: tuple[EmulatedDirection, ...]) -> dict[
         for node, request in shaping.disciplines(direction, plan.seed):
             asked[node].append(request)
     for port in bundles.ports_without_bundles(plan):
-        asked[port.node].append(rtnetlink.unbundled(port))
+        asked[port.node].append(rtnetlink.disable_bundling(port))
     return asked
 
 

@@ -11,7 +11,7 @@ from streambed.net.hosts import Host
 from streambed.net.network import Network
 from streambed.plan import Plan
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class OpenHost(Host):
@@ -22,11 +22,11 @@ class OpenHost(Host):
         self.name = name
         self.namespace = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
-    def call(self, function: Callable[[], Answer]) -> Answer:
+    def call(self, function: Callable[[], Result]) -> Result:
         """Call `function` in the calling thread."""
         return function()
 
-    def start(self, begin: Callable[[], Answer], *, enters_networks: bool = False) -> Answer:
+    def start(self, begin: Callable[[], Result], *, enters_networks: bool = False) -> Result:
         """Start a program as this user."""
         return begin()
 

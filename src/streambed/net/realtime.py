@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 PRIORITY = 10
 ALLOW = (
@@ -61,7 +61,7 @@ def keep() -> None:
         give_up()
 
 
-def call(function: Callable[[], Answer]) -> Answer:
+def call(function: Callable[[], Result]) -> Result:
     """Call `function` in the thread that kept real time; processes that it starts have it too.
     Here, if none kept it.
     """

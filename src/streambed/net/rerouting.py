@@ -28,11 +28,11 @@ class Rerouting:
         for node, after in tables.items():
             before = self._now[node]
             if before != after:
-                asked[node] = self._changed(node, before, after)
+                asked[node] = self._route_changes(node, before, after)
                 self._now[node] = after
         return asked
 
-    def _changed(
+    def _route_changes(
         self, node: str, before: tuple[Route, ...], after: tuple[Route, ...]
     ) -> list[Request]:
         """New and other routes first, so that there is always a way."""

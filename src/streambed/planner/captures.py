@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streambed.kinds.components.plan_context import PlanContext
-from streambed.kinds.faults.of_links import LinkEnds, meant
+from streambed.kinds.faults.of_links import LinkEnds, links_named
 from streambed.plan import CAPTURE, PlannedLink, ProcessSpec
 from streambed.record.orders import CaptureOrder, CapturePort
 
@@ -45,7 +45,7 @@ def _captured_links(capture: Capture, links: tuple[PlannedLink, ...]) -> Iterato
     ends = {link.name: LinkEnds(ends=(link.ports[0].node, link.ports[1].node)) for link in links}
     wanted: set[str] = set()
     for target in capture.links:
-        wanted.update(meant(target, ends))
+        wanted.update(links_named(target, ends))
     for link in links:
         if not capture.links or link.name in wanted:
             yield link

@@ -6,7 +6,7 @@ from typing import Any
 
 from streambed.kinds.direction_words import shape_words
 from streambed.plan import Allowance, Hop, Plan, PlannedLink, PlannedNode, ProcessSpec, Shape
-from streambed.planner.refusals import listed
+from streambed.planner.refusals import list_names
 from streambed.record.secrets import masked_words
 from streambed.units import Duration, Share, Size, count_of
 
@@ -86,7 +86,7 @@ def _routes_text(node: PlannedNode, names: dict[str, str]) -> str:
         if destination == "default":
             destination = "all"
         destinations.setdefault(" or ".join(hops), []).append(destination)
-    return "; ".join(f"{listed(hosts)} by {direction}" for direction, hosts in destinations.items())
+    return "; ".join(f"{list_names(hosts)} by {hops}" for hops, hosts in destinations.items())
 
 
 def _hop_text(hop: Hop, names: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streambed.errors import MachineError
 from streambed.kinds.components.limits import Limits
 from streambed.plan import Allowance, Machine, ProcessSpec
-from streambed.planner.refusals import ADVICE, listed
+from streambed.planner.refusals import ADVICE, list_names
 
 if TYPE_CHECKING:
     from streambed.declare.experiment import Experiment
@@ -55,16 +55,16 @@ def _refusals(experiment: Experiment, machine: Machine) -> Iterator[str]:
         if limits.priority < 0:
             raised.append(f"{key}.priority")
     if cpu and not machine.cpu_groups:
-        yield f"you may not cap CPU on this machine, as {listed(cpu)} asks: {DELEGATE}"
+        yield f"you may not cap CPU on this machine, as {list_names(cpu)} asks: {DELEGATE}"
     if memory and not machine.memory_groups:
         yield (
-            f"you may not cap memory on this machine, as {listed(memory)} asks: {DELEGATE}, "
+            f"you may not cap memory on this machine, as {list_names(memory)} asks: {DELEGATE}, "
             "as the only program in that group"
         )
     if raised and not machine.cpu_groups:
         yield (
             "nobody may raise a priority above normal without control groups, "
-            f"as {listed(raised)} asks: give 0 to 19, or {DELEGATE}"
+            f"as {list_names(raised)} asks: give 0 to 19, or {DELEGATE}"
         )
     yield from _missing_cores(experiment, machine)
 
@@ -82,7 +82,7 @@ def _missing_cores(experiment: Experiment, machine: Machine) -> Iterator[str]:
     for key, limits in _limits_by_key(experiment).items():
         missing = sorted(set(limits.cores) - set(machine.core_numbers))
         if missing:
-            numbers = listed([str(core) for core in missing])
+            numbers = list_names([str(core) for core in missing])
             yield (
                 f"{key}.cores asks for core {numbers}, but a run may use {usable} on this machine"
             )

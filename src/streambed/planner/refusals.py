@@ -23,11 +23,12 @@ def refuse_what_cannot_be(
     reasons = [reason for fault in faults if (reason := fault.lacks(machine))]
     emulated = [link.name for link in links if link.emulated]
     if emulated and machine.means == "none":
+        links_text = list_names(emulated)
         reasons.append(
-            f"this machine can neither delay, lose nor cut packets, but {listed(emulated)} needs it"
+            f"this machine can neither delay, lose nor cut packets, but {links_text} needs it"
         )
     for reason, names in _links_by_lack(links, machine).items():
-        reasons.append(f"this machine {reason}, but {listed(names)} needs it")
+        reasons.append(f"this machine {reason}, but {list_names(names)} needs it")
     if reasons:
         raise MachineError("\n".join([*reasons, ADVICE]))
 
@@ -63,7 +64,7 @@ def _links_by_lack(links: tuple[PlannedLink, ...], machine: Machine) -> dict[str
     return names
 
 
-def listed(names: list[str]) -> str:
+def list_names(names: list[str]) -> str:
     """The first three names, and how many more there are."""
     shown = ", ".join(names[:3])
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

@@ -57,7 +57,7 @@ class RouteTables:
             yield from self._routes_by_block(node, routing)
 
     def _routes_by_host(self, node: str, routing: Routing) -> Iterator[Route]:
-        known = self._known(node, routing)
+        known = self._next_hops(node, routing)
         rest = routing.rest(node)
         for host in routing.hosts:
             hops = known.get(host, rest)
@@ -66,7 +66,7 @@ class RouteTables:
 
     def _routes_by_block(self, node: str, routing: Routing) -> Iterator[Route]:
         """A route to all hosts, and more specific ones where the next hops are others."""
-        known = self._known(node, routing)
+        known = self._next_hops(node, routing)
         rest = self._commonest(node, known, routing)
         if rest:
             whole = _block(self._everybody[0], self._everybody[-1])
@@ -77,7 +77,7 @@ class RouteTables:
         for block, hops in summary(entries, self._everybody):
             yield self._route(node, _text(block), hops)
 
-    def _known(self, node: str, routing: Routing) -> dict[str, Hops]:
+    def _next_hops(self, node: str, routing: Routing) -> dict[str, Hops]:
         """The next hops to each host. Packets to a host that cannot be reached any more still go
         where they went before, and are lost at the cut.
         """

@@ -97,7 +97,7 @@ def _column(path: Path, ledger: Name, table: pa.Table, field: pa.Field) -> pa.Ch
             raise _refusal(path, f"the column '{field.name}' is missing")
         values = pa.chunked_array([pa.nulls(len(table), field.type)])
     else:
-        values = _converted(path, table[field.name], field)
+        values = _convert_column(path, table[field.name], field)
     if field.name in NEEDED[ledger] and values.null_count:
         count = values.null_count
         raise _refusal(path, f"the column '{field.name}' must not be null: {count} rows are")
@@ -114,7 +114,7 @@ def _filled_groups(values: pa.ChunkedArray, table: pa.Table) -> pa.ChunkedArray:
     return pa.chunked_array([[group or consumer for group, consumer in pairs]], pa.string())
 
 
-def _converted(path: Path, values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+def _convert_column(path: Path, values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if field.name == "key" and not pa.types.is_integer(values.type):

@@ -167,6 +167,12 @@ class Verdict:
         """Whether the check fails; `evidence` shows why."""
         return self.answer == "fails"
 
+    @property
+    def doubted(self) -> bool:
+        """Whether it is unknown because it depends on links that were not on time."""
+        in_doubt = self.evidence.get("in_doubtful_time")
+        return bool(self.punctual and in_doubt and self.answer == "unknown")
+
 
 EXIT_STATUS: dict[Answer | None, int] = {"holds": 0, "fails": 1, "unknown": 2, None: 0}
 """The exit status for an answer; None if nothing was checked."""
@@ -245,7 +251,7 @@ def _table(folder: Path, name: str) -> StoredTable:
     for path, part in parts.items():
         # A run that did not finish says so itself; its tables may lack something.
         if finished and part.end.state == "corrupt":
-            raise tables.damaged(path, part.end.reason)
+            raise tables.damaged_table(path, part.end.reason)
     return StoredTable(schema, parts=tuple(part.table for part in parts.values()))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 def in_new_form(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of an event as this version names them."""
     if name == "drain_incomplete":
-        return {**fields, "waits": [_wait(wait) for wait in _listed(fields.get("waits", ()))]}
+        return {**fields, "waits": [_wait(wait) for wait in _as_list(fields.get("waits", ()))]}
     if "is" in fields:
         return {**fields, "now": fields["is"]}
     if name == "exposed" and "says" in fields:
@@ -21,5 +21,5 @@ def _wait(wait: Any) -> Any:
     return {"reason": "unknown", "says": wait} if isinstance(wait, str) else wait
 
 
-def _listed(waits: Any) -> list[Any]:
+def _as_list(waits: Any) -> list[Any]:
     return list(waits) if isinstance(waits, (list, tuple)) else [waits]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streambed.record import write_whole
-from streambed.record.tables import add_later_columns, damaged
+from streambed.record.tables import add_later_columns, damaged_table
 
 
 def write(path: Path, table: pa.Table) -> None:
@@ -36,7 +36,7 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
         table = read_unchecked(path)
         table = add_later_columns(table, schema)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise damaged(path, str(error)) from error
+        raise damaged_table(path, str(error)) from error
     _refuse_unknown(path, table.column_names, schema)
     return table
 
@@ -62,17 +62,17 @@ def batches(
                 table = add_later_columns(pa.Table.from_batches([batch]), schema)
                 yield from table.select(list(columns)).to_batches()
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise damaged(path, str(error)) from error
+            raise damaged_table(path, str(error)) from error
 
 
 def _open(path: Path, words: Sequence[str] = ()) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path, read_dictionary=words, page_checksum_verification=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise damaged(path, str(error)) from error
+        raise damaged_table(path, str(error)) from error
 
 
 def _refuse_unknown(path: Path, names: Sequence[str], schema: pa.Schema) -> None:
     unknown = set(names) - set(schema.names)
     if unknown:
-        raise damaged(path, f"it has columns of another table: {', '.join(sorted(unknown))}")
+        raise damaged_table(path, f"it has columns of another table: {', '.join(sorted(unknown))}")

@@ -170,11 +170,11 @@ def read_table(path: Path, schema: pa.Schema) -> pa.Table:
     """Everything flushed into one Arrow file; FormatError if it is corrupt."""
     part = read_part(path, schema)
     if part.end.state == "corrupt":
-        raise damaged(path, part.end.reason)
+        raise damaged_table(path, part.end.reason)
     return part.table
 
 
-def damaged(path: Path, reason: str) -> FormatError:
+def damaged_table(path: Path, reason: str) -> FormatError:
     """The error for a table that does not hold everything that was written into it."""
     return FormatError(
         f"{path} is damaged: {reason}. What it still holds may look like loss, so it is not used. "

@@ -174,7 +174,7 @@ def time_axis(history: History, column: str = "time_s", *, bare: bool = False) -
     return alt.X(f"{column}:Q", title=title, scale=scale, axis=axis)
 
 
-def shaded(history: History, *layers: alt.Chart, named: bool = True) -> Chart:
+def over_faults(history: History, *layers: alt.Chart, named: bool = True) -> Chart:
     """Draw layers over shaded faults, with their names on top and a strip for doubts beneath.
 
     `named`: False for a figure that has a row for each fault.
@@ -275,7 +275,7 @@ def lines(
         opacity=alt.condition(pick, alt.value(1.0), alt.value(0.12)),
     )
     points = _points(base, thinned, by=by, value=value, unit=unit, number=number, few=len(names))
-    chart = shaded(history, line.add_params(pick, zoom).properties(height=200), points)
+    chart = over_faults(history, line.add_params(pick, zoom).properties(height=200), points)
     return chart, " ".join(filter(None, (left_out, thinning)))
 
 

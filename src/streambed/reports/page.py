@@ -188,7 +188,7 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters |= {"plain": plain, "named": named, "script": as_script}
+    environment.filters |= {"plain": plain, "named": value_text, "script": as_script}
     figures = [figure for part in shown.values() for figure in part if isinstance(figure, Figure)]
     judged = fidelities.fidelity(run.history)
     return environment.get_template("report.html").render(
@@ -199,7 +199,7 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
         cards=cards.cards(run.verdicts, run.history, judged),
         sections={name: part for name, part in shown.items() if name not in FOLDED},
         folded={name: part for name, part in shown.items() if name in FOLDED},
-        specs=packed({figure.name: share_data(figure.plain_spec()) for figure in figures}),
+        specs=pack_figures({figure.name: share_data(figure.plain_spec()) for figure in figures}),
         themes={theme: style.config(theme) for theme in style.INK},
         ink=style.INK,
         font=style.FONT,
@@ -296,21 +296,21 @@ def plain(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {named(key, item)}" for key, item in value.items())
+        return "; ".join(f"{key}: {value_text(key, item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         more = f" and {len(value) - LISTED} more" if len(value) > LISTED else ""
         return ", ".join(plain(item) for item in value[:LISTED]) + more
     return "" if value is None else str(value)
 
 
-def named(name: object, value: object) -> str:
+def value_text(name: object, value: object) -> str:
     """Render the value of a name for people: a name that ends in _ns holds nanoseconds."""
     if str(name).endswith("_ns") and isinstance(value, int | float):
         return shown_span(value)
     return plain(value)
 
 
-def packed(specs: dict[str, dict[str, Any]]) -> str:
+def pack_figures(specs: dict[str, dict[str, Any]]) -> str:
     """Specifications as compressed JSON in base64; the page's script unpacks it."""
     text = json.dumps(specs, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -37,16 +37,16 @@ class Compared:
         compared = self.difference
         if compared is None:
             return "", "", "", "", ""
-        a = shown(compared.a, self.unit)
-        b = shown(compared.b, self.unit)
-        difference = shown(compared.difference, self.unit)
+        a = number_text(compared.a, self.unit)
+        b = number_text(compared.b, self.unit)
+        difference = number_text(compared.difference, self.unit)
         if compared.low is None or compared.high is None or compared.chance is None:
             return a, b, difference, "", ""
         interval = self._interval(compared.low, compared.high)
         return a, b, difference, interval, f"{compared.chance:.3f}"
 
     def _interval(self, low: float, high: float) -> str:
-        return f"{shown(low, self.unit)} to {shown(high, self.unit)}"
+        return f"{number_text(low, self.unit)} to {number_text(high, self.unit)}"
 
     @property
     def clear(self) -> bool:
@@ -60,7 +60,7 @@ class Compared:
         if compared is None:
             return f"{self.measure}: not available ({self.reason})"
         if not compared.difference and not compared.clear:
-            return f"{self.measure}: the same, {shown(compared.b, self.unit)}"
+            return f"{self.measure}: the same, {number_text(compared.b, self.unit)}"
         change = f"B's {self.measure} is {self._change(compared)}"
         low, high = compared.low, compared.high
         if low is None or high is None:
@@ -74,7 +74,7 @@ class Compared:
 
     def _change(self, compared: Difference) -> str:
         """By how much B differs, such as 12 ms (5 %) higher."""
-        amount = shown(abs(compared.difference), self.unit)
+        amount = number_text(abs(compared.difference), self.unit)
         direction = "higher" if compared.difference > 0 else "lower"
         if not compared.a:
             return f"{amount} {direction}"
@@ -82,7 +82,7 @@ class Compared:
         return f"{amount} ({share * 100:.0f} %) {direction}"
 
 
-def shown(value: float, unit: str) -> str:
+def number_text(value: float, unit: str) -> str:
     """A number as people write it: 12 ms, 3.1 s, 240 records/s."""
     if unit == "s" and abs(value) < 1:
         value, unit = value * 1e3, "ms"
@@ -138,10 +138,10 @@ def compare_runs(a: Run, b: Run) -> Comparison:
 
 def compare(a: History, b: History, *, seed: int = 1) -> list[Compared]:
     """Every statistic that both runs could have, in the order of reading."""
-    return [_compared(name, measure, a, b, seed) for name, measure in common_measures(a, b)]
+    return [_compare_measure(name, measure, a, b, seed) for name, measure in common_measures(a, b)]
 
 
-def _compared(name: str, measure: Measure, a: History, b: History, seed: int) -> Compared:
+def _compare_measure(name: str, measure: Measure, a: History, b: History, seed: int) -> Compared:
     observed: list[Observed] = []
     for letter, history in (("A", a), ("B", b)):
         try:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from streambed.errors import ProcessError, WorldError
 from streambed.kinds.components import roles
 from streambed.kinds.declared_parts import DeclaredParts
-from streambed.kinds.faults.of_links import meant
+from streambed.kinds.faults.of_links import links_named
 from streambed.net.network import Network, network
 from streambed.net.open_network import open_network
 from streambed.net.tampering.disks import SmallDisk, small_disks
@@ -27,7 +27,7 @@ from streambed.runner.visits.namespaces import note_namespaces
 from streambed.units import Size
 from streambed.world import Heal, Wire
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 STOP_S = 3.0
 TROUBLES_S_MAX = 0.5
 """Longest time a failure in another thread goes unnoticed."""
@@ -125,7 +125,7 @@ class LiveWorld:
 
     def wires_named(self, link: tuple[str, ...]) -> Sequence[Wire]:
         """Every wire between two nodes, or the one of that name."""
-        return [self.network.wires[name] for name in meant(link, self.network.wires)]
+        return [self.network.wires[name] for name in links_named(link, self.network.wires)]
 
     def wires_of(self, node: str) -> Sequence[Wire]:
         """Every wire that ends at a node."""
@@ -141,7 +141,7 @@ class LiveWorld:
             raise WorldError(f"the disk of {process} has no limited size, so it cannot be filled")
         return self._disks[process].fill()
 
-    def call(self, node: str, function: Callable[[], Answer]) -> Answer:
+    def call(self, node: str, function: Callable[[], Result]) -> Result:
         """Call `function` inside the host of `node`."""
         return self.network.hosts[node].call(function)
 
@@ -157,12 +157,12 @@ class LiveWorld:
         written = [gauge for gauge in gauges if gauge]
         return combine_gauges(written) if len(written) > 1 else next(iter(written), None)
 
-    def keep(self, key: str, make: Callable[[], Answer]) -> Answer:
+    def keep(self, key: str, make: Callable[[], Result]) -> Result:
         """The object cached under `key`; `make` is called only the first time."""
         with self._caching:
             if key not in self._cached:
                 self._cached[key] = make()
-            cached: Answer = self._cached[key]
+            cached: Result = self._cached[key]
             return cached
 
     def watch(self) -> None:

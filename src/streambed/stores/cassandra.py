@@ -26,7 +26,7 @@ from cassandra.protocol import SyntaxException
 from cassandra.query import tuple_factory
 
 from streambed.errors import QueryError, StoreError
-from streambed.stores.store import CONNECT_S, Address, Answer, SinkTable
+from streambed.stores.store import CONNECT_S, Address, QueryResult, SinkTable
 
 REQUEST_S = 10
 AT_ONCE = 64
@@ -50,13 +50,15 @@ class Cassandra:
         self._session = session
         self._prepared: dict[str, Any] = {}
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str) -> QueryResult:
         """Carry out one statement."""
         with _translate_errors():
             result = self._session.execute(text)
             if not result.column_names:
-                return Answer()
-            return Answer(columns=tuple(result.column_names), rows=[tuple(row) for row in result])
+                return QueryResult()
+            return QueryResult(
+                columns=tuple(result.column_names), rows=[tuple(row) for row in result]
+            )
 
     def make_table(self, table: SinkTable) -> None:
         """Make a table if it does not exist, partitioned like the topic and sorted by offset."""

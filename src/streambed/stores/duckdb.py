@@ -9,7 +9,7 @@ import duckdb
 
 from streambed.errors import StoreError
 from streambed.stores.sql import Dialect, SqlStore
-from streambed.stores.store import Address, Answer, SinkTable
+from streambed.stores.store import Address, QueryResult, SinkTable
 
 DIALECT = Dialect(errors=(duckdb.Error,), lost=lambda error: False)
 
@@ -29,7 +29,7 @@ class DuckDB:
                 f"the file cannot be opened, another program may be writing it: {error}"
             ) from error
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str) -> QueryResult:
         """Carry out one statement."""
         store = self._open()
         try:

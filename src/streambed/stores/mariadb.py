@@ -12,7 +12,7 @@ CLIENT_ERRORS = range(2000, 3000)
 """Error numbers of the client: no server, a lost connection."""
 
 
-def lost(error: Exception) -> bool:
+def connection_lost(error: Exception) -> bool:
     """Whether the server does not answer: PyMySQL's classes do not tell, error numbers do."""
     number = error.args[0] if error.args else 0
     return isinstance(error, OSError | pymysql.err.InterfaceError) or number in CLIENT_ERRORS
@@ -20,7 +20,7 @@ def lost(error: Exception) -> bool:
 
 DIALECT = Dialect(
     errors=(pymysql.err.MySQLError, OSError),
-    lost=lost,
+    lost=connection_lost,
     quote="`",
     placeholder="%s",
     types={"text": "longtext", "bytes": "longblob"},

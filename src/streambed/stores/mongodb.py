@@ -13,7 +13,7 @@ from pymongo.database import Database
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
 from streambed.errors import QueryError, StoreError
-from streambed.stores.store import CONNECT_S, KEY, Address, Answer, SinkTable
+from streambed.stores.store import CONNECT_S, KEY, Address, QueryResult, SinkTable
 
 REQUEST_S = 10
 CURSORS = ("aggregate", "find", "listCollections", "listIndexes")
@@ -32,7 +32,7 @@ class MongoDB:
         self._client = client
         self._database: Database[Document] = client.get_database(database, write_concern=JOURNALED)
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str) -> QueryResult:
         """Carry out one command."""
         command = command_of(text)
         with _translate_errors():
@@ -92,10 +92,10 @@ def command_of(text: str) -> Document:
     return command
 
 
-def table_of(documents: list[Mapping[str, Any]]) -> Answer:
+def table_of(documents: list[Mapping[str, Any]]) -> QueryResult:
     """Documents as a table, with a column for each field; missing fields are None."""
     columns = tuple(dict.fromkeys(name for document in documents for name in document))
-    return Answer(
+    return QueryResult(
         columns=columns,
         rows=[tuple(_plain(document.get(name)) for name in columns) for document in documents],
     )

@@ -9,7 +9,7 @@ from typing import Any
 import redis
 
 from streambed.errors import QueryError, StoreError
-from streambed.stores.store import CONNECT_S, KEY, Address, Answer, SinkTable
+from streambed.stores.store import CONNECT_S, KEY, Address, QueryResult, SinkTable
 
 RETRY_S = 10
 
@@ -20,7 +20,7 @@ class Redis:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str) -> QueryResult:
         """Carry out one command."""
         try:
             return _answer(self._client.execute_command(*shlex.split(text)))  # type: ignore[no-untyped-call]
@@ -74,13 +74,13 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def _answer(reply: Any) -> Answer:
+def _answer(reply: Any) -> QueryResult:
     if isinstance(reply, dict):
         rows = [(_text(key), _text(value)) for key, value in reply.items()]
-        return Answer(columns=("key", "value"), rows=rows)
+        return QueryResult(columns=("key", "value"), rows=rows)
     if isinstance(reply, list | tuple | set):
-        return Answer(columns=("value",), rows=[(_text(value),) for value in reply])
-    return Answer(columns=("value",), rows=[(_text(reply),)])
+        return QueryResult(columns=("value",), rows=[(_text(value),) for value in reply])
+    return QueryResult(columns=("value",), rows=[(_text(reply),)])
 
 
 def _text(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from rocksdict import AccessType, Options, Rdict, WriteBatch
 
 from streambed.errors import QueryError, StoreError
-from streambed.stores.store import Address, Answer, SinkTable
+from streambed.stores.store import Address, QueryResult, SinkTable
 
 
 class RocksDB:
@@ -21,18 +21,18 @@ class RocksDB:
     def __init__(self, database: Rdict) -> None:
         self._database = database
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str) -> QueryResult:
         """Carry out get, scan or count."""
         command, _, key = text.strip().partition(" ")
         if command == "get" and key:
             value = self._database.get(key.strip().encode())
             entries = [] if value is None else [(key.strip(), _text(value))]
-            return Answer(columns=("key", "value"), rows=entries)
+            return QueryResult(columns=("key", "value"), rows=entries)
         if command == "scan":
             entries = [(_text(name), _text(value)) for name, value in self._entries(key)]
-            return Answer(columns=("key", "value"), rows=entries)
+            return QueryResult(columns=("key", "value"), rows=entries)
         if command == "count":
-            return Answer(columns=("count",), rows=[(sum(1 for _ in self._entries(key)),)])
+            return QueryResult(columns=("count",), rows=[(sum(1 for _ in self._entries(key)),)])
         raise QueryError(
             "RocksDB has no query language: ask `get KEY`, `scan [PREFIX]` or `count [PREFIX]`, "
             f"not '{text}'"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streambed.errors import QueryError, StoreError
-from streambed.stores.store import KEY, Answer, SinkTable
+from streambed.stores.store import KEY, QueryResult, SinkTable
 
 TYPES = {
     # The longest name of a topic; MariaDB cannot have text without a limit in a key.
@@ -69,14 +69,14 @@ class SqlStore:
         self._connection = connection
         self._dialect = dialect
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str) -> QueryResult:
         """Carry out one statement."""
         with translate_errors(self._dialect):
             cursor = self._connection.cursor()
             cursor.execute(text)
             if not cursor.description:
-                return Answer()
-            return Answer(
+                return QueryResult()
+            return QueryResult(
                 columns=tuple(column[0] for column in cursor.description),
                 rows=[tuple(row) for row in cursor.fetchall()],
             )

@@ -37,7 +37,7 @@ class Address:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class QueryResult:
     """The result of a query: named columns and rows. A statement without result has no columns."""
 
     columns: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class SinkTable:
 class Store(Protocol):
     """An open store. Methods raise StoreError if it does not answer, QueryError if it refuses."""
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str) -> QueryResult:
         """Carry out one statement or command in the store's own language."""
 
     def make_table(self, table: SinkTable) -> None:

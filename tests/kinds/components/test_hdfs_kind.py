@@ -44,7 +44,7 @@ def read(folder: Path, text: str) -> Any:
         (
             "[disk1, disk2]",
             "[disk1, disk2], replicas: 3",
-            "3 replicas need as many data nodes, but there are 2",
+            "3 replicas need as many data nodes, and it has 2",
         ),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from streambed import Kafka
 from streambed.errors import WorldError
 from streambed.kinds.components.kafka import protocol
-from streambed.kinds.components.kafka.properties import advertised, properties
+from streambed.kinds.components.kafka.properties import advertised_name, properties
 from streambed.kinds.components.kafka.protocol import (
     Partition,
     coordinating_partition,
@@ -165,7 +165,7 @@ def test_a_cluster_may_be_balanced_as_a_whole_and_a_topic_may_differ():
 
 
 def test_brokers_with_short_names_are_advertised_by_longer_ones():
-    assert [advertised(node) for node in ("h1", "broker", "broker1")] == [
+    assert [advertised_name(node) for node in ("h1", "broker", "broker1")] == [
         "h1.streambed",
         "broker.streambed",
         "broker1",

@@ -158,7 +158,7 @@ def test_a_sink_of_text_takes_a_producer_of_text(tmp_path: Path) -> None:
         (
             "replicas: 2",
             "replicas: 3",
-            "components.ring.replicas: 3 replicas need as many nodes, but there are 2",
+            "components.ring.replicas: 3 replicas need as many nodes, and it has 2",
         ),
         (
             "nodes: [one, two], rep",

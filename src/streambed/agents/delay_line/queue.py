@@ -83,9 +83,9 @@ class Queue:
         self._jammed: list[int] = []
         """Packets that are held until the queue is changed."""
         self._last_due_ns = 0
-        self._set({**PLAIN, **declared})
+        self._set_shape({**PLAIN, **declared})
 
-    def _set(self, shape: dict[str, Any]) -> None:
+    def _set_shape(self, shape: dict[str, Any]) -> None:
         self._shape = shape
         self.delay_ns: int = shape["delay_ns"]
         self._is_held: bool = shape["held"]
@@ -102,7 +102,7 @@ class Queue:
         """Apply new settings. Waiting packets keep their due time: later ones may overtake them.
         Packets that were held, and no longer are, are due now.
         """
-        self._set({**PLAIN, **wanted})
+        self._set_shape({**PLAIN, **wanted})
         # One of the two is empty, and a row is sorted: the result is a heap.
         self._heap.extend(self._row)
         self._row.clear()
@@ -128,14 +128,14 @@ class Queue:
         copy_due_ns = NEVER_NS
         if self._chance.happens(self._shape["duplicate"]) and not self._chance.loses(self._shape):
             copy_due_ns = self._hold(
-                self._due_ns(arrived_ns), packet, A_COPY, self._corrupted(content) or content()[1]
+                self._due_ns(arrived_ns), packet, A_COPY, self._corrupt(content) or content()[1]
             )
         if self._chance.loses(self._shape):
             self._gauge.dropped += 1
             self._channel.send([self._verdicts.drop(packet)])
             return copy_due_ns
         return min(
-            copy_due_ns, self._hold(self._due_ns(arrived_ns), packet, 0, self._corrupted(content))
+            copy_due_ns, self._hold(self._due_ns(arrived_ns), packet, 0, self._corrupt(content))
         )
 
     def _due_ns(self, arrived_ns: int) -> int:
@@ -145,7 +145,7 @@ class Queue:
         due_ns = arrived_ns + chance.delay_ns(shape)
         return max(due_ns, self._last_due_ns) if shape["in_order"] else due_ns
 
-    def _corrupted(self, content: Content) -> bytes:
+    def _corrupt(self, content: Content) -> bytes:
         """The corrupted packet; empty if it stays as it is."""
         return (
             self._chance.flip_a_bit(content()[1])

@@ -51,7 +51,7 @@ class UncountedSender(ClientSender):
     """A sender without a ledger; its client reports only failures, because reports cost time."""
 
     def __init__(self, setup: SenderSetup) -> None:
-        super().__init__(setup, {FAILURES_ONLY: True, "on_delivery": self._failed})
+        super().__init__(setup, {FAILURES_ONLY: True, "on_delivery": self._on_failure})
 
     @property
     def open(self) -> int:
@@ -72,7 +72,7 @@ class UncountedSender(ClientSender):
             self.client.produce(self.source.topic_of(sequence), value, key)
         self.sent += 1
 
-    def _failed(self, error: KafkaError | None, message: Message) -> None:
+    def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         self.failed += error is not None
 
 

@@ -17,6 +17,8 @@ from streambed.record.gates import COMMITTING
 from streambed.record.ledger.schemas import Outcome
 from streambed.record.tables import KeyHashes
 
+NO_PLACE = -1
+
 
 class Taken(NamedTuple):
     """A record of the open transaction, as it was handed to the client."""
@@ -83,7 +85,7 @@ class TransactionalSender(ClientSender):
                 headers=[*headers, identity],
             )
         except KafkaException as trouble:
-            self._refused(sequence, trouble)
+            self._abort_and_retry(sequence, trouble)
         self._taken[sequence] = taken
         self.sent += 1
         if len(self._taken) == self._records:
@@ -94,7 +96,7 @@ class TransactionalSender(ClientSender):
         self._began_ns = now_ns()
         self._transaction += 1
 
-    def _refused(self, sequence: int, trouble: KafkaException) -> None:
+    def _abort_and_retry(self, sequence: int, trouble: KafkaException) -> None:
         """The client takes nothing while its transaction must be aborted: end it, then retry."""
         if not self._taken:
             raise SystemExit(
@@ -150,8 +152,11 @@ class TransactionalSender(ClientSender):
 
     def _on_delivery(self, sequence: int, error: KafkaError | None, message: Message) -> None:
         partition, offset = message.partition(), message.offset()
-        assert partition is not None and offset is not None
-        self._reports[sequence] = Report(partition, offset, why(error) if error else "")
+        self._reports[sequence] = Report(
+            partition=NO_PLACE if partition is None else partition,
+            offset=NO_PLACE if offset is None else offset,  # A record that failed has none.
+            error=why(error) if error else "",
+        )
 
     def _close(self, outcome: Outcome, trouble: str) -> None:
         """Note all records of the transaction, as acknowledged now if it was committed."""
@@ -160,7 +165,7 @@ class TransactionalSender(ClientSender):
         at_ns = now_ns()
         written = []
         for sequence, taken in self._taken.items():
-            report = self._reports.get(sequence, Report(-1, -1, UNDECIDED))
+            report = self._reports.get(sequence, Report(NO_PLACE, NO_PLACE, UNDECIDED))
             if trouble or report.error:
                 self._note_lost(taken, report, outcome, trouble)
             else:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from streambed.declare.earth import Place, delay_between, distance_km, place_problems
+from streambed.declare.earth import Coordinates, delay_between, distance_km, place_problems
 from streambed.declare.generators.generator import (
     Ends,
     Made,
@@ -71,12 +71,12 @@ class Cities:
         if wrong:
             return wrong
         return (
-            self._unconnected(places)
+            self._connection_problems(places)
             + too_large(2 * len(places), len(self._linked_pairs(places)))
             + direction_problems(access=self.access)
         )
 
-    def _wrong_pairs(self, places: dict[str, Place]) -> list[Problem]:
+    def _wrong_pairs(self, places: dict[str, Coordinates]) -> list[Problem]:
         wrong: list[Problem] = []
         for at, pair in enumerate(self.pairs):
             for end, name in enumerate(pair):
@@ -93,7 +93,7 @@ class Cities:
             wrong.append(Problem(key="nearest", says=f"{self.nearest} is not allowed: {others}"))
         return wrong
 
-    def _unconnected(self, places: dict[str, Place]) -> list[Problem]:
+    def _connection_problems(self, places: dict[str, Coordinates]) -> list[Problem]:
         first = next(iter(places))
         reached = {first}
         for part in connected_parts(self._linked_pairs(places)):
@@ -108,7 +108,7 @@ class Cities:
         apart = f"no link leads from '{first}' to {', '.join(missed[:8])}"
         return [Problem(key=key, says=f"the network is in parts: {apart}; {advice}")]
 
-    def _linked_pairs(self, places: dict[str, Place]) -> list[Ends]:
+    def _linked_pairs(self, places: dict[str, Coordinates]) -> list[Ends]:
         if self.pairs:
             return list(self.pairs)
         if self.nearest is None:
@@ -148,7 +148,7 @@ def switch_of(city: str) -> str:
 
 
 def on_the_map(
-    places: dict[str, Place],
+    places: dict[str, Coordinates],
     pairs: list[Ends],
     *,
     detour: float,
@@ -177,9 +177,9 @@ def on_the_map(
     )
 
 
-def _read_cities(path: Path) -> tuple[dict[str, Place], list[Problem]]:
+def _read_cities(path: Path) -> tuple[dict[str, Coordinates], list[Problem]]:
     """The cities of a file, and what is wrong with it."""
-    cities: dict[str, Place] = {}
+    cities: dict[str, Coordinates] = {}
     wrong: list[Problem] = []
     lines = path.read_text(errors="replace").splitlines()
     rows = list(csv.reader(lines, skipinitialspace=True))
@@ -196,7 +196,7 @@ def _read_cities(path: Path) -> tuple[dict[str, Place], list[Problem]]:
     return cities, wrong
 
 
-def _wrong_row(row: list[str], earlier: dict[str, Place]) -> str:
+def _wrong_row(row: list[str], earlier: dict[str, Coordinates]) -> str:
     if not row:
         return ""
     if len(row) != 3:

@@ -12,7 +12,7 @@ from streambed.declare.generators.generator import (
     Made,
     direction_problems,
     links_between,
-    numbered,
+    numbered_names,
     too_large,
 )
 from streambed.errors import Problem
@@ -52,15 +52,15 @@ class FatTree:
     def make(self, base: Path) -> Made:
         """Each aggregation switch of a pod has its own group of core switches."""
         half = self.k // 2
-        core = numbered("core", half**2)
-        hosts = numbered("h", self.k * half**2)
+        core = numbered_names("core", half**2)
+        hosts = numbered_names("h", self.k * half**2)
         switches = [*core]
         edge_switches: list[str] = []
         to_core: list[Ends] = []
         inside_pods: list[Ends] = []
         for pod in range(1, self.k + 1):
-            upper = numbered(f"pod{pod}-aggregation", half)
-            lower = numbered(f"pod{pod}-edge", half)
+            upper = numbered_names(f"pod{pod}-aggregation", half)
+            lower = numbered_names(f"pod{pod}-edge", half)
             switches += [*upper, *lower]
             edge_switches += lower
             for at, switch in enumerate(upper):

@@ -70,8 +70,8 @@ class OfSwitches:
 
     def make(self, base: Path) -> Made:
         """Switches s1, s2 …, then hosts h1, h2 …, switch by switch."""
-        switches = numbered("s", self.switches)
-        hosts = numbered("h", self.switches * self.hosts)
+        switches = numbered_names("s", self.switches)
+        hosts = numbered_names("h", self.switches * self.hosts)
         trunk = [(switches[one], switches[other]) for one, other in self.pairs()]
         leaves = [(host, switches[at // self.hosts]) for at, host in enumerate(hosts)]
         return Made(
@@ -84,7 +84,7 @@ class OfSwitches:
         )
 
 
-def numbered(prefix: str, count: int) -> tuple[str, ...]:
+def numbered_names(prefix: str, count: int) -> tuple[str, ...]:
     """Names such as s1, s2 and s3."""
     return tuple(f"{prefix}{number}" for number in range(1, count + 1))
 

@@ -15,9 +15,9 @@ from streambed.declare.generators.generator import Made, direction_problems, too
 from streambed.declare.generators.zoo import Zoo, zoo_of
 from streambed.declare.generators.zoo_repairs import (
     largest_part,
+    nodes_without_coordinates,
     outside_largest_part,
     place_by_neighbours,
-    unplaced,
     with_places,
     without_unplaced,
 )
@@ -108,7 +108,7 @@ class GraphmlNetwork:
 
     def _nowhere(self, zoo: Zoo, base: Path) -> list[Problem]:
         """All nodes that have no coordinates yet."""
-        names = unplaced(zoo)
+        names = nodes_without_coordinates(zoo)
         if not names:
             return []
         listed = ", ".join(f"{name} (line {zoo.nodes[name].line})" for name in names)

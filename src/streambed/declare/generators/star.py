@@ -10,7 +10,7 @@ from streambed.declare.generators.generator import (
     Made,
     direction_problems,
     links_between,
-    numbered,
+    numbered_names,
     too_large,
 )
 from streambed.errors import Problem
@@ -34,7 +34,7 @@ class Star:
 
     def make(self, base: Path) -> Made:
         """The switch and its hosts."""
-        hosts = numbered("h", self.hosts)
+        hosts = numbered_names("h", self.hosts)
         return Made(
             switches=("s1",),
             hosts=hosts,

@@ -13,7 +13,7 @@ from streambed.declare.generators.generator import (
     Made,
     direction_problems,
     links_between,
-    numbered,
+    numbered_names,
     too_large,
 )
 from streambed.errors import Problem
@@ -47,8 +47,8 @@ class Tree:
 
     def make(self, base: Path) -> Made:
         """Nodes are counted level by level, so hosts come after all switches."""
-        switches = numbered("s", self._switches())
-        hosts = numbered("h", self.fanout**self.depth)
+        switches = numbered_names("s", self._switches())
+        hosts = numbered_names("h", self.fanout**self.depth)
         names = (*switches, *hosts)
         trunk: list[Ends] = []
         leaves: list[Ends] = []

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from streambed.declare.earth import Place
+from streambed.declare.earth import Coordinates
 from streambed.declare.generators.generator import Ends, Made
 from streambed.declare.generators.link_rates import rate_of
 from streambed.declare.stream2gym.graphml import Graph, Item
-from streambed.declare.yaml.source import Place as FilePlace
+from streambed.declare.yaml.source import Position
 from streambed.errors import Problem, nearest, suggestion
 from streambed.units import Bandwidth, count_of
 
@@ -58,7 +58,7 @@ OTHER = {
 class Node:
     """A node by its label; `place` is missing if the file gives none."""
 
-    place: Place | None
+    place: Coordinates | None
     line: int
 
 
@@ -103,7 +103,7 @@ class Zoo:
             notes.append(f"too near for a delay: {', '.join(instant)}")
         return replace(made, links=tuple(links), notes=tuple(notes))
 
-    def report(self, key: str, says: str, file: str, place: FilePlace) -> None:
+    def report(self, key: str, says: str, file: str, place: Position) -> None:
         """Add a problem at a line and column of the file."""
         self.problems.append(
             Problem(key=key, says=says, file=file, line=place.line, column=place.column)
@@ -180,7 +180,7 @@ def _name(node: Item, zoo: Zoo, file: str) -> str:
     return name
 
 
-def _place(node: Item, zoo: Zoo, file: str) -> Place | None:
+def _place(node: Item, zoo: Zoo, file: str) -> Coordinates | None:
     texts = [_value(node, name) for name in ("Latitude", "Longitude")]
     if not all(texts):
         return None

@@ -8,12 +8,12 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from streambed.declare.earth import Place
+from streambed.declare.earth import Coordinates
 from streambed.declare.generators.generator import connected_parts
 from streambed.declare.generators.zoo import Zoo
 
 
-def with_places(zoo: Zoo, places: dict[str, Place]) -> Zoo:
+def with_places(zoo: Zoo, places: dict[str, Coordinates]) -> Zoo:
     """The network with the coordinates that the user gives."""
     nodes = {
         name: replace(node, place=places.get(name, node.place)) for name, node in zoo.nodes.items()
@@ -21,14 +21,14 @@ def with_places(zoo: Zoo, places: dict[str, Place]) -> Zoo:
     return replace(zoo, nodes=nodes)
 
 
-def unplaced(zoo: Zoo) -> list[str]:
+def nodes_without_coordinates(zoo: Zoo) -> list[str]:
     """The nodes without coordinates."""
     return [name for name, node in zoo.nodes.items() if node.place is None]
 
 
 def without_unplaced(zoo: Zoo) -> Zoo:
     """The network without nodes that have no coordinates, and without their links."""
-    return _without(zoo, unplaced(zoo), "left out, for they have no coordinates")
+    return _without(zoo, nodes_without_coordinates(zoo), "left out, for they have no coordinates")
 
 
 def place_by_neighbours(zoo: Zoo) -> Zoo:
@@ -39,8 +39,8 @@ def place_by_neighbours(zoo: Zoo) -> Zoo:
     places = {name: node.place for name, node in zoo.nodes.items() if node.place is not None}
     added: list[str] = []
     while True:
-        next_places: dict[str, Place] = {}
-        for name in unplaced(zoo):
+        next_places: dict[str, Coordinates] = {}
+        for name in nodes_without_coordinates(zoo):
             around = [places[other] for other in _neighbours(zoo, name) if other in places]
             if name not in places and around:
                 next_places[name] = mean_place(around)
@@ -67,7 +67,7 @@ def outside_largest_part(zoo: Zoo) -> list[str]:
     return [name for name in zoo.nodes if name not in largest]
 
 
-def mean_place(places: Iterable[Place]) -> Place:
+def mean_place(places: Iterable[Coordinates]) -> Coordinates:
     """The middle of some places on the sphere."""
     x = y = z = 0.0
     for latitude, longitude in places:

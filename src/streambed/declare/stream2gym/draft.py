@@ -12,8 +12,8 @@ from typing import Any
 
 from streambed.declare.yaml.document import Document
 from streambed.declare.yaml.keys import Path as KeyPath
-from streambed.declare.yaml.keys import dotted
-from streambed.declare.yaml.source import Place
+from streambed.declare.yaml.keys import dotted_key
+from streambed.declare.yaml.source import Position
 from streambed.errors import Problem, nearest
 
 
@@ -44,7 +44,7 @@ class Draft:
         if node and node not in nodes:
             nodes.append(node)
 
-    def put(self, path: KeyPath, value: Any, place: Place) -> None:
+    def put(self, path: KeyPath, value: Any, place: Position) -> None:
         """Say `value` at `path`, as something at `place` says in other words."""
         container = self.document.content
         for key, after in pairwise(path):
@@ -59,17 +59,17 @@ class Draft:
             container[path[-1]] = value
         self.mark(path, place)
 
-    def mark(self, path: KeyPath, place: Place) -> None:
+    def mark(self, path: KeyPath, place: Position) -> None:
         """Remember where something was said, for problems that are found later."""
-        self.document.keys[dotted(path)] = self.document.values[dotted(path)] = place
+        self.document.keys[dotted_key(path)] = self.document.values[dotted_key(path)] = place
 
-    def wrong(self, key: str, says: str, place: Place) -> None:
+    def wrong(self, key: str, says: str, place: Position) -> None:
         """Report a problem."""
         self.document.problems.append(
             Problem(key=key, says=says, line=place.line, column=place.column, file=place.file)
         )
 
-    def find(self, key: str, named: str, place: Place, *, folder: bool = False) -> Path | None:
+    def find(self, key: str, named: str, place: Position, *, folder: bool = False) -> Path | None:
         """A file or folder that is named relative to the file that was read, or to the working
         directory; a problem if there is none.
         """

@@ -13,7 +13,7 @@ from streambed.declare.stream2gym.draft import Draft
 from streambed.declare.stream2gym.form import Form
 from streambed.declare.stream2gym.graphml import Item
 from streambed.declare.yaml.document import Document, documents_of
-from streambed.declare.yaml.source import Place, text_of
+from streambed.declare.yaml.source import Position, text_of
 from streambed.errors import DeclarationError
 
 ATTRIBUTES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -97,7 +97,7 @@ def attributes_of(draft: Draft, item: Item, kind: str, name: str) -> Form:
     for usual_name, others in ATTRIBUTES[kind].items():
         usual_names.update(dict.fromkeys((usual_name, *others), usual_name))
     values: dict[str, str] = {}
-    places: dict[str, Place] = {}
+    places: dict[str, Position] = {}
     for attribute in item.attributes:
         known = [usual_names[spelling] for spelling in attribute.names if spelling in usual_names]
         if not known:
@@ -152,7 +152,7 @@ def _document_form(attributes: Form, path: Path, document: Document) -> Form:
         places,
         noun=file,
         node=attributes.node,
-        place=Place(line=first_line, column=1, file=file),
+        place=Position(line=first_line, column=1, file=file),
     )
 
 
@@ -200,7 +200,7 @@ def _documents(draft: Draft, path: Path) -> list[Document]:
         if isinstance(document.content, dict):
             readable.append(document)
         elif document.content is not None:
-            place = Place(line=1, column=1, file=str(path))
+            place = Position(line=1, column=1, file=str(path))
             draft.wrong(
                 "", "this holds no keys and values: write lines such as 'key: value'", place
             )
@@ -219,7 +219,7 @@ def _topic_lines(text: str) -> list[Document]:
         if match is None:
             return []
         content = {key: value for key, value in match.groupdict().items() if value is not None}
-        places = {key: Place(line=number, column=match.start(key) + 1) for key in content}
+        places = {key: Position(line=number, column=match.start(key) + 1) for key in content}
         documents.append(Document(content=content, keys=places, values=places))
     return documents
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streambed.declare.stream2gym.draft import Draft
-from streambed.declare.yaml.source import Place
+from streambed.declare.yaml.source import Position
 
 
 class Form:
@@ -23,11 +23,11 @@ class Form:
         self,
         draft: Draft,
         values: Mapping[str, Any],
-        places: Mapping[str, Place],
+        places: Mapping[str, Position],
         *,
         noun: str,
         node: str,
-        place: Place,
+        place: Position,
     ) -> None:
         self.draft = draft
         self.noun = noun
@@ -42,7 +42,7 @@ class Form:
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
-    def at(self, key: str) -> Place:
+    def at(self, key: str) -> Position:
         """Where a key stands, or else where the whole is."""
         return self._places.get(key, self.place)
 

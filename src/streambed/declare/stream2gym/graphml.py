@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from streambed.declare.yaml.source import Place, bytes_of
+from streambed.declare.yaml.source import Position, bytes_of
 from streambed.errors import DeclarationError, Problem
 
 OTHER_PARTS = ("hyperedge", "port", "graph", "endpoint")
@@ -22,7 +22,7 @@ class Attribute:
 
     names: tuple[str, ...]
     value: str
-    place: Place
+    place: Position
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Item:
     name: str
     ends: tuple[str, str] = ("", "")
     attributes: tuple[Attribute, ...]
-    place: Place
+    place: Position
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Graph:
 class _Element:
     tag: str
     attributes: dict[str, str]
-    place: Place
+    place: Position
     text: str = ""
     children: list[_Element] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ def read(path: Path) -> Graph:
         root = _parse(bytes_of(path))
     except expat.ExpatError as error:
         says = f"this is not XML: {expat.errors.messages[error.code]}"
-        raise _refusal(path, says, Place(line=error.lineno, column=error.offset + 1)) from None
+        raise _refusal(path, says, Position(line=error.lineno, column=error.offset + 1)) from None
     if root.tag != "graphml":
         says = f"this is XML, but not GraphML: it begins with <{root.tag}>"
         raise _refusal(path, says, root.place)
@@ -84,7 +84,7 @@ def read(path: Path) -> Graph:
     )
 
 
-def _refusal(path: Path, says: str, place: Place) -> DeclarationError:
+def _refusal(path: Path, says: str, place: Position) -> DeclarationError:
     problem = Problem(key="", says=says, line=place.line, column=place.column)
     return DeclarationError([problem], str(path))
 
@@ -138,10 +138,10 @@ def _names(key: _Element) -> tuple[str, ...]:
 
 def _parse(content: bytes) -> _Element:
     parser = expat.ParserCreate(namespace_separator=" ")
-    above = [_Element("", {}, Place())]
+    above = [_Element("", {}, Position())]
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        place = Place(line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
+        place = Position(line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
         element = _Element(tag.rpartition(" ")[2], attributes, place)
         above[-1].children.append(element)
         above.append(element)

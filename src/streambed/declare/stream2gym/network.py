@@ -11,7 +11,7 @@ from streambed.declare.stream2gym.files import KEYS, attributes_of, form_of
 from streambed.declare.stream2gym.form import Form
 from streambed.declare.stream2gym.graphml import Graph, Item
 from streambed.declare.yaml.keys import Path as KeyPath
-from streambed.declare.yaml.source import Place
+from streambed.declare.yaml.source import Position
 from streambed.errors import suggestion
 from streambed.units import Bandwidth, Duration, Share
 
@@ -155,7 +155,12 @@ def put_faults(draft: Draft, attributes: Form, duration: Duration) -> None:
 
 
 def _put_cut(
-    draft: Draft, ends: list[str], lasts: Duration, duration: Duration, place: Place, length: Place
+    draft: Draft,
+    ends: list[str],
+    lasts: Duration,
+    duration: Duration,
+    place: Position,
+    length: Position,
 ) -> None:
     earlier = draft.document.content.get("faults", [])
     path = ("faults", len(earlier))

@@ -20,7 +20,7 @@ from streambed.declare.stream2gym.network import put_faults, put_topology
 from streambed.declare.stream2gym.programs import put_consumers, put_job, put_producers
 from streambed.declare.stream2gym.stores import put_store
 from streambed.declare.yaml.reader import VERSION, experiment_of
-from streambed.declare.yaml.source import Place
+from streambed.declare.yaml.source import Position
 from streambed.declare.yaml.writer import yaml_text
 from streambed.errors import DeclarationError, Problem, UsageError
 from streambed.units import Duration, Share
@@ -142,7 +142,7 @@ def _note_bootstrap(draft: Draft) -> None:
             draft.note(f"{says}, not only by topicBroker", components[name]["node"])
 
 
-def _put_checks(draft: Draft, place: Place) -> None:
+def _put_checks(draft: Draft, place: Position) -> None:
     """A check for each topic of a built-in producer: what it sends arrives."""
     components = draft.document.content["components"]
     topics = components.get(NAME, {}).get("topics", {})

@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from streambed.declare.yaml.keys import Path, dotted
-from streambed.declare.yaml.source import Place, text_of
+from streambed.declare.yaml.keys import Path, dotted_key
+from streambed.declare.yaml.source import Position, text_of
 from streambed.errors import DeclarationError, Problem
 
 VALUES_MAX = 1_000_000
@@ -25,8 +25,8 @@ class Document:
     """What a text says, and where."""
 
     content: Any = None
-    keys: dict[str, Place] = field(default_factory=dict)
-    values: dict[str, Place] = field(default_factory=dict)
+    keys: dict[str, Position] = field(default_factory=dict)
+    values: dict[str, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What its reader should know about how it was understood."""
@@ -44,7 +44,7 @@ class Document:
         while written and written not in known:
             known = self.keys
             written = written.rpartition(".")[0]
-        place = known.get(written, Place(line=1, column=1))
+        place = known.get(written, Position(line=1, column=1))
         return replace(
             problem, line=place.line, column=place.column, option=place.option, file=place.file
         )
@@ -52,11 +52,11 @@ class Document:
     def put(self, container: Any, path: Path, value: Any, option: str) -> None:
         """Set what stands at `path`, in its container, as an option of the command line says."""
         container[path[-1]] = value
-        key = dotted(path)
+        key = dotted_key(path)
         for places in (self.keys, self.values):
             for below in [known for known in places if known.startswith(f"{key}.")]:
                 del places[below]
-            places[key] = Place(option=option)
+            places[key] = Position(option=option)
 
 
 def document_of(text: str) -> Document:
@@ -134,7 +134,7 @@ class _Reader:
         if len(counts) > VALUES_MAX:
             self._wrong(node, (), f"there are more than {VALUES_MAX} values: declare fewer")
         elif count > len(counts) + ALIASED_MAX:
-            says = f"aliases unfold {len(counts)} values into {_rounded(count)}"
+            says = f"aliases unfold {len(counts)} values into {_rounded_text(count)}"
             self._wrong(node, (), f"{says}, more than {ALIASED_MAX} beyond them: use fewer aliases")
         else:
             self.document.content = self.value(node, ())
@@ -154,8 +154,8 @@ class _Reader:
             self.above.pop()
 
     def _entry(self, node: Node, path: Path) -> Any:
-        self.document.keys[dotted(path)] = _place(node.start_mark)
-        self.document.values.setdefault(dotted(path), _place(node.start_mark))
+        self.document.keys[dotted_key(path)] = _place(node.start_mark)
+        self.document.values.setdefault(dotted_key(path), _place(node.start_mark))
         return self.value(node, path)
 
     def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
@@ -172,11 +172,13 @@ class _Reader:
             key = key_node.value
             here = (*path, key)
             if key in content:
-                self._wrong(key_node, here, "this key is there twice")
+                self._wrong(
+                    key_node, here, "this key is there twice: remove one, or give it another name"
+                )
                 continue
-            self.document.keys[dotted(here)] = _place(key_node.start_mark)
+            self.document.keys[dotted_key(here)] = _place(key_node.start_mark)
             marked = value_node if isinstance(value_node, ScalarNode) else key_node
-            self.document.values[dotted(here)] = _place(marked.start_mark)
+            self.document.values[dotted_key(here)] = _place(marked.start_mark)
             content[key] = self.value(value_node, here)
         return {**merged, **content}
 
@@ -199,7 +201,7 @@ class _Reader:
     def _wrong(self, node: Node, path: Path, says: str) -> None:
         place = _place(node.start_mark)
         self.document.problems.append(
-            Problem(key=dotted(path), says=says, line=place.line, column=place.column)
+            Problem(key=dotted_key(path), says=says, line=place.line, column=place.column)
         )
 
 
@@ -217,9 +219,9 @@ def _count_unfolded(node: Node, counts: dict[int, int]) -> int:
     return counts[id(node)]
 
 
-def _rounded(count: int) -> str:
+def _rounded_text(count: int) -> str:
     return str(count) if count < 10**9 else "billions"
 
 
-def _place(mark: StringMark) -> Place:
-    return Place(line=mark.line + 1, column=mark.column + 1)
+def _place(mark: StringMark) -> Position:
+    return Position(line=mark.line + 1, column=mark.column + 1)

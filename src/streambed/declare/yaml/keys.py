@@ -23,7 +23,7 @@ TABLES: dict[str, Mapping[str, type]] = {
 Path = tuple[str | int, ...]
 
 
-def dotted(path: Path) -> str:
+def dotted_key(path: Path) -> str:
     """A path as people write it: components.kafka.nodes.0."""
     return ".".join(map(str, path))
 
@@ -108,7 +108,7 @@ def entry(container: Any, key: str | int) -> Any:
 
 def table_at(path: Sequence[str | int]) -> Mapping[str, type] | None:
     """The table whose kinds stand at a place, or around it."""
-    return TABLES.get(str(path[0])) or TABLES.get(dotted(tuple(path[:2])))
+    return TABLES.get(str(path[0])) or TABLES.get(dotted_key(tuple(path[:2])))
 
 
 def path_of(location: Sequence[str | int]) -> Path:

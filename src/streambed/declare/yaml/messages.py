@@ -15,7 +15,7 @@ from streambed.declare.link import LINK_PATTERN, NODE_PATTERN
 from streambed.declare.yaml.keys import (
     TABLES,
     Path,
-    dotted,
+    dotted_key,
     is_declared,
     keys_of,
     noun_of,
@@ -54,7 +54,7 @@ class Complaint:
     @property
     def problem(self) -> Problem:
         """The same as a problem that has no line yet."""
-        return Problem(key=dotted(self.path), says=self.says, code=self.code)
+        return Problem(key=dotted_key(self.path), says=self.says, code=self.code)
 
 
 def complaints(errors: list[ErrorDetails], content: Any, root: Any = Experiment) -> list[Complaint]:
@@ -95,7 +95,7 @@ def _complaint(error: ErrorDetails, content: Any, root: Any) -> Complaint:
     # the end of the path.
     if len(written) < len(path):
         advice = "write text, a number, true or false"
-        says = f"{_shown(error['input'])} is not a setting: {advice}"
+        says = f"{_value_text(error['input'])} is not a setting: {advice}"
         return Complaint(path=written, says=says)
     return Complaint(path=path, says=_SAYS.get(kind, _other)(error))
 
@@ -144,11 +144,11 @@ def _kind(path: Path, error: ErrorDetails) -> Complaint:
 
 def _missing(path: Path, content: Any, root: Any) -> str:
     if isinstance(path[-1], int):
-        return f"is missing: {dotted(path[:-1])} needs {path[-1] + 1} entries"
+        return f"is missing: {dotted_key(path[:-1])} needs {path[-1] + 1} entries"
     return f"is missing: {noun_of(type_at(path[:-1], content, root))} needs '{path[-1]}'"
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, (list, tuple)):
@@ -163,24 +163,24 @@ def _shown(value: Any) -> str:
 def _name(error: ErrorDetails) -> str:
     pattern = str(error["ctx"]["pattern"])
     rule = _RULES.get(pattern, f"write what fits {pattern}")
-    return f"{_shown(error['input'])} cannot be a name: {rule}"
+    return f"{_value_text(error['input'])} cannot be a name: {rule}"
 
 
 def _not(noun: str, advice: str) -> Callable[[ErrorDetails], str]:
-    return lambda error: f"{_shown(error['input'])} is not {noun}: {advice}"
+    return lambda error: f"{_value_text(error['input'])} is not {noun}: {advice}"
 
 
 def _text(error: ErrorDetails) -> str:
     value = error["input"]
     advice = "write one word or put it in quotes"
     if isinstance(value, (int, float)):
-        advice = f"put it in quotes, '{_shown(value)}'"
-    return f"{_shown(value)} is not text: {advice}"
+        advice = f"put it in quotes, '{_value_text(value)}'"
+    return f"{_value_text(value)} is not text: {advice}"
 
 
 def _other(error: ErrorDetails) -> str:
     message = error["msg"]
-    return f"{_shown(error['input'])} is not allowed: {message[0].lower()}{message[1:]}"
+    return f"{_value_text(error['input'])} is not allowed: {message[0].lower()}{message[1:]}"
 
 
 _LIST = _not("a list", "write entries in brackets, such as [first, second]")
@@ -192,15 +192,15 @@ _SAYS: dict[str, Callable[[ErrorDetails], str]] = {
     "quantity": lambda error: str(error["ctx"]["says"]),
     "value_error": lambda error: str(error["ctx"]["error"]),
     "literal_error": lambda error: (
-        f"{_shown(error['input'])} is not allowed: write one of {error['ctx']['expected']}"
+        f"{_value_text(error['input'])} is not allowed: write one of {error['ctx']['expected']}"
     ),
     "string_pattern_mismatch": _name,
     "string_type": _text,
     "greater_than_equal": lambda error: (
-        f"{_shown(error['input'])} is too small: at least {error['ctx']['ge']}"
+        f"{_value_text(error['input'])} is too small: at least {error['ctx']['ge']}"
     ),
     "less_than_equal": lambda error: (
-        f"{_shown(error['input'])} is too large: at most {error['ctx']['le']}"
+        f"{_value_text(error['input'])} is too large: at most {error['ctx']['le']}"
     ),
     "too_short": lambda error: (
         f"has {error['ctx']['actual_length']} entries: give at least {error['ctx']['min_length']}"

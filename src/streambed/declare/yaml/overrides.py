@@ -11,7 +11,7 @@ from streambed.declare.experiment import Experiment
 from streambed.declare.yaml.document import Document, document_of
 from streambed.declare.yaml.keys import (
     Path,
-    dotted,
+    dotted_key,
     entry,
     is_declared,
     keys_of,
@@ -88,7 +88,7 @@ def _step(kind: Any, value: Any, path: Path, rest: str) -> tuple[str | int, str]
     """The next key or index of a dotted path, and what comes after it. Names may have dots
     themselves.
     """
-    here = f"'{dotted(path)}'" if path else "the declaration"
+    here = f"'{dotted_key(path)}'" if path else "the declaration"
     step, _, after = rest.partition(".")
     if isinstance(value, list):
         if not step.isdecimal() or int(step) >= len(value):

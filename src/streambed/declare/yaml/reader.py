@@ -16,7 +16,7 @@ from streambed.declare.experiment import Experiment, problems
 from streambed.declare.yaml import overrides as command_line
 from streambed.declare.yaml.document import Document, document_at
 from streambed.declare.yaml.keys import (
-    dotted,
+    dotted_key,
     entry,
     is_declared,
     keys_of,
@@ -199,7 +199,7 @@ def _without(content: Any, errors: list[ErrorDetails]) -> tuple[Any, _LeftOut]:
         elif isinstance(container, dict) and _is_plain(container.get(last, {})):
             del container[last]
             if above[:2] == ["topology", "links"]:
-                links.append(dotted(tuple(above[:3])))
+                links.append(dotted_key(tuple(above[:3])))
         elif section == "components":
             names.add(str([*above, last][1]))
         else:

@@ -11,7 +11,7 @@ BYTES_MAX = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class Position:
     """Where something was said: a line and a column, of the declaration or of a file that it names;
     or an option of the command line.
     """

@@ -175,10 +175,10 @@ def number_transactions(
         outcome=outcome,
     )
     if sent_keys is not None:
-        sends = replace(sends, transaction=_numbered(keys, sent_keys))
+        sends = replace(sends, transaction=_numbers_of(keys, sent_keys))
     for group, read in read_keys.items():
         if read is not None:
-            reads[group] = replace(reads[group], transaction=_numbered(keys, read))
+            reads[group] = replace(reads[group], transaction=_numbers_of(keys, read))
     return sends, reads, transactions
 
 
@@ -205,5 +205,5 @@ def _keys_of_reads(names: Numbering, reads: Reads) -> Int64s | None:
     return _keys(pairs[:, 0], pairs[:, 1], reads.transaction.astype(np.int64))
 
 
-def _numbered(keys: Int64s, wanted: Int64s) -> Int32s:
+def _numbers_of(keys: Int64s, wanted: Int64s) -> Int32s:
     return np.where(wanted < 0, NONE, np.searchsorted(keys, wanted)).astype(np.int32)

@@ -18,8 +18,9 @@ from streambed.kinds.declaring import Names, declared
 from streambed.kinds.evidence.by_batches import batches_of
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.outputs.contents import contents_of
+from streambed.kinds.evidence.outputs.deleted import was_deleted
 from streambed.kinds.evidence.outputs.lateness import event_time_problem, late_records, timed_log
-from streambed.kinds.evidence.outputs.row_comparison import Compared, compare_rows
+from streambed.kinds.evidence.outputs.row_comparison import Compared, compare_rows, has_several_rows
 from streambed.kinds.evidence.readers import readers_of, witness_of
 from streambed.record.history import Answer, History, Verdict
 from streambed.record.ledger.stored_rows import BatchJob, StoreQuery
@@ -143,6 +144,10 @@ class Equals(MayFail):
         if absent:
             says = f"{', '.join(absent)} was not read back, or holds nothing"
             return self._verdict("unknown", says)
+        deleted = [topic for topic in topics if was_deleted(history, topic)]
+        if deleted:
+            says = f"records of {', '.join(deleted)} were deleted before they were read back"
+            return self._verdict("unknown", says)
         may = {topic: contents_of(history, topic) for topic in topics}
         if any(table.is_empty() for table in may.values()):
             return self._verdict("unknown", "keys and values were not kept")
@@ -185,6 +190,9 @@ class Equals(MayFail):
         if missing:
             says = f"no column {', '.join(missing)}; {self.store} has {', '.join(rows.columns)}"
             return self._verdict("unknown", f"{says}, the SQL has {', '.join(most.columns)}")
+        if has_several_rows(most, self.key):
+            says = f"what {self.store} must equal has several rows for one {', '.join(self.key)}"
+            return self._verdict("unknown", f"{says}: name more columns in `key`")
         exact = compare_rows(rows, most, most, self.key, (), self.tolerance)
         evidence: dict[str, Any] = {
             "rows": rows.height,

@@ -14,6 +14,7 @@ from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of, unreported_ranges
 from streambed.kinds.evidence.course import load_ended
+from streambed.kinds.evidence.outputs.deleted import deleted_without_ledger
 from streambed.kinds.evidence.outputs.input_log import OFFSET_BITS, InputLog, input_log
 from streambed.record.events import Batch
 from streambed.record.history import Answer, History, Verdict
@@ -59,6 +60,10 @@ class InputComplete(MayFail):
         absent = [topic for topic, log in logs.items() if log is None and _read_of(batches, topic)]
         if absent:
             return self._verdict("unknown", f"{', '.join(absent)} was not read back")
+        untold = [topic for topic in sorted(topics) if deleted_without_ledger(history, topic)]
+        if untold:
+            says = f"records of {', '.join(untold)} were deleted that no producer noted"
+            return self._verdict("unknown", says)
         visible = [_visible(batch, logs) for batch in batches]
         return self._compare(history, batches, visible)
 

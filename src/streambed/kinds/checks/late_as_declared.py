@@ -99,8 +99,10 @@ class LateAsDeclared(MayFail):
         log = timed_log(history, topic, self.event_time, self.window.ns)
         if not len(log.places):
             raise QueryError("keys and values were not kept")
-        latest, found = NO_TIME, []
+        latest, found, query = NO_TIME, [], ""
         for batch in sorted(batches, key=lambda batch: (batch.query, batch.batch or 0)):
+            if batch.query != query:
+                latest, query = NO_TIME, batch.query  # Each query has a watermark of its own.
             rows = log.rows(batch, topic)
             watermark = batch.watermark_ns
             allowed = max(0, latest - self.delay.ns) if latest != NO_TIME else 0

@@ -157,23 +157,23 @@ class Latency(MayFail):
         known = _with_latency(records)
         if known["latency"].drop_nulls().is_empty():
             return self._nothing_seen(records, evidence)
-        evidence |= self._measured(known)
-        exceeded = self._exceeded(known)
+        evidence |= self._measure(known)
+        exceeded = self._exceeded_limits(known)
         if evidence["undecided"] or evidence["at_unknown_time"]:
             for case in _possible(known, history.events[-1].time):
-                if bool(self._exceeded(case)) != bool(exceeded):
-                    return self._undecided(evidence)
+                if bool(self._exceeded_limits(case)) != bool(exceeded):
+                    return self._undecided_verdict(evidence)
         if not exceeded:
             brief = f"latency of {self.of} within its limits"
             return self._verdict("holds", self._says_of_all(known), evidence, brief)
-        return self._failed(history, known, exceeded, evidence)
+        return self._failure(history, known, exceeded, evidence)
 
-    def _exceeded(self, records: pl.DataFrame) -> list[str]:
+    def _exceeded_limits(self, records: pl.DataFrame) -> list[str]:
         """The names of the limits that these latencies exceed."""
         measured = quantiles(records["latency"].drop_nulls())
         return [name for name, limit in self.limits.items() if measured[name] > limit.ns]
 
-    def _measured(self, records: pl.DataFrame) -> dict[str, Any]:
+    def _measure(self, records: pl.DataFrame) -> dict[str, Any]:
         latencies = records["latency"].drop_nulls()
         values = {
             f"{name}_ns": None if value >= NEVER_NS else value
@@ -199,14 +199,14 @@ class Latency(MayFail):
         """What is judged, for people: reader, or reader during kill."""
         return f"{self.of} {phase_text(self.during)}" if self.during else self.of
 
-    def _undecided(self, evidence: dict[str, Any]) -> Verdict:
+    def _undecided_verdict(self, evidence: dict[str, Any]) -> Verdict:
         reasons = []
         if evidence["undecided"]:
             count = count_of(evidence["undecided"], "record")
             reasons.append(f"{count} of which nobody knows whether they would have been seen")
         if evidence["at_unknown_time"]:
             count = count_of(evidence["at_unknown_time"], "record")
-            reasons.append(f"the arrival time of {count} of a batch without a progress report")
+            reasons.append(f"the arrival time of {count} whose batch is not known exactly")
         why = f"it depends on {' and on '.join(reasons)}"
         return self._unknown(f"{self._subject}: {why}", evidence)
 
@@ -220,7 +220,7 @@ class Latency(MayFail):
             punctual=True,
         )
 
-    def _failed(
+    def _failure(
         self, history: History, records: pl.DataFrame, exceeded: list[str], evidence: dict[str, Any]
     ) -> Verdict:
         start, end = worst_stretch(records, over_ns=self.limits[exceeded[0]].ns)
@@ -230,7 +230,7 @@ class Latency(MayFail):
         measured = quantiles(records["latency"].drop_nulls())
         long, brief = [], []
         for name in exceeded:
-            latency = _shown(measured[name])
+            latency = _latency_text(measured[name])
             limit = shown(self.limits[name].ns)
             long.append(f"{name} {latency}, limit {limit}")
             brief.append(f"{name} {latency} (limit {limit})")
@@ -244,7 +244,7 @@ class Latency(MayFail):
         latencies = records["latency"].drop_nulls()
         names = [name for name in SHARES if name in ALWAYS_SHOWN or name in self.limits]
         values = quantiles(latencies)
-        measured = ", ".join(f"{name} {_shown(values[name])}" for name in names)
+        measured = ", ".join(f"{name} {_latency_text(values[name])}" for name in names)
         limits = ", ".join(f"{name} {shown(limit.ns)}" for name, limit in self.limits.items())
         count = count_of(len(latencies), "record")
         return f"{self._subject} {measured} over {count}; limit {limits}"
@@ -256,7 +256,7 @@ class Latency(MayFail):
             says += f"; whether {count_of(evidence['undecided'], 'record')} arrived is unknown"
         if evidence["at_unknown_time"]:
             count = count_of(evidence["at_unknown_time"], "record")
-            says += f"; {count} of a batch without a progress report counted as late as possible"
+            says += f"; {count} whose batch is not known exactly counted as late as possible"
         return Verdict(
             check=self.kind,
             answer=answer,
@@ -309,7 +309,7 @@ def _counts(records: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _shown(latency_ns: int) -> str:
+def _latency_text(latency_ns: int) -> str:
     return "never" if latency_ns >= NEVER_NS else shown(latency_ns)
 
 

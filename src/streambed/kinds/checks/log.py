@@ -119,8 +119,8 @@ class Log:
             "rows": [row.evidence() for row in rows],
         }
         if self.expect:
-            return self._expected(rows, self.expect, evidence)
-        return self._judged(rows, len(topic.sends), evidence)
+            return self._verdict_of_expected(rows, self.expect, evidence)
+        return self._verdict_of_rows(rows, len(topic.sends), evidence)
 
     def _why_unknown(self, history: History) -> str:
         if not load_ended(history):
@@ -136,7 +136,9 @@ class Log:
     def _allows(self, finding: Finding) -> bool:
         return BY_NUMBER[finding.anomaly].counted_only or finding.anomaly in self.allow
 
-    def _judged(self, rows: Sequence[LogRow], records: int, evidence: dict[str, Any]) -> Verdict:
+    def _verdict_of_rows(
+        self, rows: Sequence[LogRow], records: int, evidence: dict[str, Any]
+    ) -> Verdict:
         wrong = [row for row in rows if row.answer == "fails"]
         if wrong:
             says = "; ".join(row.says for row in wrong)
@@ -151,7 +153,7 @@ class Log:
             says += f"; allowed: {', '.join(counted)}"
         return self._verdict("holds", says, evidence)
 
-    def _expected(
+    def _verdict_of_expected(
         self, rows: Sequence[LogRow], expect: Expect, evidence: dict[str, Any]
     ) -> Verdict:
         """Holds if exactly what is expected was found; what is unknown was not found."""

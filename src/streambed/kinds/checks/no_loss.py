@@ -263,7 +263,7 @@ def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame
     if reader.latest:
         older = pl.col("began").is_null() | (pl.col("offset") < pl.col("began"))
     needed = missing.filter(~older)
-    undecided = needed.filter(_undecided(unread))
+    undecided = needed.filter(_undecided_records(unread))
     nothing_needed = seen.height + needed.height == 0
     return Finding(
         reader=reader,
@@ -275,7 +275,7 @@ def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame
     )
 
 
-def _undecided(unread: Unread) -> pl.Expr:
+def _undecided_records(unread: Unread) -> pl.Expr:
     """Records that a reader may have seen, or had yet to see when the run ended."""
     no_offset = pl.col("offset") < 0
     beyond = no_offset | pl.col("last").is_null() | (pl.col("offset") > pl.col("last"))

@@ -109,9 +109,12 @@ class Recovers(MayFail):
         return bool(fidelity(history).spans)
 
     def _says_of(self, history: History, recovery: Recovery) -> str:
-        parts = [f"effect {_shown(recovery.effect_ns)}", f"outage {_shown(recovery.outage_ns)}"]
-        parts.append(f"restored {_shown(recovery.restored_ns)}")
-        caught_up = _shown(recovery.caught_up_ns)
+        parts = [
+            f"effect {_span_text(recovery.effect_ns)}",
+            f"outage {_span_text(recovery.outage_ns)}",
+        ]
+        parts.append(f"restored {_span_text(recovery.restored_ns)}")
+        caught_up = _span_text(recovery.caught_up_ns)
         if recovery.caught_up_ns is None and recovery.at_least_ns is not None:
             caught_up = f"not after {shown(recovery.at_least_ns)}"
         limit = shown(self.within.ns)
@@ -136,5 +139,5 @@ class Recovers(MayFail):
         )
 
 
-def _shown(span_ns: int | None) -> str:
+def _span_text(span_ns: int | None) -> str:
     return "none" if span_ns is None else shown(span_ns)

@@ -54,7 +54,7 @@ class SameAs(MayFail):
             if not _writers(components, topic):
                 says = f"no job is declared to write {topic}: name it in `writes`"
                 wrong.append(Problem(key=key, says=says))
-        return wrong
+        return wrong or _input_problems(components, self.topic, self.other)
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
         """Both topics."""
@@ -83,7 +83,7 @@ class SameAs(MayFail):
         counts = counts.with_columns(pl.col("one", "other").fill_null(0))
         more = counts.filter(pl.col("one") > pl.col("other"))
         less = counts.filter(pl.col("one") < pl.col("other"))
-        moved = _moved(one, other)
+        moved = _count_reordered_keys(one, other)
         evidence: dict[str, Any] = {
             "records": one.height,
             "other_records": other.height,
@@ -99,13 +99,13 @@ class SameAs(MayFail):
                 wrong.append(f"only in {topic}: {shown}{rest}")
         if not wrong and moved:
             wrong.append(f"{count_of(moved, 'key')} in another order")
-        if not wrong:
-            says = f"{count_of(one.height, 'record')}, the same in {self.topic} and {self.other}"
-            return self._verdict("holds", says, evidence)
+        same = f"{count_of(one.height, 'record')}, the same in {self.topic} and {self.other}"
         behind = _behind(history, (self.topic, self.other))
         if behind:
-            says = f"{', '.join(behind)} may not have read everything; {'; '.join(wrong)}"
+            says = f"{', '.join(behind)} may not have read everything; {'; '.join(wrong) or same}"
             return self._verdict("unknown", says, evidence)
+        if not wrong:
+            return self._verdict("holds", same, evidence)
         return self._verdict("fails", "; ".join(wrong), evidence)
 
     def _verdict(
@@ -126,6 +126,18 @@ def _writers(components: Components, topic: str) -> list[str]:
     ]
 
 
+def _input_problems(components: Components, topic: str, other: str) -> list[Problem]:
+    """Both jobs must read the same topics: otherwise their outputs may differ."""
+    jobs = [*_writers(components, topic), *_writers(components, other)]
+    engines = {job: components[job].as_engine for job in jobs}
+    inputs = {job: sorted(engine.reads) for job, engine in engines.items() if engine}
+    if len({tuple(reads) for reads in inputs.values()}) == 1:
+        return []
+    reads = ", ".join(f"{job} reads {', '.join(topics)}" for job, topics in inputs.items())
+    says = f"{reads}: only jobs on the same topics can be compared"
+    return [Problem(key="other", says=says)]
+
+
 def _behind(history: History, topics: tuple[str, ...]) -> list[str]:
     """The jobs that write these topics and may not have read all of their input."""
     behind = []
@@ -142,7 +154,7 @@ def _counts(contents: pl.DataFrame, name: str) -> pl.DataFrame:
     return contents.group_by(CONTENT, maintain_order=True).agg(pl.len().cast(pl.Int64).alias(name))
 
 
-def _moved(one: pl.DataFrame, other: pl.DataFrame) -> int:
+def _count_reordered_keys(one: pl.DataFrame, other: pl.DataFrame) -> int:
     """How many keys have their values in another order, among those in one partition only."""
     sequences = []
     for contents in (one, other):

@@ -98,7 +98,7 @@ class ByKeyCount:
         matched  the key has as many outputs as inputs
         untold   the count says nothing about it
         """
-        counted = _counted(history, self.reads)
+        counted = _count_by_key(history, self.reads)
         outputs = self._outputs(history)
         of_outputs = outputs.group_by("key").agg(
             outputs=pl.len().cast(pl.Int64), outputs_sure=pl.col("sure").all()
@@ -133,7 +133,7 @@ class ByKeyCount:
 
     def _outputs(self, history: History) -> pl.DataFrame:
         """Every position of the topics that the job writes: key, n, known, sure."""
-        return _counted(history, self.writes)
+        return _count_by_key(history, self.writes)
 
     def _first_seen(self, history: History) -> pl.DataFrame:
         """When a consumer first saw the n-th output of a key."""
@@ -144,7 +144,7 @@ class ByKeyCount:
         return outputs.join(first_seen, on=POSITION).unique(["key", "n"]).select("key", "n", "seen")
 
 
-def _counted(history: History, topics: tuple[str, ...]) -> pl.DataFrame:
+def _count_by_key(history: History, topics: tuple[str, ...]) -> pl.DataFrame:
     """Every position of these topics: key, n (counted from 1 by key), known and sure.
 
     It is known if all before it in its partition are, and sure if also the key is in one partition

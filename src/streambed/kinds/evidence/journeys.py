@@ -51,7 +51,7 @@ def _to_consumer(history: History, component: str) -> pl.DataFrame:
         groups = _groups_seen(history, component, groups)
     if not groups:
         own = history.ledger.seen.filter(of_component("consumer", component))
-        nothing_seen = _sent(history, [], own).with_columns(seen=None)
+        nothing_seen = _sent_records(history, [], own).with_columns(seen=None)
         return _with_outcome(nothing_seen, pl.lit(True))
     return pl.concat([_to_group(history, component, group) for group in groups])
 
@@ -79,7 +79,7 @@ def _to_group(history: History, component: str, group: str) -> pl.DataFrame:
     own = by_group.filter(mine & pl.col("producer").is_not_null())
     first_seen = own.group_by(IDENTITY).agg(pl.col("seen").min())
     others = by_group.filter(~mine).select(IDENTITY).unique().with_columns(by_another=True)
-    sent = _sent(history, reads, own).join(first_seen, on=IDENTITY, how="left")
+    sent = _sent_records(history, reads, own).join(first_seen, on=IDENTITY, how="left")
     records = sent.join(others, on=IDENTITY, how="left")
     records = records.filter(pl.col("seen").is_not_null() | pl.col("by_another").is_null())
     if reader is None:
@@ -108,7 +108,7 @@ def _reader_of(history: History, topics: list[str], group: str) -> Reader | None
     return None
 
 
-def _sent(history: History, reads: list[str], own: pl.DataFrame) -> pl.DataFrame:
+def _sent_records(history: History, reads: list[str], own: pl.DataFrame) -> pl.DataFrame:
     """The records sent to these topics, or by any producer whose records arrived here.
 
     A job may have forwarded those, header and all.

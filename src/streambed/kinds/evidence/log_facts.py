@@ -45,7 +45,7 @@ def facts_of(history: History, topic: Topic) -> Facts:
     """All facts about a topic."""
     settings = topic_settings(history, topic.name)
     return Facts(
-        ends=_ends(history, topic.name),
+        ends=ends_of(history, topic.name),
         compacted="compact" in settings.get("cleanup.policy", ""),
         compacted_topics=_compacted_topics(history),
         uncommitted_groups=_groups(history, topic.name, lambda reader: reader.uncommitted),
@@ -53,7 +53,7 @@ def facts_of(history: History, topic: Topic) -> Facts:
         groups=_declared_groups(history, topic.name),
         latest_groups=_groups(history, topic.name, lambda reader: reader.from_latest),
         unread=_unread(history, topic.name),
-        unfinished_producers=_unfinished(history, topic),
+        unfinished_producers=_killed_producers(history, topic),
         anonymous_producers=_handing_in(history, topic),
         read_back_failed=not witness_finished(history),
         behind_since=_behind(history, topic),
@@ -133,7 +133,7 @@ def _replicas(history: History, topic: str) -> int | None:
     return broker.replicas_of(topic) if broker else None
 
 
-def _ends(history: History, topic: str) -> dict[int, PartitionEnd]:
+def ends_of(history: History, topic: str) -> dict[int, PartitionEnd]:
     """The state of each partition after the drain; none if the cluster did not answer then."""
     ends = {}
     drains = [event.time for event in history.of(Phase) if event.phase == "drain"]
@@ -221,7 +221,7 @@ def _unread(history: History, topic: str) -> dict[str, frozenset[int] | None]:
     return unread
 
 
-def _unfinished(history: History, topic: Topic) -> frozenset[str]:
+def _killed_producers(history: History, topic: Topic) -> frozenset[str]:
     """Producers of components whose last process was killed."""
     last: dict[str, ProcessEnded] = {event.process: event for event in history.of(ProcessEnded)}
     killed = {event.component for event in last.values() if event.status < 0}

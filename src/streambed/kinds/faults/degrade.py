@@ -20,7 +20,7 @@ from streambed.kinds.faults.of_links import (
     LinkTarget,
     link_label,
     link_problems,
-    meant,
+    links_named,
 )
 from streambed.units import Bandwidth, Duration
 from streambed.world import Injected, World
@@ -83,7 +83,7 @@ class Degrade(Direction, _Aimed):
 
     def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """Every link that a target names."""
-        return [name for target in self.link for name in meant(target, links)]
+        return [name for target in self.link for name in links_named(target, links)]
 
     def changes_of(self, links: Links) -> LinkChange:
         """The new values, and the links that get them."""

@@ -16,7 +16,7 @@ from streambed.kinds.faults.of_links import (
     directions_of,
     link_label,
     link_problems,
-    meant,
+    links_named,
 )
 from streambed.units import Duration
 from streambed.world import Injected, Wire, World
@@ -54,18 +54,18 @@ class Flap(Lasting):
 
     def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """The named link, or every link between the two ends."""
-        return meant(self.link, links)
+        return links_named(self.link, links)
 
     def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """Each direction of the link."""
-        directions = directions_of(meant(self.link, links), "", links)
+        directions = directions_of(links_named(self.link, links), "", links)
         return [Held(direction, "cut") for direction in directions]
 
     def inject(self, world: World) -> Injected:
         """Cut it now, and let a thread do the rest until it is healed."""
         wires = world.wires_named(self.link)
         over = threading.Event()
-        self._cut(wires, world)
+        self._cut_wires(wires, world)
         thread = threading.Thread(target=self._flap, args=(wires, world, over), daemon=True)
         thread.start()
 
@@ -75,7 +75,7 @@ class Flap(Lasting):
 
         return Injected(target=self.aim, heal=heal, links=tuple(wire.ends for wire in wires))
 
-    def _cut(self, wires: Sequence[Wire], world: World) -> None:
+    def _cut_wires(self, wires: Sequence[Wire], world: World) -> None:
         for wire in wires:
             wire.cut(wire.ends)
         world.links_changed()
@@ -89,4 +89,4 @@ class Flap(Lasting):
             world.links_changed()
             if over.wait(self.up.ns / 1e9):
                 return
-            self._cut(wires, world)
+            self._cut_wires(wires, world)

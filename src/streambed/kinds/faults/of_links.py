@@ -52,7 +52,7 @@ class HasEnds(Protocol):
         """The two nodes."""
 
 
-def meant(target: tuple[str, ...], links: Mapping[str, HasEnds]) -> list[str]:
+def links_named(target: tuple[str, ...], links: Mapping[str, HasEnds]) -> list[str]:
     """The names of the links that a target means: one by name, or all between two ends."""
     if len(target) == 1:
         return [name for name in links if name == target[0]]
@@ -61,7 +61,7 @@ def meant(target: tuple[str, ...], links: Mapping[str, HasEnds]) -> list[str]:
 
 def link_problems(target: tuple[str, ...], source: str, links: Links, key: str) -> list[Problem]:
     """A link must exist, and `source` must be one of its ends."""
-    names = meant(target, links)
+    names = links_named(target, links)
     if not names:
         says = f"there is no link {_target_text(target)}. {_suggestion(target, links)}"
         return [Problem(key=key, says=says)]
@@ -101,7 +101,9 @@ def directions_of(names: Iterable[str], source: str, links: Links) -> list[str]:
     """Each direction of these links, or the one from `source`, as shown to people."""
     found = []
     for name in names:
+        one, other = links[name].ends
+        parallel = [link for link in links.values() if set(link.ends) == {one, other}]
+        by = f" by {name}" if len(parallel) > 1 else ""
         for end in (source,) if source else links[name].ends:
-            one, other = links[name].ends
-            found.append(f"{end} → {other if end == one else one}")
+            found.append(f"{end} → {other if end == one else one}{by}")
     return found

@@ -15,7 +15,7 @@ from streambed.kinds.faults.of_links import (
     directions_of,
     link_label,
     link_problems,
-    meant,
+    links_named,
 )
 
 
@@ -40,9 +40,9 @@ class OnALink(Lasting):
 
     def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """The named link, or every link between the two ends."""
-        return meant(self.link, links)
+        return links_named(self.link, links)
 
     def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """Each direction of the link."""
-        directions = directions_of(meant(self.link, links), self.source, links)
+        directions = directions_of(links_named(self.link, links), self.source, links)
         return [Held(direction, self.state) for direction in directions]

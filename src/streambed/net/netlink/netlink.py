@@ -59,7 +59,7 @@ def attribute(kind: int, content: bytes) -> bytes:
     return struct.pack("=HH", length, kind) + content + bytes(-length % 4)
 
 
-def nested(kind: int, *attributes: bytes) -> bytes:
+def nested_attributes(kind: int, *attributes: bytes) -> bytes:
     """Attributes within an attribute."""
     return attribute(kind | _NESTED, b"".join(attributes))
 

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streambed.net.netlink import netlink
-from streambed.net.netlink.netlink import APPEND, CREATE, Request, attribute, nested, text
+from streambed.net.netlink.netlink import (
+    APPEND,
+    CREATE,
+    Request,
+    attribute,
+    nested_attributes,
+    text,
+)
 
 Hook = Literal["prerouting", "postrouting"]
 Means = Literal["nft queue", "xt NFQUEUE"]
@@ -109,7 +116,7 @@ def _table(name: str) -> Request:
 
 
 def _chain(table: str, hook: str) -> Request:
-    place = nested(
+    place = nested_attributes(
         4, attribute(1, _be32(_HOOK_NUMBERS[hook])), attribute(2, _be32(_PRIORITY_MANGLE))
     )
     names = (
@@ -129,7 +136,7 @@ def _rule(asks: str, table: str, chain: str, *expressions: bytes) -> Request:
         CREATE | APPEND,
         attribute(1, text(table)),
         attribute(2, text(chain)),
-        nested(4, *expressions),
+        nested_attributes(4, *expressions),
     )
 
 
@@ -149,7 +156,7 @@ def _drop_rule(table: str, source: str) -> Request:
         attribute(4, _be32(_ADDRESS_BYTES)),
     )
     sender = _expression("payload", attribute(1, _be32(_REGISTER)), *place)
-    verdict = nested(2, nested(2, attribute(1, _be32(_DROP))))
+    verdict = nested_attributes(2, nested_attributes(2, attribute(1, _be32(_DROP))))
     drop = _expression("immediate", attribute(1, _be32(_VERDICT_REGISTER)), verdict)
     return _rule(
         f"drop packets from {source}",
@@ -166,7 +173,7 @@ def _equals(value: bytes) -> bytes:
         "cmp",
         attribute(1, _be32(_REGISTER)),
         attribute(2, _be32(_EQUAL)),
-        nested(3, attribute(1, value)),
+        nested_attributes(3, attribute(1, value)),
     )
 
 
@@ -183,7 +190,7 @@ def _to_queue(number: int, means: Means) -> bytes:
 
 
 def _expression(name: str, *attributes: bytes) -> bytes:
-    return nested(1, attribute(1, text(name)), nested(2, *attributes))
+    return nested_attributes(1, attribute(1, text(name)), nested_attributes(2, *attributes))
 
 
 def _request(

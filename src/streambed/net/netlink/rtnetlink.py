@@ -15,7 +15,7 @@ from streambed.net.netlink.netlink import (
     REPLACE,
     Request,
     attribute,
-    nested,
+    nested_attributes,
     text,
     u32,
 )
@@ -87,13 +87,16 @@ def veth(near: End, far: End) -> Request:
     """
     kind = (
         attribute(_IFLA_INFO_KIND, text("veth")),
-        nested(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, _end(far))),
+        nested_attributes(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, _end(far))),
     )
     source = f"{near.port.node}/{near.port.interface}"
     target = f"{far.port.node}/{far.port.interface}"
     asks = f"make the link {source} to {target}"
     return Request(
-        asks=asks, kind=NEWLINK, flags=NEW, body=_end(near) + nested(_IFLA_LINKINFO, *kind)
+        asks=asks,
+        kind=NEWLINK,
+        flags=NEW,
+        body=_end(near) + nested_attributes(_IFLA_LINKINFO, *kind),
     )
 
 
@@ -156,7 +159,7 @@ def _hardware_address(of: str) -> bytes:
     return bytes([locally_administered, 0]) + socket.inet_aton(of)
 
 
-def unbundled(port: Port) -> Request:
+def disable_bundling(port: Port) -> Request:
     """Let TCP hand single segments to an interface. To switch its offloads off is not enough: they
     come after the disciplines.
     """
@@ -290,7 +293,7 @@ def netem(
     options += attribute(_NETEM_CORRUPT, struct.pack("=II", _chance(shape.corrupt), 0))
     if shape.loss_enter:
         chances = shape.loss_enter, shape.loss_leave, 1 - shape.loss_bad, shape.loss_good
-        options += nested(
+        options += nested_attributes(
             _NETEM_LOSS,
             attribute(_NETEM_LOSS_GILBERT_ELLIOTT, struct.pack("=IIII", *map(_chance, chances))),
         )
@@ -315,7 +318,7 @@ def detour(port: Port) -> list[Request]:
     what leaves an interface.
     """
     by = arrivals(port)
-    kind = nested(_IFLA_LINKINFO, attribute(_IFLA_INFO_KIND, text("ifb")))
+    kind = nested_attributes(_IFLA_LINKINFO, attribute(_IFLA_INFO_KIND, text("ifb")))
     device = (
         _interface(by.index, up=True)
         + attribute(_IFLA_IFNAME, text(by.interface))
@@ -325,11 +328,12 @@ def detour(port: Port) -> list[Request]:
     action = attribute(
         _MIRRED_PARMS, struct.pack("=IIiiiiI", 0, 0, _STOLEN, 0, 0, _TO_SENDING_SIDE, by.index)
     )
-    actions = nested(1, attribute(_ACT_KIND, text("mirred")), nested(_ACT_OPTIONS, action))
-    first_of_every_protocol = 1 << 16 | socket.htons(_EVERY_PROTOCOL)
-    rule = _discipline(port, "matchall", INGRESS_HANDLE, 0, first_of_every_protocol) + nested(
-        _TCA_OPTIONS, nested(_MATCHALL_ACT, actions)
+    actions = nested_attributes(
+        1, attribute(_ACT_KIND, text("mirred")), nested_attributes(_ACT_OPTIONS, action)
     )
+    first_of_every_protocol = 1 << 16 | socket.htons(_EVERY_PROTOCOL)
+    matchall = _discipline(port, "matchall", INGRESS_HANDLE, 0, first_of_every_protocol)
+    rule = matchall + nested_attributes(_TCA_OPTIONS, nested_attributes(_MATCHALL_ACT, actions))
     direction = f"what arrives at {port.node}/{port.interface}"
     return [
         Request(

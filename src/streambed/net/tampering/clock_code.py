@@ -83,7 +83,7 @@ _TIME = """
 """
 
 
-def _assembled(listing: str) -> bytes:
+def _assemble(listing: str) -> bytes:
     """The bytes that each line of a listing begins with."""
     return b"".join(bytes.fromhex(line.split()[0]) for line in listing.strip().splitlines())
 
@@ -94,10 +94,10 @@ def numbers(*, since_ns: int, ahead_ns: int, rate: float) -> bytes:
 
 
 _PARTS = {
-    "adjust": _assembled(_ADJUST),
-    "__vdso_clock_gettime": _assembled(_CLOCK_GETTIME),
-    "__vdso_gettimeofday": _assembled(_GETTIMEOFDAY),
-    "__vdso_time": _assembled(_TIME),
+    "adjust": _assemble(_ADJUST),
+    "__vdso_clock_gettime": _assemble(_CLOCK_GETTIME),
+    "__vdso_gettimeofday": _assemble(_GETTIMEOFDAY),
+    "__vdso_time": _assemble(_TIME),
 }
 CODE = _NUMBERS.pack(0, 0, 0) + b"".join(_PARTS.values())
 

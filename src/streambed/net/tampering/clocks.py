@@ -66,7 +66,7 @@ class SessionClock:
         """Skew it until healed. WorldError if the process does not run."""
         skew = Skew(ahead_ns, rate)
         with self._changing:
-            if not self._set(self._members(), [*self._skews, skew]):
+            if not self._apply_skews(self._members(), [*self._skews, skew]):
                 raise WorldError("the process is not running, so it has no clock to skew")
             self._skews.append(skew)
             self._note()
@@ -77,7 +77,7 @@ class SessionClock:
         def heal() -> None:
             with self._changing:
                 self._skews.remove(skew)
-                self._set(self._members(), self._skews)
+                self._apply_skews(self._members(), self._skews)
                 self._note()
 
         return heal
@@ -104,7 +104,7 @@ class SessionClock:
         ahead_ns, rate = total(self._skews, now_ns)
         self._shown.append(Shown(begin_ns=now_ns, since_ns=now_ns, ahead_ns=ahead_ns, rate=rate))
 
-    def _set(self, members: Iterable[int], skews: list[Skew]) -> int:
+    def _apply_skews(self, members: Iterable[int], skews: list[Skew]) -> int:
         """Let processes see the sum of these skews; returns how many there are."""
         count = 0
         for pid in members:

@@ -75,7 +75,7 @@ class SyncedFiles:
                     if identity in self._in_place:
                         continue
                     if identity in self._sizes:
-                        lost = self._cut(identity, file.fileno(), status.st_size, kept_of)
+                        lost = self._truncate(identity, file.fileno(), status.st_size, kept_of)
                         cut += lost > 0
                         lost_bytes += lost
                         continue
@@ -85,7 +85,9 @@ class SyncedFiles:
                 lost_bytes += min(status.st_size, status.st_blocks * _BLOCK_BYTES)
         return Lost(removed_files=removed, cut_files=cut, bytes=lost_bytes)
 
-    def _cut(self, file: FileId, descriptor: int, size: int, kept_of: Callable[[int], int]) -> int:
+    def _truncate(
+        self, file: FileId, descriptor: int, size: int, kept_of: Callable[[int], int]
+    ) -> int:
         """Cut a file to what was synced of it, and perhaps a part of the rest; bytes lost."""
         tail = size - self._sizes[file]
         if tail <= 0:

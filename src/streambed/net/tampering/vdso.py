@@ -64,7 +64,7 @@ def image() -> Image:
     start, end = (int(number, 16) for number in spans[0].split("-"))
     with open("/proc/self/mem", "rb", buffering=0) as memory:
         content = os.pread(memory.fileno(), end - start, start)
-    functions = exported(content)
+    functions = exported_symbols(content)
     room = len(content.rstrip(b"\0")) + 63 & ~63
     fits = room + len(clock_code.CODE) <= len(content)
     if not fits or not clock_code.FUNCTIONS.keys() <= functions.keys():
@@ -72,7 +72,7 @@ def image() -> Image:
     return Image(content=content, functions=functions, room=room)
 
 
-def exported(content: bytes) -> dict[str, int]:
+def exported_symbols(content: bytes) -> dict[str, int]:
     """The dynamic symbols of a 64-bit ELF image, and where in the image they are."""
     (headers,) = struct.unpack_from("<Q", content, 32)
     (count,) = struct.unpack_from("<H", content, 56)
@@ -124,13 +124,13 @@ class ProcessVdso:
     def skew(self, numbers: bytes) -> None:
         """Let the process see the wall clock by these numbers of clock_code."""
         if self.is_skewed:
-            with self._stopped():
+            with self._stop_threads():
                 self._write(self._image.room, numbers)
             return
         name = "__vdso_clock_gettime"
         if self._read(self._image.functions[name], ENTRY_BYTES) != self._image.entry(name):
             raise WorldError(f"process {self._pid} has another vDSO than this kernel's")
-        with self._stopped():
+        with self._stop_threads():
             self._write(self._image.room, numbers + clock_code.CODE[len(numbers) :])
             for function in clock_code.FUNCTIONS:
                 self._write(self._image.functions[function], self._image.hook(function))
@@ -139,7 +139,7 @@ class ProcessVdso:
         """Let the process see the wall clock as it is. The code stays, unused."""
         if not self.is_skewed:
             return
-        with self._stopped():
+        with self._stop_threads():
             for function in clock_code.FUNCTIONS:
                 self._write(self._image.functions[function], self._image.entry(function))
 
@@ -154,7 +154,7 @@ class ProcessVdso:
             raise ProcessLookupError(f"process {self._pid} has ended")
 
     @contextmanager
-    def _stopped(self) -> Iterator[None]:
+    def _stop_threads(self) -> Iterator[None]:
         """Stop all threads, none of them within bytes that change. One that was stopped before
         stays so.
         """

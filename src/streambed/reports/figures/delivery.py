@@ -16,8 +16,8 @@ from streambed.reports.figure import (
     Figure,
     edges,
     faults,
+    over_faults,
     rows,
-    shaded,
     time_axis,
 )
 
@@ -58,7 +58,7 @@ def fates(history: History, topic: str, reader: Reader) -> pl.DataFrame:
     return known.select(*IDENTITY, "due", state=state.cast(pl.Enum(STATES)))
 
 
-def binned(history: History) -> tuple[pl.DataFrame, float]:
+def records_by_step(history: History) -> tuple[pl.DataFrame, float]:
     """Records by state per step of due time, topic, producer and reader; and the step in s."""
     sent = history.ledger.sent
     step = _step_s(sent)
@@ -101,7 +101,7 @@ def spans(table: pl.DataFrame, step: float) -> pl.DataFrame:
     return merged.drop("span").with_columns(pl.col("from_s", "to_s").round(3))
 
 
-def chosen(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+def rows_to_draw(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """The rows to draw, those with the worst states first, and a sentence on what is left out."""
     producers, readers = _by_trouble(table, "topic", "producer"), _by_trouble(table, "reader")
     drawn_readers = readers["reader"].head(READERS).to_list()
@@ -143,14 +143,14 @@ def heat_map(history: History) -> Figure | Absent:
             title=title,
             reason="No producer sent a record, so there is nothing to deliver.",
         )
-    counts, step = binned(history)
+    counts, step = records_by_step(history)
     if counts.is_empty():
         return Absent(
             name=name,
             title=title,
             reason="Nobody reads the topics that producers wrote, so nothing was to be delivered.",
         )
-    shown, left_out = chosen(counts)
+    shown, left_out = rows_to_draw(counts)
     caption = (
         f"Each row is a reader. Records stand where they were due, in steps of {step:g} s; "
         "a step has the colour of its worst record. "
@@ -192,7 +192,7 @@ def _chart(history: History, table: pl.DataFrame) -> Chart:
         style="soft", align="left", baseline="middle", fontWeight="bold"
     )
     named = names.encode(*at, alt.Text("says:N"))
-    return shaded(history, grid, named, *edges(history), _highlight(history))
+    return over_faults(history, grid, named, *edges(history), _highlight(history))
 
 
 def _highlight(history: History) -> alt.Chart:

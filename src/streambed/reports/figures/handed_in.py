@@ -27,7 +27,7 @@ def record_rates(history: History) -> list[Figure]:
         frame = getattr(history.ledger, ledger)
         names = [name for name in frame[owner].unique() if hands_in(history, name)]
         own = frame.filter(pl.col(owner).is_in(names))
-        parts += [_counted(history, own, owner, time) for time in times]
+        parts += [_records_per_second(history, own, owner, time) for time in times]
     table = pl.concat(parts)
     if table.is_empty():
         return []
@@ -37,7 +37,9 @@ def record_rates(history: History) -> list[Figure]:
     return [Figure(name="handed_in", title=title, caption=caption, chart=chart, table=table)]
 
 
-def _counted(history: History, frame: pl.DataFrame, owner: str, time: str) -> pl.DataFrame:
+def _records_per_second(
+    history: History, frame: pl.DataFrame, owner: str, time: str
+) -> pl.DataFrame:
     """Records in each second: time_s, series, per_s; 0 in a second without any."""
     second = (((pl.col(time) - history.start_ns) / 1e9) // STEP_S).cast(pl.Int64)
     records = frame.drop_nulls(time).select(
@@ -59,10 +61,10 @@ def section(directory: Path) -> dict[str, list[Figure | Absent]]:
     section if there are none.
     """
     paths = sorted((directory / HANDED_IN).glob(f"{PREFIX}*.csv"))
-    return {"Tables": [_shown(path) for path in paths]} if paths else {}
+    return {"Tables": [_table_figure(path) for path in paths]} if paths else {}
 
 
-def _shown(path: Path) -> Figure | Absent:
+def _table_figure(path: Path) -> Figure | Absent:
     """A table as bars: the first column names them, the first column of numbers is their length."""
     name = path.stem
     words = name.removeprefix(PREFIX).replace("-", " ").replace("_", " ")

@@ -54,7 +54,7 @@ def end_to_end(history: History) -> pl.DataFrame:
     return _latencies(history, pl.concat(tables))
 
 
-def synchronised(history: History) -> pl.DataFrame:
+def records_all_saw(history: History) -> pl.DataFrame:
     """One row per record that all subscribers of its topic saw: to (the topic), due_s, latency_s.
 
     The latency is that of the slowest subscriber.
@@ -217,7 +217,7 @@ def _distribution_chart(shares: pl.DataFrame, latencies_s: pl.Series) -> Chart:
 def synchronisation(history: History) -> Figure | Absent:
     """How long it took until every subscriber of a topic had a record."""
     name, title = "synchronisation", "Data synchronisation latency"
-    latencies = synchronised(history)
+    latencies = records_all_saw(history)
     if latencies.is_empty():
         return Absent(
             name=name,

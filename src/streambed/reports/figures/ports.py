@@ -8,7 +8,16 @@ import polars as pl
 from streambed.plan import Plan
 from streambed.record.history import History
 from streambed.reports import series
-from streambed.reports.figure import Absent, Chart, Figure, edges, end_s, rows, shaded, time_axis
+from streambed.reports.figure import (
+    Absent,
+    Chart,
+    Figure,
+    edges,
+    end_s,
+    over_faults,
+    rows,
+    time_axis,
+)
 from streambed.reports.figures.network import METRICS, Direction
 
 ROWS = 400
@@ -31,7 +40,7 @@ def switch_ports(history: History, plan: Plan | None, direction: Direction) -> F
     bytes_per_s = series.rates(history, METRICS[direction])
     of_switches = bytes_per_s.filter(pl.col("of").is_in(list(names)))
     if of_switches.is_empty():
-        reason = "No port of a switch was sampled twice."
+        reason = "Not available: the run recorded less than 2 s."
         return Absent(name=name, title=title, reason=reason)
     port = pl.col("of").replace(names)
     table = of_switches.select("time_s", port=port, bit_per_s=pl.col("value") * 8)
@@ -135,7 +144,7 @@ def _chart(history: History, cells: pl.DataFrame, order: list[str]) -> Chart:
         *(alt.Tooltip(f"{column}:Q", format=".1f") for column in ("from_s", "to_s")),
     ]
     cell = alt.Chart(rows(cells)).mark_rect(clip=True)
-    return shaded(
+    return over_faults(
         history,
         cell.encode(
             time_axis(history, "from_s"),

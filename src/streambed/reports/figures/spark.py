@@ -12,7 +12,7 @@ from streambed.kinds.declared_parts import components_of
 from streambed.plan import Plan
 from streambed.record.events import Batch, ProcessStarted
 from streambed.record.history import History
-from streambed.reports.figure import Absent, Chart, Figure, lines, rows, shaded, time_axis
+from streambed.reports.figure import Absent, Chart, Figure, lines, over_faults, rows, time_axis
 
 NO_BATCH = "No Spark job finished a micro-batch."
 JOBS = 4
@@ -199,7 +199,7 @@ def job_lag(history: History) -> pl.DataFrame:
     parts = [pl.DataFrame(schema=schema)]
     for job in dict.fromkeys(event.component for event in history.of(Batch)):
         events = [event for event in history.of(Batch) if event.component == job]
-        taken = _taken(history, events)
+        taken = _taken_records(history, events)
         if taken.is_empty():
             continue
         first, last = taken["acked"].min(), max(event.end for event in events)
@@ -221,7 +221,7 @@ def job_lag(history: History) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _taken(history: History, events: Sequence[Batch]) -> pl.DataFrame:
+def _taken_records(history: History, events: Sequence[Batch]) -> pl.DataFrame:
     """Every acked record of the topics of these batches: acked, taken (the end of its batch)."""
     ends = [
         (topic, partition, end, event.end)
@@ -305,7 +305,7 @@ def _duration_bars(history: History, table: pl.DataFrame) -> Chart:
         order=alt.Order("order:Q"),
         tooltip=["batch:Q", "step:N", alt.Tooltip("seconds:Q", format=".3~r"), "time_s:Q"],
     )
-    return shaded(history, drawn_bars.properties(height=200))
+    return over_faults(history, drawn_bars.properties(height=200))
 
 
 def event_time(history: History) -> Figure | Absent:

@@ -315,10 +315,10 @@ def _latency_lane(
 def _delivery_lane(history: History) -> Chart | None:
     if history.ledger.sent.is_empty():
         return None
-    counts, step = delivery.binned(history)
+    counts, step = delivery.records_by_step(history)
     if counts.is_empty():
         return None
-    shown, _ = delivery.chosen(counts)
+    shown, _ = delivery.rows_to_draw(counts)
     spans = delivery.spans(shown, step).with_columns(row=pl.format("{} → {}", "producer", "reader"))
     order = spans["row"].unique(maintain_order=True).to_list()[:FAULTS]
     first_rows = spans.filter(pl.col("row").is_in(order))

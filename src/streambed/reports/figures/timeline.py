@@ -23,8 +23,8 @@ from streambed.reports.figure import (
     Figure,
     end_s,
     faults,
+    over_faults,
     rows,
-    shaded,
     shown_until_s,
     time_axis,
 )
@@ -148,7 +148,7 @@ def _chart(history: History, bars: pl.DataFrame, marks: pl.DataFrame, shown: lis
     mark = alt.Chart(rows(marks.filter(drawn))).mark_point(
         size=140, filled=True, style="moment", clip=True
     )
-    return shaded(
+    return over_faults(
         history,
         bar.encode(*at, kind, alt.X2("to_s:Q"), tooltip=tooltip).properties(height=18 * len(shown)),
         mark.encode(*at, alt.Shape("kind:N", scale=shapes, legend=None), tooltip=tooltip),

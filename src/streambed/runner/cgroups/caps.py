@@ -191,7 +191,7 @@ def groups_of(decided: Plan) -> list[str]:
 def remove(groups: Iterable[str]) -> None:
     """Remove groups whose processes have ended; the kernel may need a moment to notice."""
     left = list(groups)
-    wait_until(lambda: not [group for group in left if not _gone(Path(group))], limit_s=REMOVE_S)
+    wait_until(lambda: not [group for group in left if not _is_gone(Path(group))], limit_s=REMOVE_S)
 
 
 def join_groups(groups: Sequence[str], argv: Sequence[str]) -> Sequence[str]:
@@ -216,11 +216,11 @@ def sweep(folder: Path) -> None:
         ours = _OURS.fullmatch(group.name)
         if ours and not Path("/proc", ours[1]).exists():
             for below in filter(Path.is_dir, group.iterdir()):
-                _gone(below)
-            _gone(group)
+                _is_gone(below)
+            _is_gone(group)
 
 
-def _gone(group: Path) -> bool:
+def _is_gone(group: Path) -> bool:
     with contextlib.suppress(OSError):  # Busy as long as a process lives in it.
         group.rmdir()
     return not group.exists()

@@ -99,7 +99,7 @@ class Hdfs(ComponentBase):
             problems.append(Problem(key="name_node", says=says))
         if self.replicas > nodes:
             says = (
-                f"{self.replicas} replicas need as many data nodes, but there are {nodes}: "
+                f"{self.replicas} replicas need as many data nodes, and it has {nodes}: "
                 "add some or ask for fewer"
             )
             problems.append(Problem(key="replicas", says=says))

@@ -83,7 +83,7 @@ class Member:
         return ",".join(name for name, has_role in roles.items() if has_role)
 
 
-def advertised(node: str) -> str:
+def advertised_name(node: str) -> str:
     """The host name that a broker advertises to clients, with the domain if it is short.
 
     librdkafka sizes its buffer for metadata by the length of the answer. One with many brokers that
@@ -111,7 +111,7 @@ def properties(
     if member.broker:
         listeners.append(f"PLAINTEXT://{member.node}:{member.port}")
         broker_only = {
-            "advertised.listeners": f"PLAINTEXT://{advertised(member.node)}:{member.port}",
+            "advertised.listeners": f"PLAINTEXT://{advertised_name(member.node)}:{member.port}",
             "inter.broker.listener.name": "PLAINTEXT",
         }
     if member.controller:

@@ -15,9 +15,9 @@ def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
 
 def secret_files(settings: Mapping[str, str], path: str) -> tuple[PlannedFile, ...]:
     """A file of properties with the other settings; none if there are no others."""
-    lines = [f"{key}={_escaped(value)}\n" for key, value in settings.items() if is_secret(key)]
+    lines = [f"{key}={_escape(value)}\n" for key, value in settings.items() if is_secret(key)]
     return (PlannedFile(path=path, text="".join(lines), private=True),) if lines else ()
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n")

@@ -127,7 +127,7 @@ class Cassandra(ComponentBase):
             wrong.append(Problem(key="nodes", says=says))
         if self.nodes and self.replicas > len(self.nodes):
             says = (
-                f"{self.replicas} replicas need as many nodes, but there are {len(self.nodes)}: "
+                f"{self.replicas} replicas need as many nodes, and it has {len(self.nodes)}: "
                 "add nodes or ask for fewer"
             )
             wrong.append(Problem(key="replicas", says=says))

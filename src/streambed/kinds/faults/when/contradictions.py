@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from streambed.errors import Problem
@@ -27,15 +27,15 @@ def contradictions(
     Faults with a trigger are left out: nobody knows yet when they come.
     """
     problems: dict[int, Problem] = {}
-    for first, second in _met(injections):
+    for first, second in _overlapping_pairs(injections):
         one, other = faults[first.fault], faults[second.fault]
-        shared = _shared(one.holds(links, components), other.holds(links, components))
+        shared = _common_holding(one.holds(links, components), other.holds(links, components))
         if shared and second.fault not in problems:
             problems[second.fault] = _problem(one, first, second, shared)
     return list(problems.values())
 
 
-def _met(
+def _overlapping_pairs(
     injections: Sequence[PlannedInjection],
 ) -> Iterator[tuple[PlannedInjection, PlannedInjection]]:
     """Pairs of different faults that are active at one time, the earlier first."""
@@ -47,9 +47,12 @@ def _met(
             yield first, second
 
 
-def _shared(one: Sequence[Held], other: Sequence[Held]) -> Held | None:
-    held = {each.what: each for each in one}
-    return next((held[each.what] for each in other if each.what in held), None)
+def _common_holding(one: Sequence[Held], other: Sequence[Held]) -> Held | None:
+    for held, wanted in product(one, other):
+        same = held.what == wanted.what
+        if same and (held.alone or wanted.alone or held.state == wanted.state):
+            return held
+    return None
 
 
 def _problem(

@@ -129,15 +129,15 @@ def leaderships(log: Path) -> Iterator[Leadership]:
         elif kind in (PARTITION_RECORD, PARTITION_CHANGE_RECORD):
             partition, topic = value.int32(), value.take(UUID_BYTES)
             if kind == PARTITION_RECORD:
-                state = _created(value, topics.get(topic, ""), partition, version)
+                state = _new_leadership(value, topics.get(topic, ""), partition, version)
             else:
-                state = _changed(value, current[topic, partition])
+                state = _changed_leadership(value, current[topic, partition])
             state = replace(state, timestamp_ms=record.timestamp_ms)
             current[topic, partition] = state
             yield state
 
 
-def _created(value: Cursor, topic: str, partition: int, version: int) -> Leadership:
+def _new_leadership(value: Cursor, topic: str, partition: int, version: int) -> Leadership:
     value.compact_int32s()  # Replicas.
     in_sync = value.compact_int32s()
     value.compact_int32s()  # Replicas that are being removed,
@@ -153,7 +153,7 @@ def _created(value: Cursor, topic: str, partition: int, version: int) -> Leaders
     )
 
 
-def _changed(value: Cursor, before: Leadership) -> Leadership:
+def _changed_leadership(value: Cursor, before: Leadership) -> Leadership:
     """A change that names a leader, the old one or another, raises the epoch."""
     fields = value.tagged()
     after = before

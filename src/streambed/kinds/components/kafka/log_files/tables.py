@@ -94,7 +94,7 @@ def _leader_rows(
 
 
 def _commit_rows(folders: Mapping[str, Path]) -> list[tuple[Any, ...]]:
-    return _agreed(
+    return _without_replicas(
         (commit.group, commit.topic, commit.partition, commit.offset, commit.timestamp_ms)
         for log in folders.values()
         for commit in group_commits(log)
@@ -102,7 +102,7 @@ def _commit_rows(folders: Mapping[str, Path]) -> list[tuple[Any, ...]]:
 
 
 def _state_rows(folders: Mapping[str, Path]) -> list[tuple[Any, ...]]:
-    return _agreed(
+    return _without_replicas(
         (
             state.transactional_id,
             state.producer_id,
@@ -115,7 +115,7 @@ def _state_rows(folders: Mapping[str, Path]) -> list[tuple[Any, ...]]:
     )
 
 
-def _agreed(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _without_replicas(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows that replicas hold several times, once each, by time."""
     return sorted(dict.fromkeys(rows), key=itemgetter(-1))
 
