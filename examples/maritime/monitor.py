@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dead_letters import accepted, dead_letters
 from pyspark.sql import DataFrame, SparkSession
-from streams import parameters, records_from, start, to_topic
+from streams import parameters, records_from, start, to_topic, write_to_topic
 from tables import upsert
 from transforms import count_records, judged_reports, ships_by_destination, voyages_of
+
+KEY = ("minute", "destination", "kind")
 
 
 def main() -> None:
@@ -21,22 +23,15 @@ def main() -> None:
     # A batch that is done again after a failure writes the same rows again: nothing changes.
     def write(changed: DataFrame, _: int) -> None:
         changed.persist()
-        upsert(
-            changed, options.store, "ships_by_destination", key=("minute", "destination", "kind")
-        )
-        records = changed.transform(count_records).write.format("kafka")
-        records.option("kafka.bootstrap.servers", options.bootstrap).option(
-            "topic", options.writes
-        ).save()
+        upsert(changed, options.store, "ships_by_destination", key=KEY)
+        write_to_topic(changed.transform(count_records), topic=options.writes, **kafka)
         changed.unpersist()
 
-    writers = {
-        options.writes: counts.writeStream.foreachBatch(write).outputMode("update"),
-        options.dead_letters: to_topic(dead_letters(reports), topic=options.dead_letters, **kafka),
-    }
-    for topic, writer in writers.items():
-        checkpoint = f"{options.checkpoint}/{topic}"
-        start(writer.queryName(topic), checkpoint=checkpoint, trigger=options.trigger)
+    ships = counts.writeStream.foreachBatch(write).queryName("ships")
+    letters = to_topic(dead_letters(reports), topic=options.dead_letters, **kafka)
+    progress, often = options.checkpoint, options.trigger
+    start(ships, checkpoint=f"{progress}/ships", trigger=often, mode="update")
+    start(letters.queryName("letters"), checkpoint=f"{progress}/letters", trigger=often)
     spark.streams.awaitAnyTermination()
 
 

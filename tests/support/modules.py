@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-
-import pytest
 
 
 def load_module(path: Path) -> ModuleType:
@@ -25,10 +26,26 @@ def load_example(folder: Path, *names: str) -> list[ModuleType]:
     afterwards, because another example has modules of the same names.
     """
     before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
-        modules = [importlib.import_module(name) for name in names]
-    beside = {path.stem for path in folder.glob("*.py")}
-    for name in beside & (set(sys.modules) - before):
-        del sys.modules[name]
-    return modules
+    finder = Beside(folder)
+    sys.meta_path.insert(0, finder)
+    try:
+        return [importlib.import_module(name) for name in names]
+    finally:
+        sys.meta_path.remove(finder)
+        beside = {path.stem for path in folder.glob("*.py")}
+        for name in beside & (set(sys.modules) - before):
+            del sys.modules[name]
+
+
+class Beside(MetaPathFinder):
+    """Finds the modules of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if path is not None:  # It belongs to a package.
+            return None
+        return PathFinder.find_spec(fullname, [self._folder])

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from running import ROOT, streambed
 
 from streambed import Run
+from tests.support.running import ROOT, streambed
 
 pytestmark = [
     pytest.mark.system,
