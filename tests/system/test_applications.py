@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from streambed import Run
@@ -22,8 +21,6 @@ pytestmark = [
     pytest.mark.usefixtures("store_servers"),
 ]
 QUERY = re.compile('streambed query latest db "([^"]+)"')
-RELEASED = "components.release.argv.4"
-"""When the second model of the fraud example is released."""
 NEEDS_TIME = {"recovers", "latency"}
 """A short load may be too short for these: they may be unknown."""
 
@@ -32,12 +29,6 @@ def letters_in_store(run: Run, queries: list[str]) -> int:
     """How many records have a dead letter, by the last query of the application's page."""
     by_reason = run.query("db", queries[-1])
     return int(by_reason["count"].sum())
-
-
-def letters_kept(run: Run, _: list[str]) -> int:
-    """The same, by the records that a consumer kept."""
-    letters = run.records().filter(pl.col("topic") == "refused")
-    return letters["key"].n_unique()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +57,6 @@ APPLICATIONS = [
         name="sentiment",
         settings={"duration": "16s", "warm_up": "0s", "faults.0.at": "8s"},
         dead_letters=194,
-    ),
-    Application(
-        name="fraud",
-        settings={"duration": "16s", "warm_up": "0s", "faults.0.at": "8s", RELEASED: "'4'"},
-        dead_letters=160,
-        count_letters=letters_kept,
     ),
 ]
 
