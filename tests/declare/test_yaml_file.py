@@ -176,7 +176,7 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "rate: 500/s",
             "name: x",
             "12:53: components.poet.name: ",
-            "unknown key 'name': a component's name is the key that it stands under",
+            "unknown key 'name': a component's name is its key",
         ),
         ("name: word-count", "name: 7", "2:7: name: ", "7 is not text: put it in quotes, '7'"),
         (
@@ -191,7 +191,7 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "14:3: components.9reader: ",
             f"'9reader' cannot be a name: {NAME_RULE}",
         ),
-        ("  reader:", "  poet:", "14:3: components.poet: ", "this key is there twice"),
+        ("  reader:", "  poet:", "14:3: components.poet: ", "this key is given twice"),
         (
             "  reader:",
             "  witness:",

@@ -121,7 +121,7 @@ def test_another_anomaly_than_expected_fails():
     verdict = check.judge(run_of(story))
 
     assert verdict.fails
-    assert verdict.says.startswith("found beside what was expected: A5 duplicate")
+    assert verdict.says.startswith("found besides what was expected: A5 duplicate")
 
 
 def test_an_unknown_send_is_never_lost():

@@ -1,4 +1,4 @@
-"""What the judge found of one anomaly, and what it is judged from beside the ledger."""
+"""What the judge found of one anomaly, and what it is judged from besides the ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Evidence:
     """The smallest proof of one offender: a record or two, where, and when."""
 
     text: str
-    """What is wrong: {record}, {place}, {other} and {other_place} stand for what follows."""
+    """What is wrong: {record}, {place}, {other} and {other_place} are placeholders."""
     record: int = NONE
     place: int = NONE
     other: int = NONE
@@ -85,22 +85,22 @@ class OpenTransaction:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known about a topic beside the ledger."""
+    """What is known about a topic besides the ledger."""
 
     ends: Mapping[int, PartitionEnd] = field(default_factory=dict)
     compacted: bool = False
     uncommitted_groups: frozenset[str] = frozenset()
-    """Groups that read uncommitted records, too."""
+    """Groups that also read uncommitted records."""
     latest_groups: frozenset[str] = frozenset()
     """Groups that begin with the latest record if they have committed nothing."""
     unread: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
     """Partitions that a group may not have read to their end; None: all."""
     unfinished_producers: frozenset[str] = frozenset()
-    """Producers that were killed at last, so that records may be written that have no row."""
+    """Producers whose last process was killed, so that written records may have no row."""
     anonymous_producers: frozenset[str] = frozenset()
     """Producers whose records may carry no identity."""
     silent_clients: frozenset[str] = frozenset()
-    """Clients that note no assignments: other programs, and runs of older versions."""
+    """Clients that record no assignments: other programs, and runs of older versions."""
     read_back_failed: bool = False
     """The witness did not read everything."""
     behind_since: Mapping[tuple[str, int], int] = field(default_factory=dict)

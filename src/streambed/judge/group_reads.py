@@ -44,7 +44,7 @@ def unseen(view: View) -> Finding:
         records=np.unique(np.concatenate(records)) if records else np.empty(0, np.int64),
         evidence=tuple(evidence[:SHOWN]),
         undecided=undecided,
-        why_undecided="the run ended before a group came so far",
+        why_undecided="the run ended before a group reached them",
     )
 
 
@@ -69,7 +69,7 @@ def _not_wanted(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
 
 
 def _beyond(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
-    """Whether a group may not have come so far when the run ended."""
+    """Whether the run may have ended before a group reached a place."""
     unread = view.facts.unread.get(group, frozenset())
     unsure: Bools = place < 0
     if unread is not None and not unread:

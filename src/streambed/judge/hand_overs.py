@@ -30,7 +30,7 @@ class _HandOver:
     partition: int
     start: int
     read_to: int
-    """The offset that earlier tenures had come to; NONE if there were none."""
+    """The offset that earlier tenures had reached; NONE if there were none."""
     read_at: int
     committed: int
     """The last offset that was known to be committed; NONE if there was none."""

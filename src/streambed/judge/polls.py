@@ -19,7 +19,7 @@ from streambed.record.ledger.schemas import Outcome
 TEXTS = {
     "A6": "{group} got {record} at {place} right after {other_place} in one poll",
     "A7": "{group} got {record} at {place} after {other_place} in one poll",
-    "A8": "{group} went on with {record} at {place} after {other_place}",
+    "A8": "{group} continued with {record} at {place} after {other_place}",
     "A9": "{group} went back to {record} at {place} after {other_place}",
 }
 
@@ -93,8 +93,8 @@ UNJUDGED = -2
 def _last_successful(
     view: View, reads: Reads, rows: Int64s, starts: Int64s, external: Int64s
 ) -> Int64s:
-    """The row before each poll from which its reader must go on: NONE if it is the first of its
-    tenure, UNJUDGED if nobody knows.
+    """The row before each poll from which its reader must continue: NONE if it is the first of its
+    tenure, UNJUDGED if it is unknown.
 
     A transaction that was aborted does not move its reader; one whose outcome is unknown may have.
     """

@@ -50,7 +50,7 @@ class Document:
         )
 
     def put(self, container: Any, path: Path, value: Any, option: str) -> None:
-        """Set what stands at `path`, in its container, as an option of the command line says."""
+        """Set the value at `path`, in its container, as given by an option of the command line."""
         container[path[-1]] = value
         key = dotted_key(path)
         for places in (self.keys, self.values):
@@ -172,7 +172,7 @@ class _Reader:
             key = key_node.value
             here = (*path, key)
             if key in content:
-                self._wrong(key_node, here, "this key is there twice")
+                self._wrong(key_node, here, "this key is given twice")
                 continue
             self.document.keys[dotted_key(here)] = _place(key_node.start_mark)
             marked = value_node if isinstance(value_node, ScalarNode) else key_node

@@ -198,7 +198,7 @@ class Equals:
         if not undecided and not late:
             return self._differ(exact, evidence)
         if late:
-            least = least.clear()  # Nobody knows which rows were dropped: any may be missing.
+            least = least.clear()  # It is unknown which rows were dropped: any may be missing.
         bounded = compare_rows(rows, least, most, self.key, self.counts, self.tolerance)
         if bounded.sure:
             return self._differ(bounded, evidence)

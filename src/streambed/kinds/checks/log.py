@@ -58,7 +58,7 @@ class Expect:
     found: Anomalies
     """Anomalies that must be found."""
     may: Anomalies = ()
-    """Anomalies that may be found beside them."""
+    """Anomalies that may be found besides them."""
 
 
 @declared
@@ -167,7 +167,7 @@ class Log:
             says = "; ".join(row.says for row in others)
             brief = ", ".join(f"{row.count:,} {row.plain_name}" for row in others)
             return self._verdict(
-                "fails", f"found beside what was expected: {says}", evidence, brief
+                "fails", f"found besides what was expected: {says}", evidence, brief
             )
         if any(not row.unsure for row in absent):
             names = ", ".join(row.title for row in absent)

@@ -61,7 +61,7 @@ class InputLog:
         return _lookup(self.places, places)
 
     def index_of_records(self, records: Numbers) -> Numbers:
-        """The index at which each record first stands; ABSENT if it is nowhere."""
+        """The index at which each record first occurs; ABSENT if it is missing."""
         rows = _lookup(self._sorted_records, records)
         found = rows >= 0
         rows[found] = self._record_order[rows[found]]
@@ -69,9 +69,9 @@ class InputLog:
         return rows
 
     def times_in_log(self) -> Numbers:
-        """How often the log has the record that first stands at each index; 0 at its repetitions.
+        """How often the log has the record that first occurs at each index; 0 at its repetitions.
 
-        Records without identity stand for themselves.
+        Records without identity are all different.
         """
         first = self.index_of_records(self.records)
         unnamed = first == UNNAMED
@@ -104,7 +104,7 @@ class InputLog:
 
 
 def _lookup(rising: Numbers, wanted: Numbers) -> Numbers:
-    """Where each wanted number first stands; ABSENT if it does not."""
+    """Where each wanted number first occurs; ABSENT if it does not."""
     if not len(rising):
         return np.full(len(wanted), ABSENT, dtype=np.int64)
     rows = np.searchsorted(rising, wanted).astype(np.int64)
