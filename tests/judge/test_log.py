@@ -80,7 +80,7 @@ def test_readers_that_noted_no_assignments_leave_it_unknown():
     verdict = Log(topic=TOPIC).judge(run_of(story))
 
     assert verdict.answer == "unknown"
-    assert "A8 poll skip unknown: reader noted no assignments" in verdict.says
+    assert "A8 poll skip unknown: reader recorded no assignments" in verdict.says
 
 
 def test_without_a_read_back_unread_records_leave_it_unknown():

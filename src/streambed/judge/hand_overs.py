@@ -42,7 +42,7 @@ def hand_overs(view: View) -> Finding:
     missing = ""
     for group, reads in view.topic.reads.items():
         if len(reads) and not bool((reads.tenure != NONE).any()):
-            missing = f"{group} noted no assignments"
+            missing = f"{group} recorded no assignments"
             continue
         for one in _hand_overs(view, group, reads):
             evidence += _judge(view, group, one)
@@ -150,21 +150,27 @@ def rewinding_tenures(view: View, group: str) -> Bools:
     return rewinding
 
 
-def _commits_of_unread(view: View, group: str, reads: Reads) -> Iterator[Evidence]:
-    """Commits beyond what a life had read, or of a partition that it never held."""
-    topic = view.topic
-    log = view.log_or_inferred(group).distinct
+def _reached_by_holder(view: View, reads: Reads) -> dict[tuple[int, int], int]:
+    """The offset that each life of a client reached in each partition that it held."""
+    tenures = view.topic.tenures
     last_place, _ = _last_rows(view, reads)
     reached: dict[tuple[int, int], int] = {}
-    for tenure in range(len(topic.tenures)):
-        holder = int(topic.tenures.client[tenure]), int(topic.tenures.partition[tenure])
+    for tenure in range(len(tenures)):
+        holder = int(tenures.client[tenure]), int(tenures.partition[tenure])
         offset = _offset_reached(view, tenure, last_place)
         reached[holder] = max(reached.get(holder, NONE), offset)
-    for row in np.flatnonzero(topic.commits.group == topic.groups.known(group)).tolist():
-        partition = int(topic.commits.partition[row])
-        place = place_of(partition, int(topic.commits.offset[row]))
-        time = int(topic.commits.time[row])
-        position = reached.get((int(topic.commits.client[row]), partition))
+    return reached
+
+
+def _commits_of_unread(view: View, group: str, reads: Reads) -> Iterator[Evidence]:
+    """Commits beyond what a life had read, or of a partition that it never held."""
+    commits = view.topic.commits
+    log = view.log_or_inferred(group).distinct
+    reached = _reached_by_holder(view, reads)
+    for row in np.flatnonzero(commits.group == view.topic.groups.known(group)).tolist():
+        partition, time = int(commits.partition[row]), int(commits.time[row])
+        place = place_of(partition, int(commits.offset[row]))
+        position = reached.get((int(commits.client[row]), partition))
         if position is None:
             text = f"{group} committed {{place}} by a client that did not hold it"
             yield Evidence(text=text, place=place, group=group, end=time)

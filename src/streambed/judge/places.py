@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streambed.judge.arrays import Log
+from streambed.judge.arrays import Log, Reads
 from streambed.judge.columns import NONE, Int32s, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.view import View
@@ -29,28 +29,25 @@ def inconsistent_offsets(view: View) -> Finding:
     base = view.uncommitted if view.uncommitted is not None else view.committed
     log = base if base is not None else view.inferred
     clashes = [_clashes(_claims_sorted(log.place, log.record))]
-    leftovers = []
+    absent_places, absent_records = [], []
     for claims in _claims(view, log):
         index = log.index_of(claims.place) if claims.index is None else claims.index
-        other = log.record[np.maximum(index, 0)] if len(log) else index
-        differs = (index != NONE) & (other != claims.record) & (other != NONE)
-        if differs.any():
-            place, record = claims.place[differs], claims.record[differs]
-            clashes.append(
-                _Clashes(place, other[differs].astype(np.int64), record.astype(np.int64))
-            )
+        clashes.append(_clashes_with_log(log, claims, index))
         absent = index == NONE
-        leftovers.append(_Claims(claims.place[absent], claims.record[absent]))
-    if leftovers:
-        clashes.append(
-            _clashes(
-                _claims_sorted(
-                    np.concatenate([claims.place for claims in leftovers]),
-                    np.concatenate([claims.record for claims in leftovers]),
-                )
-            )
-        )
+        absent_places.append(claims.place[absent])
+        absent_records.append(claims.record[absent])
+    if absent_places:  # Claims that the log knows nothing of may contradict each other.
+        places, records = np.concatenate(absent_places), np.concatenate(absent_records)
+        clashes.append(_clashes(_claims_sorted(places, records)))
     return _finding_of(clashes)
+
+
+def _clashes_with_log(log: Log, claims: _Claims, index: Int32s | Int64s) -> _Clashes:
+    """Claims that name another record than the log does at their places."""
+    other = log.record[np.maximum(index, 0)] if len(log) else index
+    differs = (index != NONE) & (other != claims.record) & (other != NONE)
+    one, two = other[differs], claims.record[differs]
+    return _Clashes(claims.place[differs], one.astype(np.int64), two.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -122,41 +119,52 @@ def vanished_reads(view: View) -> Finding:
     """
     if view.facts.compacted:
         return Finding(anomaly="A18", not_judged="a compacted topic keeps the last record of a key")
-    count, undecided, missing = 0, 0, ""
-    records, evidence = [], []
+    undecided, missing = 0, ""
+    evidence: list[Evidence] = []
+    records = [np.empty(0, np.int64)]
     for group, reads in view.topic.reads.items():
         log = view.log_of(group)
         if log is None:
             missing = f"the topic was not read back at the isolation level of {group}"
             continue
-        gone = (reads.place >= 0) & (view.indexes(group) == NONE)
-        if log.began != NONE:
-            gone &= reads.time < log.began  # What was written after the read-back is not in it.
-        rows = np.flatnonzero(gone)
-        rows = rows[~view.below_start(reads.place[rows])]
+        rows = _absent_rows(view, group, reads, log)
         unsure = view.start_unknown(reads.place[rows])
         undecided += int(unsure.sum())
         rows = rows[~unsure]
-        _, once = np.unique(reads.place[rows], return_index=True)
-        count += len(once)
-        records.append(reads.record[rows[once]].astype(np.int64))
-        text = f"{group} read {{record}} at {{place}}, where the log has nothing now"
-        evidence += [
-            Evidence(
-                text=text,
-                record=int(reads.record[row]),
-                place=int(reads.place[row]),
-                group=group,
-                start=int(reads.time[row]),
-            )
-            for row in rows[once][:SHOWN]
-        ]
+        _, first_of_place = np.unique(reads.place[rows], return_index=True)
+        rows = rows[first_of_place]
+        records.append(reads.record[rows].astype(np.int64))
+        evidence += _evidence_of_vanished(group, reads, rows)
+    vanished = np.concatenate(records)
     return Finding(
         anomaly="A18",
-        count=count,
-        records=np.unique(np.concatenate(records)) if records else np.empty(0, np.int64),
+        count=len(vanished),
+        records=np.unique(vanished),
         evidence=tuple(evidence[:SHOWN]),
         undecided=undecided,
         why_undecided=START_UNKNOWN,
         missing=missing,
     )
+
+
+def _absent_rows(view: View, group: str, reads: Reads, log: Log) -> Int64s:
+    """The rows whose places the log lacks and should have."""
+    gone = (reads.place >= 0) & (view.indexes(group) == NONE)
+    if log.began != NONE:
+        gone &= reads.time < log.began  # What was written after the read-back is not in it.
+    rows = np.flatnonzero(gone)
+    return rows[~view.below_start(reads.place[rows])]
+
+
+def _evidence_of_vanished(group: str, reads: Reads, rows: Int64s) -> list[Evidence]:
+    text = f"{group} read {{record}} at {{place}}, where the log has nothing now"
+    return [
+        Evidence(
+            text=text,
+            record=int(reads.record[row]),
+            place=int(reads.place[row]),
+            group=group,
+            start=int(reads.time[row]),
+        )
+        for row in rows[:SHOWN]
+    ]

@@ -44,6 +44,8 @@ def torn_transactions(view: View) -> Finding:
         return Finding(anomaly="A19")
     if view.committed is None:
         return Finding(anomaly="A19", missing=NO_READ_BACK)
+    if view.facts.compacted:
+        return Finding(anomaly="A19", not_judged="a compacted topic keeps the last record of a key")
     sends = view.sends
     part = (sends.transaction >= 0) & (sends.outcome != Outcome.NOT_WRITTEN)
     part &= ~view.below_start(sends.place)
@@ -51,25 +53,26 @@ def torn_transactions(view: View) -> Finding:
     shown = part & (view.in_log > 0)
     visible = np.bincount(sends.transaction[shown], minlength=count)
     torn = np.flatnonzero((visible > 0) & (visible < whole))
-    hidden = np.flatnonzero(part & ~shown)
+    if not len(torn):
+        return Finding(anomaly="A19")
     evidence = []
     for transaction in torn[:SHOWN]:
+        share = f"{visible[transaction]} of {whole[transaction]}"
         inside = np.flatnonzero(shown & (sends.transaction == transaction))
-        outside = hidden[sends.transaction[hidden] == transaction]
-        evidence.append(
-            Evidence(
-                text=f"{visible[transaction]} of {whole[transaction]} records of a transaction are "
-                "in the log: {record} is, {other} is not",
-                record=int(inside[0]),
-                other=int(outside[0]),
-                place=int(sends.place[inside[0]]),
-                other_place=int(sends.place[outside[0]]),
-            )
-        )
-    records = np.flatnonzero(part & np.isin(sends.transaction, torn)) if len(torn) else torn
-    if view.facts.compacted:
-        return Finding(anomaly="A19", not_judged="a compacted topic keeps the last record of a key")
+        outside = np.flatnonzero(part & ~shown & (sends.transaction == transaction))
+        evidence.append(_evidence_of_torn(view, share, int(inside[0]), int(outside[0])))
+    records = np.flatnonzero(part & np.isin(sends.transaction, torn))
     return Finding(anomaly="A19", count=len(torn), records=records, evidence=tuple(evidence))
+
+
+def _evidence_of_torn(view: View, share: str, inside: int, outside: int) -> Evidence:
+    return Evidence(
+        text=f"{share} records of a transaction are in the log: {{record}} is, {{other}} is not",
+        record=inside,
+        other=outside,
+        place=int(view.sends.place[inside]),
+        other_place=int(view.sends.place[outside]),
+    )
 
 
 def client_of(view: View, transaction: int) -> str:

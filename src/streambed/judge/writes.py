@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from streambed.judge.arrays import Log
@@ -52,26 +54,48 @@ def _anonymous(view: View) -> Bools:
     return anonymous[view.sends.producer]
 
 
+@dataclass(frozen=True)
+class _Indexes:
+    """The inferred log with each place counted once: indexes from 1 on, NONE for no place."""
+
+    first: Int64s
+    """The first index of each record."""
+    last: Int64s
+    partition: Int64s
+    """The partition of each index."""
+
+    @staticmethod
+    def of(log: Log, record_count: int) -> _Indexes:
+        index = np.cumsum(np.diff(log.place, prepend=np.int64(NONE)) != 0)
+        first = np.full(record_count + 1, NONE, np.int64)
+        last = first.copy()
+        first[log.record[::-1]] = index[::-1]
+        last[log.record] = index
+        first[NONE] = last[NONE] = NONE
+        distinct = log.place[np.diff(index, prepend=0) != 0]
+        return _Indexes(first, last, partition_of(np.append(np.int64(NONE), distinct)))
+
+    def last_read(self, view: View) -> Int64s:
+        """The highest index that any group read, by partition."""
+        bound = np.full(1 + int(self.partition.max()), NONE, np.int64)
+        for reads in view.topic.reads.values():
+            index = self.first[with_identity(reads.record)]
+            reached = index[index >= 0]
+            np.maximum.at(bound, self.partition[reached], reached)
+        return bound
+
+
 def _lost_below_reads(view: View) -> Finding:
     log = view.inferred
-    index = np.cumsum(np.diff(log.place, prepend=np.int64(NONE)) != 0)
-    first = np.full(view.topic.record_count + 1, NONE, np.int64)
-    last = first.copy()
-    first[log.record[::-1]], last[log.record] = index[::-1], index
-    first[NONE] = last[NONE] = NONE
-    place_of_index = np.append(np.int64(NONE), log.place[np.diff(index, prepend=0) != 0])
+    indexes = _Indexes.of(log, view.topic.record_count)
     seen = np.zeros(view.topic.record_count, bool)
-    bound = np.full(1 + int(partition_of(place_of_index).max()), NONE, np.int64)
     for reads in view.topic.reads.values():
-        records = with_identity(reads.record)
-        seen[records] = True
-        reached = first[records][first[records] >= 0]
-        np.maximum.at(bound, partition_of(place_of_index[reached]), reached)
+        seen[with_identity(reads.record)] = True
     unread = view.written & ~seen[: len(view.sends)]
-    at = last[: len(view.sends)]
-    partition = partition_of(place_of_index[np.maximum(at, 0)])
-    must_read = unread & (at >= 0) & (at <= bound[np.maximum(partition, 0)])
-    lost = np.flatnonzero(must_read)
+    at = indexes.last[: len(view.sends)]
+    partition = indexes.partition[np.maximum(at, 0)]
+    bound = indexes.last_read(view)[np.maximum(partition, 0)]
+    lost = np.flatnonzero(unread & (at >= 0) & (at <= bound))
     return Finding(
         anomaly="A1",
         count=len(lost),

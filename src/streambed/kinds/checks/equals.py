@@ -147,19 +147,24 @@ class Equals:
             return self._verdict("unknown", "keys and values were not kept")
         if self.job:
             return self._judge_by_job(history, stored.rows, may)
-        unread = {topic: _unread(history, topic) for topic in topics}
+        return self._judge_by_sql(history, stored.rows, may)
+
+    def _judge_by_sql(
+        self, history: History, rows: pl.DataFrame, may: Mapping[str, pl.DataFrame]
+    ) -> Verdict:
+        """Compare with the answers to the SQL over the records that may and that must count."""
         try:
-            must = {
-                topic: table.filter(~unread[topic] & ~self._late(history, topic, table.height))
-                for topic, table in may.items()
-            }
+            must = {}
+            for topic, table in may.items():
+                late = self._late(history, topic, table.height)
+                must[topic] = table.filter(~_unread(history, topic) & ~late)
             most = log_sql.run_sql(self.sql, may)
             least = log_sql.run_sql(self.sql, must)
         except QueryError as error:
             return self._verdict("unknown", f"the SQL failed: {error}")
-        undecided = sum(may[topic].height - must[topic].height for topic in topics)
-        late = 0 if self.event_time else _late_rows(history, topics)
-        return self._compare(stored.rows, least, most, undecided, late)
+        undecided = sum(may[topic].height - must[topic].height for topic in may)
+        late_rows = 0 if self.event_time else _late_rows(history, tuple(may))
+        return self._compare(rows, least, most, undecided, late_rows)
 
     def _judge_by_job(
         self, history: History, rows: pl.DataFrame, topics: Mapping[str, pl.DataFrame]
@@ -179,11 +184,9 @@ class Equals:
     def _compare(
         self, rows: pl.DataFrame, least: pl.DataFrame, most: pl.DataFrame, undecided: int, late: int
     ) -> Verdict:
-        missing = [name for name in most.columns if name not in rows.columns]
-        missing += [name for name in self.key if name not in most.columns]
+        missing = self._missing_columns(rows, most)
         if missing:
-            says = f"no column {', '.join(missing)}; {self.store} has {', '.join(rows.columns)}"
-            return self._verdict("unknown", f"{says}, the SQL has {', '.join(most.columns)}")
+            return self._verdict("unknown", missing)
         exact = compare_rows(rows, most, most, self.key, (), self.tolerance)
         evidence: dict[str, Any] = {
             "rows": rows.height,
@@ -202,16 +205,30 @@ class Equals:
         bounded = compare_rows(rows, least, most, self.key, self.counts, self.tolerance)
         if bounded.sure:
             return self._differ(bounded, evidence)
-        differ = count_of(exact.count, "row")
-        if late:
-            says = f"{differ} differ, and {count_of(late, 'row')} were dropped as late"
+        return self._within_bounds(bounded, evidence)
+
+    def _missing_columns(self, rows: pl.DataFrame, most: pl.DataFrame) -> str:
+        """Which columns the store or the SQL lacks; empty if none."""
+        missing = [name for name in most.columns if name not in rows.columns]
+        missing += [name for name in self.key if name not in most.columns]
+        if not missing:
+            return ""
+        stored, answered = ", ".join(rows.columns), ", ".join(most.columns)
+        return f"no column {', '.join(missing)}; {self.store} has {stored}, the SQL has {answered}"
+
+    def _within_bounds(self, bounded: Compared, evidence: dict[str, Any]) -> Verdict:
+        """The verdict if no row is surely wrong, although some are not exact."""
+        differ = count_of(evidence["different"], "row")
+        if evidence["late_rows"]:
+            dropped = count_of(evidence["late_rows"], "row")
+            says = f"{differ} differ, and {dropped} were dropped as late"
             says = f"{says}: give `event_time`, so that it is known which"
             return self._verdict("unknown", says, evidence)
-        count = count_of(undecided, "record")
+        count = count_of(evidence["undecided_records"], "record")
         if bounded.count:
             says = f"{differ} differ, which {count} that need not count may explain"
             return self._verdict("unknown", says, evidence)
-        says = f"{count_of(rows.height, 'row')} within the bounds; {count} need not count"
+        says = f"{count_of(evidence['rows'], 'row')} within the bounds; {count} need not count"
         return self._verdict("holds", says, evidence)
 
     def _late(self, history: History, topic: str, height: int) -> pl.Series:
