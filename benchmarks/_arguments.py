@@ -6,11 +6,11 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
 
 def parser(doc: str | None, *, quick: str) -> ArgumentParser:
-    """A parser that knows `--quick`, the smallest form of a benchmark: it proves that the benchmark
-    works, and measures nothing well.
+    """A parser with `--quick`, the smallest form of a benchmark. It shows that the benchmark works;
+    its figures mean nothing.
     """
     arguments = ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter)
     arguments.add_argument(
-        "--quick", action="store_true", help=f"only prove that it works: {quick}"
+        "--quick", action="store_true", help=f"only check that it works: {quick}"
     )
     return arguments

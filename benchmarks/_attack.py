@@ -1,10 +1,10 @@
-"""The attack mix of benchmarks/hostile.py, as a process of its own.
+"""The attack mix of benchmarks/hostile.py, as a separate process.
 
     python -m benchmarks._attack PORT SECONDS SHARE
 
 It attacks 127.0.0.1:PORT from other loopback addresses, each kind at its rate in RATES times SHARE,
-with at most AT_ONCE connections of each kind, and ends by itself. It prints how many attacks of
-each kind it began.
+with at most AT_ONCE connections of each kind, and exits after SECONDS. It prints how many attacks
+of each kind it began.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Attack:
         }
 
     async def run(self, seconds: float, share: float) -> None:
-        """All kinds at their rates; what is still held at the end is let go."""
+        """Run all kinds at their rates; at the end, close the connections that are still open."""
         paced = [self._repeat(name, RATES[name] * share, kind) for name, kind in self.kinds.items()]
         ending = asyncio.get_running_loop().time() + seconds
         await asyncio.gather(*(pace(ending) for pace in paced))
@@ -107,7 +107,7 @@ class Attack:
     async def _talk(
         self, first: bytes, then: Callable[[asyncio.StreamWriter], Awaitable[None]] | None = None
     ) -> None:
-        """Connect, say something, and read until the server ends it."""
+        """Connect, send something, and read until the server closes the connection."""
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", self._port, local_addr=(next(self._sources), 0)
         )
@@ -157,7 +157,7 @@ class Attack:
 
 
 async def _bounded(attack: Callable[[], Awaitable[None]]) -> None:
-    """Whatever the server does to an attacker is right."""
+    """Ignore how the server ends an attacker's connection: any way is right."""
     try:
         async with asyncio.timeout(HELD_S):
             await attack()
@@ -175,7 +175,7 @@ def _upgrade() -> bytes:
 
 
 def main(port: int, seconds: float, share: float) -> None:
-    """Attack, then say what was done."""
+    """Attack, then print what was done."""
     attack = Attack(port)
     began = time.monotonic()
     asyncio.run(attack.run(seconds, share))

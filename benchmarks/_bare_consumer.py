@@ -1,6 +1,6 @@
-"""The least that a consumer in Python does: takes batches from confluent-kafka and counts them.
+"""The smallest consumer in Python: it takes batches from confluent-kafka and counts them.
 
-python _bare_consumer.py BOOTSTRAP TOPIC RECORDS      prints records a second
+python -m benchmarks._bare_consumer BOOTSTRAP TOPIC RECORDS      prints records a second
 """
 
 from __future__ import annotations

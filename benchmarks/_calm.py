@@ -1,6 +1,4 @@
-"""Measurements on a machine that is not ours alone: one during which the hypervisor took processors
-away is taken again.
-"""
+"""Repeat measurements during which the hypervisor took CPU time away."""
 
 from __future__ import annotations
 
@@ -13,15 +11,15 @@ Found = TypeVar("Found")
 
 
 class Tried(NamedTuple, Generic[Found]):
-    """What was found, and which share of all processors was taken away meanwhile."""
+    """A measurement and the share of CPU time that was stolen during it."""
 
     found: Found
     stolen_share: float
 
 
 def calmest(measure: Callable[[int], Found], *, enough: float, tries: int) -> Tried[Found]:
-    """Of several tries that which lost the least; one that lost no more than is calm enough is the
-    last. Each gets its number.
+    """Measure until the stolen share is at most `enough`, at most `tries` times; return the try
+    with the smallest stolen share. `measure` is called with the number of the try.
     """
     tried: list[Tried[Found]] = []
     while len(tried) < tries and not any(one.stolen_share <= enough for one in tried):
@@ -33,6 +31,6 @@ def calmest(measure: Callable[[int], Found], *, enough: float, tries: int) -> Tr
 
 
 def spent() -> tuple[float, float, float]:
-    """Processor seconds busy, idle and stolen so far."""
+    """CPU seconds busy, idle and stolen so far."""
     load = dict(machine_load())
     return load["machine_busy_s"], load["machine_idle_s"], load["machine_stolen_s"]

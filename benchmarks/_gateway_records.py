@@ -1,4 +1,4 @@
-"""Records of home gateways for the benchmark of the pipeline."""
+"""Records of home gateways, for the pipeline benchmark."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from confluent_kafka import Producer
 
 GATEWAYS = 200
 COPIES = 200
-"""One record in this many comes twice."""
+"""One record in this many is sent twice."""
 START_MS = 1_704_067_200_000
 CHUNK_S = 0.01
 
 
 def produce(bootstrap: str, topic: str, count: int, *, rate: float = 0.0) -> float:
-    """Each gateway reports once a minute; at a rate, or as fast as it goes. Gives when the first
-    record was made.
+    """Produce one record per gateway and minute, at a rate or as fast as possible. Returns when the
+    first record was created.
     """
     producer = Producer(
         {
@@ -42,7 +42,7 @@ def produce(bootstrap: str, topic: str, count: int, *, rate: float = 0.0) -> flo
 
 
 def record(number: int) -> tuple[bytes, bytes]:
-    """Key and value; now and then what was sent just before."""
+    """Key and value; for duplicates, those of the record sent just before."""
     number -= number % COPIES == COPIES - 1
     key = b"gw-%06d" % (number * 7 % GATEWAYS)
     date = START_MS + number // GATEWAYS * 60_000 + number % GATEWAYS

@@ -2,7 +2,7 @@
 
     python -I -S _link_ends.py NAME [ARGUMENT...]
 
-They answer with JSON. They import nothing but Python's own modules: a host starts many of them.
+They print JSON and import only the standard library, because a host starts many of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MS = 1_000_000
 SMALL_BATCH = 50
 RECEIVE_BUFFER = 32 << 20
 SEGMENTS_AT = 136
-"""Where struct tcp_info counts the segments that went out, and then those that came in."""
+"""Offset of the counters of sent and received segments in struct tcp_info."""
 
 
 def echo() -> None:
@@ -35,7 +35,7 @@ def echo() -> None:
 
 
 def ping(address: str) -> None:
-    """One round trip for each line of input, after a rest given in seconds."""
+    """Make one round trip for each line of input, after a pause given in seconds."""
     client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     client.connect((address, PORT))
     client.settimeout(2)
@@ -48,8 +48,8 @@ def ping(address: str) -> None:
 
 
 def pour(address: str, seconds: str, streams: str = "1", control: str = "") -> None:
-    """Fill TCP streams for so long, under a congestion control if one is given, until all has
-    arrived; how many segments went out.
+    """Fill TCP streams for `seconds`, with a congestion control if one is given, and wait until all
+    has arrived; print how many segments were sent.
     """
     import threading
 
@@ -74,7 +74,7 @@ def pour(address: str, seconds: str, streams: str = "1", control: str = "") -> N
 
 
 def drink(cut_s: str, until_s: str, streams: str = "1") -> None:
-    """What comes between two times after the first byte, and how many segments came in all."""
+    """Print the throughput between two times after the first byte, and the received segments."""
     import threading
 
     def swallow(channel: socket.socket) -> None:
@@ -110,7 +110,7 @@ def segments(channel: socket.socket) -> tuple[int, int]:
 
 
 def send_small(address: str, per_s: str, count: str, size: str) -> None:
-    """Send numbered datagrams at a rate, in batches by one call each; the rate that was reached."""
+    """Send numbered datagrams at a rate, in batches of one call each; print the actual rate."""
     client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     client.connect((address, PORT))
     batch = Batch(int(size))
@@ -125,8 +125,8 @@ def send_small(address: str, per_s: str, count: str, size: str) -> None:
 
 
 def take_small(quiet_s: str, size: str) -> None:
-    """Receive numbered datagrams until none has come for so long; how many, how many after a later
-    one, how many the buffer dropped.
+    """Receive numbered datagrams until none has arrived for `quiet_s`; print how many arrived, how
+    many after a later one, and how many the buffer dropped.
     """
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -162,7 +162,7 @@ def take_small(quiet_s: str, size: str) -> None:
 
 
 class Batch:
-    """Datagrams that the kernel takes or gives by one call."""
+    """Datagrams that are sent or received with one system call."""
 
     def __init__(self, size: int) -> None:
         self._size = size

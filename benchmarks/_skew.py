@@ -1,10 +1,10 @@
-"""How exact a skewed clock is, seen from inside processes: Python, and each Java on this machine.
+"""Accuracy of a skewed clock as seen by processes: Python and each Java on this machine.
 
-Each process tells its wall clock against its monotonic clock, and how long timed waits take,
+Each process reports its wall clock against its monotonic clock and how long timed waits take,
 before, during and after its clock is skewed. `measure()` returns, for each runtime:
 
-    wall_error_ms   farthest that the wall clock was from what was declared (± 1 ms is promised)
-    wait_error_ms   farthest that a timed wait was from what was asked for (± 2 ms is promised)
+    wall_error_ms   largest error of the wall clock (± 1 ms is promised)
+    wait_error_ms   largest error of a timed wait (± 2 ms is promised)
     inject_ms       how long it took to skew the clock
 """
 
@@ -102,7 +102,7 @@ public class Skewed {{
 
 
 class Observed:
-    """A process that tells its clocks and takes timed waits when asked."""
+    """A process that reports its clocks and takes timed waits on request."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -115,17 +115,17 @@ class Observed:
         return [float(word) for word in self._process.stdout.readline().split()]
 
     def clocks(self) -> tuple[int, int]:
-        """The wall clock less the monotonic clock, and the monotonic clock, in nanoseconds."""
+        """The wall clock minus the monotonic clock, and the monotonic clock, in nanoseconds."""
         difference, at = self.ask("clocks")
         return int(difference), int(at)
 
     def wait_error_ms(self) -> float:
-        """How far the timed wait that is farthest off is from what was asked for."""
+        """The largest error of a timed wait."""
         return max(abs(taken_ms - WAIT_MS) for taken_ms in self.ask("waits"))
 
 
 def runtimes(folder: Path) -> dict[str, list[str]]:
-    """The commands of the observed programs: Python, and Javas if one of them can compile."""
+    """Commands of the observed programs: Python, and each Java if a compiler is available."""
     commands = {"python": [sys.executable, "-c", PYTHON_PROGRAM]}
     homes = sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
     wheel = java.wheel_java()
@@ -147,7 +147,7 @@ def runtimes(folder: Path) -> dict[str, list[str]]:
 
 @contextmanager
 def observed(command: list[str]) -> Iterator[Observed]:
-    """A process that runs while the block lasts."""
+    """Run an observed process during the block."""
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -158,8 +158,8 @@ def observed(command: list[str]) -> Iterator[Observed]:
 
 
 def measure_one(process: Observed) -> dict[str, float]:
-    """One runtime: a jump, then a drift, then as before."""
-    process.ask("waits")  # Compiled and warm.
+    """Measure one runtime: a jump, then a drift, then healed."""
+    process.ask("waits")  # Lets the runtime compile and warm up.
     right_ns, _ = process.clocks()
     start = time.perf_counter()
     heal = process.clock.skew(ahead_ns=AHEAD_NS, rate=0.0)
@@ -184,7 +184,7 @@ def measure_one(process: Observed) -> dict[str, float]:
 
 
 def measure() -> dict[str, dict[str, float]]:
-    """The figures of every runtime on this machine."""
+    """Figures of each runtime on this machine."""
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, command in runtimes(Path(folder)).items():

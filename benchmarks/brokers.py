@@ -1,5 +1,5 @@
-"""How many brokers this machine carries, and what streambed's settings for many brokers spare
-against Kafka's own.
+"""How many brokers this machine can run, and what streambed's settings for many brokers save
+compared with Kafka's defaults.
 
     scripts/bench brokers [--quick] [--brokers N] [--seconds S]
 
@@ -7,10 +7,10 @@ First 10 brokers and 100 topics of three replicas, once with streambed's setting
 `stock: true`: `time_ratio` is the time until every partition is in sync, `memory_ratio` the memory
 of all brokers then (PSS, what they share counted once), ours divided by stock. Then 40 brokers for
 five minutes under Raptor's load, 600 kB/s in all: `out_of_sync` partitions at the end,
-`leader_changes` meanwhile, `stop_s` from the end of the load until no broker is left. If they
-cannot be held, fewer are tried, and `ended_by` says what more of them met. `--quick`: one
-broker and two, with 2 topics, for 2 s. Every part is a run of `streambed run` on a star of links of
-1 Gbit/s.
+`leader_changes` meanwhile, `stop_s` from the end of the load until no broker is left. If they do
+not all stay in sync, fewer are tried, and `ended_by` says what limited the larger number.
+`--quick`: one broker and two, with 2 topics, for 2 s. Every part is a run of `streambed run` on a
+star of links of 1 Gbit/s.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from streambed.record.events import LeaderChanged
 
 REPLICAS = 3
 STEP = 5
-"""How many fewer are tried after a number that failed."""
+"""Step to the next smaller number after one that failed."""
 RECORD_BYTES, BYTES_PER_S = 10_000, 600_000
 READY_S = 300
 LOOK_S = 0.1
@@ -60,7 +60,7 @@ QUICK = Extent(topics=2, few=1, many=2, seconds=2)
 
 @dataclass
 class Outcome:
-    """What became of one run."""
+    """The outcome of one run."""
 
     run: Run
     says: str
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def finished(self) -> bool:
-        """Whether it came to its end."""
+        """Whether the run finished."""
         return self.run.state == "finished"
 
     @property
@@ -88,7 +88,7 @@ class Outcome:
 def experiment(
     brokers: int, *, topics: int, seconds: int, stock: bool = False, load: bool = False
 ) -> str:
-    """The declaration of one part."""
+    """The declaration of one run."""
     hosts = [f"h{number}" for number in range(1, brokers + 1)]
     replicas = min(REPLICAS, brokers)
     declared_topics = {f"t{number}": {"replicas": replicas} for number in range(topics)}
@@ -115,7 +115,7 @@ def experiment(
 
 
 def carried_out(folder: Path, declared: str) -> Outcome:
-    """Run it; weigh the brokers when all is in sync, and see when the last of them has gone."""
+    """Run it; measure the brokers' memory when all is in sync, and when the last broker is gone."""
     (folder / "experiment.yaml").write_text(declared)
     command = [
         sys.executable,
@@ -161,7 +161,7 @@ def phases(folder: Path) -> dict[str, int]:
 
 
 def family(pid: int) -> Iterator[int]:
-    """All that descend from a process."""
+    """All descendants of a process."""
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):
             yield child
@@ -169,23 +169,23 @@ def family(pid: int) -> Iterator[int]:
 
 
 def is_broker(pid: int) -> bool:
-    """Whether a process is a server of Kafka."""
+    """Whether a process is a Kafka server."""
     return b"kafka.Kafka" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
 def lives(pid: int) -> bool:
-    """Whether a process is still there."""
+    """Whether a process still exists."""
     return Path(f"/proc/{pid}/smaps_rollup").exists()
 
 
 def pss(pid: int) -> int:
-    """The memory of a process; what several share is divided among them."""
+    """The memory of a process; shared pages are divided among those that share them."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 
 def against_stock(extent: Extent) -> dict[str, float]:
-    """Few brokers, with our settings and with Kafka's own."""
+    """A few brokers, with our settings and with Kafka's defaults."""
     measured = {}
     for name, stock in (("ours", False), ("stock", True)):
         with tempfile.TemporaryDirectory() as folder:
@@ -224,13 +224,13 @@ def under_load(extent: Extent) -> dict[str, Any]:
         if result.get("out_of_sync") == 0:
             return {**result, "ended_by": ended_by}
         if brokers <= STEP:
-            raise SystemExit(f"not even {brokers} brokers could be held: {result}")
+            raise SystemExit(f"even {brokers} brokers did not stay in sync: {result}")
         ended_by = f"{brokers} brokers: {resource(result)}"
         brokers -= STEP
 
 
 def how_it_went(outcome: Outcome, brokers: int, seconds: int) -> dict[str, Any]:
-    """What the run recorded of its brokers and of the machine."""
+    """What the run recorded about its brokers and the machine."""
     history, load_ns = outcome.run.history(), outcome.began["load"]
     during = history.samples.filter(pl.col("time").is_between(load_ns, outcome.began["heal"]))
     at_the_end = history.samples.filter(pl.col("metric") == "under_replicated").sort("time")[
@@ -255,7 +255,7 @@ def how_it_went(outcome: Outcome, brokers: int, seconds: int) -> dict[str, Any]:
 
 
 def busy(samples: pl.DataFrame) -> float:
-    """The share of all cores that was in use."""
+    """The share of all cores in use."""
     grown = {
         metric: float(values["value"].max() - values["value"].min())
         for (metric,), values in samples.filter(
@@ -266,7 +266,7 @@ def busy(samples: pl.DataFrame) -> float:
 
 
 def resource(samples: dict[str, Any]) -> str:
-    """What ended it, as far as can be told."""
+    """The most likely reason why the run failed."""
     if "says" in samples:
         return f"the run did not finish: {samples['says'].strip().splitlines()[-1]}"
     full = samples["busy"] >= CORES_FULL
@@ -277,7 +277,7 @@ def resource(samples: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Both parts, one after the other."""
+    """Run both parts, one after the other."""
     asked = parser(__doc__, quick="one broker and two, with 2 topics, for 2 s")
     asked.add_argument("--brokers", type=int, help="another number in the second part")
     asked.add_argument("--seconds", type=int, help="another duration of the second part")

@@ -1,18 +1,18 @@
-"""How long it takes until a network is ready, and until the kernel has freed it again; beside
-Mininet with the same tree.
+"""How long it takes to build a network and until the kernel has freed it, compared with Mininet and
+the same tree.
 
     scripts/bench build [--quick] [ROUNDS [SIZES]]     SIZES: numbers of hosts, such as 1000,2000
 
-Timed is what a run does between reading its plan and starting programs: namespaces, links,
+It times what a run does between reading its plan and starting programs: namespaces, links,
 addresses, neighbours, routes, token buckets, packet rules, delay line. `seconds_100` is the median
 for 100 hosts and 100 switches, `seconds_1000` for 1,000 and 1,000, every link with a delay and a
-rate. A host's thread and mounts come when its first program starts and are not in it. `plan_s` is
-what deciding the plan took. `teardown_s` ends when the kernel has no network namespace of the box
-any more, which is found by asking for one more than a limit of one allows. Mininet builds the same
-tree from Linux bridges, without delays and rates; it needs root and is installed if it is missing;
-it runs in a network namespace of its own, so that nothing of it can stay. The last line is one JSON
-object. `--quick`: one round of 10 hosts and 10 switches (`seconds_10`), without Mininet: nothing is
-installed.
+rate. A host's thread and mounts are made when its first program starts and are not included.
+`plan_s` is the time of planning. `teardown_s` ends when the kernel has no network namespace of the
+box any more, which is detected by creating one more than a limit of one allows. Mininet builds the
+same tree from Linux bridges, without delays and rates; it needs root and is installed if it is
+missing; it runs in a separate network namespace, so that nothing of it can remain. The last line is
+one JSON object. `--quick`: one round of 10 hosts and 10 switches (`seconds_10`), without Mininet:
+nothing is installed.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ print(json.dumps({"seconds": built - began, "teardown_s": time.monotonic() - bui
 
 
 def parents(switches: int) -> list[int]:
-    """For every switch but the first, the one above it."""
+    """The parent of each switch but the first."""
     return [(number - 1) // BRANCHES for number in range(1, switches)]
 
 
 def tree(*, hosts: int, switches: int, duration: str = "1s") -> Experiment:
-    """Switches in a tree, hosts spread over them, every link with a delay and a rate; an experiment
-    wants a program, so one sleeps.
+    """Switches in a tree, hosts spread over them, every link with a delay and a rate. An experiment
+    needs a program, so one sleeps.
     """
     from streambed import Command, Experiment, Link, Topology
 
@@ -88,13 +88,13 @@ def tree(*, hosts: int, switches: int, duration: str = "1s") -> Experiment:
 
 
 def inside(plan_path: str, folder: str) -> None:
-    """In a fresh process: enter a box, build, leave, and see when all is freed."""
+    """In a new process: enter a box, build, leave, and wait until everything is freed."""
     box_entry.enter_namespaces()
     first = os.fork()
     if first:
         raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))
     box_entry.settle_as_first()
-    from streambed import plan  # Only now: some of what these import starts threads.
+    from streambed import plan  # Imported late because some of these modules start threads.
     from streambed.net.network import network
 
     decided = plan.read(Path(plan_path))
@@ -113,8 +113,8 @@ def inside(plan_path: str, folder: str) -> None:
 
 
 def wait_until_freed() -> None:
-    """The box's own network and one more may be there: the other one is ours as soon as all others
-    have gone.
+    """With a limit of the box's own namespace and one more, creating one succeeds as soon as all
+    others are freed.
     """
     NAMESPACES_MAX.write_text("2")
     got: list[bool] = []
@@ -158,7 +158,7 @@ def ours(hosts: int) -> dict[str, float]:
 
 
 def mininet(switches: int) -> dict[str, Any]:
-    """What Mininet takes for the same tree; {"lacks": reason} where it cannot run."""
+    """Times of Mininet for the same tree; {"lacks": reason} where it cannot run."""
     if os.geteuid():
         return {"lacks": "Mininet needs root"}
     if not (shutil.which("mn") and shutil.which("brctl")):
@@ -184,7 +184,7 @@ def mininet(switches: int) -> dict[str, Any]:
 
 
 def main(rounds: int, sizes: list[int]) -> None:
-    """Rounds of 100, Mininet in between, then the larger ones once each."""
+    """Rounds of 100 alternating with Mininet, then the larger sizes once each."""
     small = [ours(100) for _ in range(rounds)]
     theirs = mininet(100)
     small += [ours(100) for _ in range(rounds)]
@@ -198,7 +198,7 @@ def main(rounds: int, sizes: list[int]) -> None:
 
 
 def figures(size: int, small: list[dict[str, float]], theirs: dict[str, Any]) -> dict[str, Any]:
-    """What the rounds of one size come to, beside Mininet."""
+    """The figures of one size, with those of Mininet."""
     middle = {key: round(statistics.median(one[key] for one in small), 3) for key in small[0]}
     seconds = middle["seconds"]
     measured: dict[str, Any] = {"bench": "build", "rounds": len(small), f"seconds_{size}": seconds}
@@ -219,7 +219,7 @@ def figures(size: int, small: list[dict[str, float]], theirs: dict[str, Any]) ->
 
 
 def quick() -> None:
-    """The smallest form: one small tree, and nothing is installed."""
+    """The smallest form: one small tree; nothing is installed."""
     print(json.dumps(figures(10, [ours(10)], {"lacks": "left out"})))
 
 

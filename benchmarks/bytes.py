@@ -1,4 +1,4 @@
-"""How many bytes a record takes in Kafka's log, in Avro and in JSON.
+"""Size of a record in Kafka's log, in Avro and in JSON.
 
     scripts/bench bytes [--quick] [RECORDS]
 
@@ -24,7 +24,7 @@ VERSIONS = ("cumulative", "counter", "rate")
 
 
 def main(records: int) -> None:
-    """One server for each serialisation, with topics of its own."""
+    """One server for each serialisation, with separate topics."""
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka") as broker:
         trace = Path(name) / "trace.parquet"
@@ -73,7 +73,7 @@ def main(records: int) -> None:
 
 
 def log_bytes(log: Path, topic: str) -> int:
-    """What is written into the segments of a topic."""
+    """The size of a topic's log segments."""
     return sum(segment.stat().st_size for segment in log.glob(f"{topic}-*/*.log"))
 
 

@@ -1,12 +1,12 @@
-"""How long the command line takes to answer, beside the Python that it runs on.
+"""Start-up time of the command line, compared with Python's.
 
     scripts/bench cli [--quick] [ROUNDS]
 
-Timed is the wall time of whole processes, one after another: `python -c pass`, `streambed --help`,
-and `streambed plan` of the README's example, in turn, so that a busy second hits all of them.
-Python may keep bytecode, as pip does when it installs a package, whatever the caller's shell says.
-`help_ratio` and `plan_ratio` are medians divided by that of `python -c pass`; they should stay
-below 8 and 20. The last line is one JSON object. `--quick`: two rounds.
+It measures the wall time of whole processes, one after another: `python -c pass`, `streambed
+--help`, and `streambed plan` of the README's example, in turn, so that a busy second affects all of
+them. Python may cache bytecode, as pip does when it installs a package, regardless of the caller's
+environment. `help_ratio` and `plan_ratio` are medians divided by that of `python -c pass`; they
+should stay below 8 and 20. The last line is one JSON object. `--quick`: two rounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HELP_RATIO_MAX, PLAN_RATIO_MAX = 8, 20
 
 
 def example() -> str:
-    """The experiment that the README shows."""
+    """The experiment in the README."""
     pattern = r"<!-- file: leader\.yaml -->\n```yaml\n(.*?)```"
     match = re.search(pattern, (ROOT / "README.md").read_text(), re.DOTALL)
     assert match, "the README shows no leader.yaml"
@@ -36,7 +36,7 @@ def example() -> str:
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
-    """What is timed, by name."""
+    """The measured commands, by name."""
     (folder / "leader.yaml").write_text(example())
     streambed = [sys.executable, "-m", "streambed"]
     return {
@@ -47,7 +47,9 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """That of the caller, with bytecode kept in `folder`: without it every start compiles all."""
+    """The caller's environment, with bytecode cached in `folder`; otherwise each start compiles
+    all.
+    """
     variables = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     return variables
@@ -65,7 +67,7 @@ def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         timed = commands(folder)
-        for command in timed.values():  # Once unmeasured, to keep the bytecode.
+        for command in timed.values():  # Once unmeasured, to fill the bytecode cache.
             wall_s(command, folder)
         walls = {name: [] for name in timed}
         for _ in range(rounds):

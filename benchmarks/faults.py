@@ -1,4 +1,4 @@
-"""How late faults come: after their declared times, and after what triggers them.
+"""How late faults are injected: after their declared times, and after their triggers.
 
     scripts/bench faults [--quick]
 
@@ -115,7 +115,7 @@ def faults(duration_s: int, *, quick: bool) -> list[str]:
 
 
 def make_run(folder: Path, *, quick: bool) -> Run:
-    """Carry out the run in a folder."""
+    """Run the experiment in a folder."""
     duration_s = 6 if quick else 60
     (folder / "shout.py").write_text(SHOUT)
     (folder / "looker.py").write_text(LOOKER)
@@ -133,7 +133,7 @@ def make_run(folder: Path, *, quick: bool) -> Run:
 
 
 def lateness_ms(done: Run) -> dict[str, list[float]]:
-    """How late each fault came, by what it waited for."""
+    """How late each fault was injected, by its trigger."""
     late: dict[str, list[float]] = {"timed": [], "file": [], "count": [], "role": []}
     acked = done.history().ledger.sent["acked"].drop_nulls().sort()
     leaders = (done.directory / "data" / "leaders.txt").read_text().splitlines()
@@ -154,7 +154,7 @@ def lateness_ms(done: Run) -> dict[str, list[float]]:
 
 
 def figures(late: dict[str, list[float]]) -> dict[str, float]:
-    """The median of each, and its p99."""
+    """Median and p99 of each kind of trigger."""
     found: dict[str, float] = {}
     for name, values in late.items():
         if values:

@@ -1,9 +1,9 @@
-"""Whether hostile clients harm honest ones: an ingest server with a real Kafka under an attack mix.
+"""What an attack costs honest clients: an ingest server with a real Kafka under an attack mix.
 
     scripts/bench hostile [--quick] [PAIRS]
 
 Honest gateways send 2,000 records a second, most by WebSocket and a tenth with a connection for
-each record, to a fresh server: once alone and once beside the attack mix of `_attack.py`, in turn.
+each record, to a new server, alternately without and with the attack mix of `_attack.py`.
 Five pairs of a minute each make five minutes of attack. All traffic stays on the loopback
 interface. The last line is one JSON object:
 
@@ -11,11 +11,11 @@ interface. The last line is one JSON object:
     doubled           records that were acknowledged at the first attempt and are there twice: 0
     memory_ratio      highest memory (RSS) of the server with the attack ÷ without: at most 1.5
     p99_ratio         honest p99 with the attack ÷ without, median of the pairs: at most 3
-    descriptors_left  open files of the server after the attack, less those after a round without: 0
+    descriptors_left  open files of the server after the attack minus those after a round without: 0
     attack_per_s      how many attacks of each kind began in a second
-    others_cores      cores that other programs used; with many, p99_ratio says little
+    others_cores      cores used by other programs; if many, p99_ratio means little
 
-`--quick`: one pair of two seconds, at a quarter of the rates, to a server of less patience.
+`--quick`: one pair of two seconds, at a quarter of the rates, with shorter limits in the server.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ HONEST = {"websocket": 1_800, "per-connection": 200}
 """Records a second by each protocol."""
 PARTITIONS = 2
 SETTLE_S = 30.0
-"""Time for the server to close what the attack left."""
+"""Time for the server to close connections that the attack left."""
 
 
 class Extent(NamedTuple):
@@ -61,9 +61,9 @@ class Extent(NamedTuple):
     pairs: int
     seconds: float
     share: float
-    """Of the honest and of the attackers' rates."""
+    """Factor on the rates of clients and attackers."""
     first_record_s: float
-    """When the server ends a connection without a valid record."""
+    """When the server closes a connection without a valid record."""
 
 
 WHOLE = Extent(pairs=5, seconds=60.0, share=1.0, first_record_s=10.0)
@@ -72,7 +72,7 @@ QUICK = Extent(pairs=1, seconds=2.0, share=0.25, first_record_s=1.0)
 
 @dataclass(frozen=True)
 class Round:
-    """What one round gave."""
+    """The result of one round."""
 
     attacked: bool
     records: int
@@ -86,7 +86,7 @@ class Round:
     attacks: dict[str, int]
     attack_s: float
     others_cores: float
-    """What programs that have no part in this, and other machines, used meanwhile."""
+    """CPU time of unrelated programs and of other virtual machines meanwhile."""
 
 
 class Serving(NamedTuple):
@@ -103,14 +103,14 @@ class Serving(NamedTuple):
 
     @property
     def peak_mb(self) -> float:
-        """The highest memory that it had."""
+        """Its peak memory."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
         return int(peak) / 1024
 
 
 def main(extent: Extent) -> None:
-    """Alternate, and let each pair begin with the other kind."""
+    """Alternate the rounds; each pair starts with the other kind than the pair before."""
     rounds: list[Round] = []
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka") as broker:
         bench = Bench(Path(name), broker, extent)
@@ -204,7 +204,7 @@ class Bench:
         )
 
     def _others_s(self) -> float:
-        """CPU time of all others so far; servers, clients and attackers count once they ended."""
+        """CPU time of all other programs so far; our own count here only once they have ended."""
         busy, _, stolen = spent()
         ours = (
             resource.getrusage(resource.RUSAGE_SELF),
@@ -293,7 +293,7 @@ def _p99_ms(acked: pl.DataFrame) -> float:
 
 
 def offsets_of(broker: LoneBroker, topic: str) -> Counter[tuple[str, int]]:
-    """At how many offsets of a topic each record is."""
+    """How many offsets of a topic hold each record."""
     reader = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,

@@ -1,11 +1,11 @@
-"""What an idle network costs: 100 hosts and 100 switches, counters of every port each second,
-nobody sends anything.
+"""CPU cost of an idle network: 100 hosts and 100 switches, all port counters sampled each second,
+no traffic.
 
     scripts/bench idle [--quick] [SECONDS]
 
 Runs it as a user would and reads the CPU time of the conductor, the delay line and process 1 over a
-while in which nothing happens. `cpu_share` is theirs together, as a part of one core; what the
-launcher outside the box takes stands beside it. The last line is one JSON object. `--quick`: 10
+period in which nothing happens. `cpu_share` is their sum as a share of one core; the launcher,
+which is outside the box, is a separate figure. The last line is one JSON object. `--quick`: 10
 hosts and 10 switches for three seconds.
 """
 
@@ -28,7 +28,7 @@ LIMIT_S = 60
 
 
 def fields(pid: int) -> list[str]:
-    """What /proc/PID/stat says after the program's name; empty if it is gone."""
+    """The fields of /proc/PID/stat after the program's name; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -36,12 +36,12 @@ def fields(pid: int) -> list[str]:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU seconds of a process and its threads, those that ended too."""
+    """CPU seconds of a process and its threads, including threads that ended."""
     return sum(map(int, fields(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def child_of(pid: int, program: str) -> int:
-    """The child in whose command line a word appears."""
+    """The child whose command line contains `program`."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
         if (
             fields(int(entry))[1:2] == [str(pid)]
@@ -65,7 +65,7 @@ def roles(launcher: int) -> dict[str, int]:
 
 
 def wait_for_load(folder: Path) -> None:
-    """Until the run has gone through its start."""
+    """Wait until the run is in its load phase."""
     end = time.monotonic() + LIMIT_S
     while not any(
         '"phase":"load"' in path.read_text()
@@ -77,7 +77,7 @@ def wait_for_load(folder: Path) -> None:
 
 
 def main(seconds: float, size: int) -> None:
-    """One run."""
+    """Measure one run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         experiment = tree(hosts=size, switches=size, duration=f"{seconds + 2 * SETTLE_S:g}s")

@@ -1,16 +1,16 @@
-"""How many records a second one ingest server takes in, each acknowledged to its client after Kafka
+"""Records per second through one ingest server, each acknowledged to its client after Kafka
 acknowledged it.
 
     scripts/bench ingest [--quick] [ROUNDS]
 
 One broker, one server and one client (256 gateways) share this machine. Each round sends as fast as
-acknowledgements come, by WebSocket, over kept connections and with a connection for each record,
+acknowledgements arrive: by WebSocket, over persistent connections, with a connection per record,
 and by WebSocket to the same server without Kafka, in turn. Then each protocol is offered half of
-its median rate, open loop, and latency is taken from when a record was due to its acknowledgement.
-The last line is one JSON object. `websocket_ratio` is the rate with Kafka divided by the rate
-without. Measurements during which other programs used the machine, or its hypervisor took it away,
-are taken again, within reason; `calm_rounds` says how many were undisturbed at least. `--quick`:
-one round of 1,000 records for each protocol, however busy the machine is.
+its median rate, open loop, and latency counts from a record's due time to its acknowledgement. The
+last line is one JSON object. `websocket_ratio` is the rate with Kafka divided by the rate without.
+Measurements during which other programs or the hypervisor used the CPUs are repeated, up to a
+limit; `calm_rounds` is the smallest number of undisturbed ones. `--quick`: one round of 1,000
+records per protocol, busy machine or not.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ GATEWAYS = 256
 PROTOCOLS = ("websocket", "keep-alive", "per-connection")
 WAITING = 4096
 CALM_CORES = 0.05
-"""A measurement during which others used more than this is not counted, as long as there are better
-ones.
+"""Most cores that other programs may use during a measurement that counts, if there are such.
 """
 
 
@@ -47,9 +46,9 @@ class Extent(NamedTuple):
 
     rounds: int
     tries: int
-    """Factor by which the rounds grow at most if the machine is not calm."""
+    """Largest factor on the number of rounds if the machine is not calm."""
     records: dict[str, int]
-    """How many records each protocol sends in a round."""
+    """Records per protocol and round."""
     half_rate_s: float
 
 
@@ -63,7 +62,7 @@ QUICK = Extent(rounds=1, tries=1, records=dict.fromkeys(PROTOCOLS, 1_000), half_
 
 
 def main(extent: Extent) -> None:
-    """Alternate, so that what else the machine does falls on all."""
+    """Alternate, so that other load on the machine affects all alternatives."""
     rounds = extent.rounds
     with tempfile.TemporaryDirectory() as name, lone_broker(Path(name) / "kafka") as broker:
         trace = Path(name) / "trace.parquet"
@@ -120,9 +119,7 @@ def figures(medians: dict[str, float], halves: dict[str, dict[str, Any]]) -> dic
 
 
 class Measure:
-    """Rates, each with how many cores others had meanwhile: programs that have no part in this, and
-    other machines.
-    """
+    """Rates, each with the cores that unrelated programs and other virtual machines used."""
 
     def __init__(
         self, trace: Path, urls: dict[str, str], ours: list[int], records: dict[str, int]
@@ -134,7 +131,7 @@ class Measure:
         self._found: dict[str, list[tuple[float, float]]] = {name: [] for name in urls}
 
     def round(self) -> dict[str, str]:
-        """Each once; what it gave."""
+        """Measure each alternative once; return the rates."""
         for name, url in self.urls.items():
             protocol = name if name in PROTOCOLS else "websocket"
             began, others_s = time.monotonic(), self._others_s()
@@ -148,21 +145,21 @@ class Measure:
         }
 
     def calm(self, name: str) -> int:
-        """How many measurements nobody disturbed."""
+        """How many measurements were undisturbed."""
         return sum(others < CALM_CORES for others, _ in self._found[name])
 
     def median(self, name: str) -> float:
-        """Of the measurements that count."""
+        """The median rate of the measurements that count."""
         return statistics.median(rate for _, rate in self._counted(name))
 
     def others(self) -> float:
-        """Cores of others, on average over the measurements that count."""
+        """Cores used by others, averaged over the measurements that count."""
         return round(
             statistics.mean(others for name in self.urls for others, _ in self._counted(name)), 2
         )
 
     def _counted(self, name: str) -> list[tuple[float, float]]:
-        """Those that nobody disturbed; if there is none, the one that was disturbed the least."""
+        """The undisturbed measurements; if there are none, the least disturbed one."""
         return [each for each in self._found[name] if each[0] < CALM_CORES] or [
             min(self._found[name])
         ]
@@ -184,7 +181,7 @@ class Running(NamedTuple):
 
 @contextmanager
 def server(bootstrap: str, *options: str) -> Iterator[Running]:
-    """An ingest server."""
+    """Run an ingest server."""
     command = [*COMMAND, "serve", "--bootstrap", bootstrap, "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -196,12 +193,12 @@ def server(bootstrap: str, *options: str) -> Iterator[Running]:
 
 
 def sent(trace: Path, url: str, protocol: str, count: int, rate: float = 0.0) -> dict[str, Any]:
-    """What one client measured, at a rate or as fast as acknowledgements come."""
+    """What one client measured, at a rate or as fast as acknowledgements arrive."""
     return sent_as(trace, url, protocol, count, *(["--rate", str(rate)] if rate else []))
 
 
 def sent_as(trace: Path, url: str, protocol: str, count: int, *options: str) -> dict[str, Any]:
-    """The same, with options of the client's own."""
+    """The same with more options of the client."""
     pace = ["--speed-up", "0", "--waiting", str(WAITING)]
     words = [
         *COMMAND,

@@ -1,10 +1,10 @@
-"""How long all checks but `equals` take over ten million records that two groups read.
+"""Time of all checks but `equals` over ten million records that two groups read.
 
     scripts/bench judge [--quick] [--records N]
 
-The ledger is made up: four producers, eight partitions, two groups, a read-back, and nothing wrong.
-A process of its own judges it: `seconds` is the wall time from reading the run to the last verdict,
-`cpu_s` its CPU time, `peak_gib` its largest memory. The last line is one JSON object.
+The ledger is synthetic: four producers, eight partitions, two groups, a read-back, and nothing
+wrong. A separate process judges it: `seconds` is the wall time from reading the run to the last
+verdict, `cpu_s` its CPU time, `peak_gib` its largest memory. The last line is one JSON object.
 `--quick`: 200,000 records.
 """
 
@@ -34,8 +34,11 @@ from streambed.results.runs import Run
 
 PRODUCERS, PARTITIONS, TOPIC = 4, 8, "lines"
 PIECE = 1_000_000
+LOAD_NS = 40_000_000_000
+FAULT_NS = (15_000_000_000, 16_000_000_000)
+"""A fault that does no harm: `recovers` and `happens` need one."""
 STEP_NS = 1_000
-"""Between two records that are due."""
+"""Time between two due records."""
 GROUPS = ("counter", "reader")
 NODES = ["one", "two"]
 COMPONENTS: dict[str, Any] = {
@@ -53,12 +56,18 @@ CHECKS: list[dict[str, Any]] = [
     *({"kind": "latency", "of": name, "p99": "1s", "max": "10s"} for name in GROUPS),
     {"kind": "available", "topic": TOPIC, "within": "1s"},
     *({"kind": "fresh", "of": name, "within": "1s"} for name in GROUPS),
-    *({"kind": "exactly_once", "topic": TOPIC, "to": name} for name in GROUPS),
+    *(
+        {"kind": kind, "topic": TOPIC, "to": name}
+        for kind in ("at_least_once", "at_most_once", "exactly_once", "ordered")
+        for name in GROUPS
+    ),
+    *({"kind": "recovers", "of": name, "within": "10s"} for name in GROUPS),
+    {"kind": "happens", "what": "leader change", "during": "in flight"},
 ]
 
 
 def pieces(records: int) -> Iterator[dict[str, Any]]:
-    """The records in order of time: producers take turns, and partitions do."""
+    """The records in order of time; producers and partitions take turns."""
     for start in range(0, records, PIECE):
         number = np.arange(start, min(records, start + PIECE))
         sequence = number // PRODUCERS
@@ -71,12 +80,12 @@ def pieces(records: int) -> Iterator[dict[str, Any]]:
             "sequence": sequence,
             "partition": (sequence % PARTITIONS).astype("i4"),
             "offset": number // (PRODUCERS * PARTITIONS) * PRODUCERS + number % PRODUCERS,
-            "time": number * STEP_NS,
+            "time": number * (LOAD_NS // records),
         }
 
 
 def table(schema: pa.Schema, rows: int, **columns: Any) -> pa.Table:
-    """A table whose columns are an array, or one value for all rows."""
+    """A table; each column is an array or one value for all rows."""
     made = []
     for field in schema:
         value = columns.get(field.name)
@@ -88,7 +97,7 @@ def table(schema: pa.Schema, rows: int, **columns: Any) -> pa.Table:
 
 
 def write(folder: Path, name: str, parts: Iterator[pa.Table]) -> None:
-    """A table of the run, piece by piece."""
+    """Write a table of the run in pieces."""
     path = folder / f"{name}.parquet"
     options = {"compression": "zstd", "write_page_checksum": True}
     with pq.ParquetWriter(path, schemas.TABLES[name], **options) as writer:
@@ -141,7 +150,7 @@ def small_tables(records: int) -> dict[str, pa.Table]:
 
 
 def make(directory: Path, records: int) -> None:
-    """A run that never was."""
+    """Write a synthetic run."""
     folder = directory / "history"
     folder.mkdir(parents=True)
     plans.write(plan_of(directory), directory / "plan.json")
@@ -156,6 +165,17 @@ def make(directory: Path, records: int) -> None:
     events = [
         {"time": 0, "event": "clock", "wall_ns": 10**18},
         {"time": 0, "event": "phase", "phase": "load"},
+        {"time": FAULT_NS[0], "event": "inject", "fault": 0, "kind": "kill", "target": "one"},
+        {
+            "time": FAULT_NS[0] + 1,
+            "event": "leader_changed",
+            "component": "kafka",
+            "topic": TOPIC,
+            "partition": 0,
+            "was": "two",
+            "now": "one",
+        },
+        {"time": FAULT_NS[1], "event": "heal", "fault": 0, "kind": "kill", "target": "one"},
         {"time": last, "event": "phase", "phase": "drain"},
         {"time": last, "event": "cluster_state", "component": "kafka", "partitions": ends},
         {"time": last + 1, "event": "drained", "seconds": 1},
@@ -185,7 +205,7 @@ def plan_of(directory: Path) -> Plan:
 
 
 def judge(directory: Path) -> None:
-    """Judge a run in this process, and print what that took."""
+    """Judge a run in this process, and print time and memory."""
     began = now_ns()
     answers = {}
     run = Run(directory)
@@ -209,7 +229,7 @@ def judge(directory: Path) -> None:
 
 
 def main(records: int) -> None:
-    """Make the ledger here, and judge it in a process of its own."""
+    """Make the ledger in this process, and judge it in another."""
     with tempfile.TemporaryDirectory() as into:
         directory = Path(into) / "judge" / "1"
         began = time.monotonic()
@@ -223,14 +243,16 @@ def main(records: int) -> None:
         )
     figures = json.loads(done.stdout)
     if set(figures["answers"].values()) != {"holds"}:
-        raise SystemExit(f"nothing is wrong with this ledger, and yet: {figures['answers']}")
+        raise SystemExit(
+            f"this ledger has no anomalies, but the verdicts are: {figures['answers']}"
+        )
     print(json.dumps({**figures, "records": records}))
 
 
 if __name__ == "__main__":
     words = parser(__doc__, quick="200,000 records")
     words.add_argument("--records", type=int, default=10_000_000)
-    words.add_argument("--judge", type=Path, help="judge a run that is there, in this process")
+    words.add_argument("--judge", type=Path, help="judge an existing run in this process")
     asked = words.parse_args()
     if asked.judge:
         judge(asked.judge)

@@ -1,4 +1,4 @@
-"""How well links do what they were told, against plain veth devices in the same run.
+"""How accurately links emulate their declared properties, compared with plain veth devices.
 
     scripts/bench links [--quick]
 
@@ -11,13 +11,13 @@
                            share of payload in full frames
     loss_in_interval       1 if losses of 1 % and 10 % are within the 99.9 % interval, for datagrams
                            and for single TCP segments
-    small_packets_lost     of 100,000 datagrams of 64 bytes a second, by the emulation; also
+    small_packets_lost     of 100,000 datagrams of 64 bytes a second, lost by the emulation; also
                            small_packets_reordered. Drops in the receiver's buffer count separately.
 
-Root has a delay line in real time; `user` holds the same figures for an ordinary user (nobody). The
-programs at the ends are ordinary processes always. What the hypervisor disturbed is measured again,
-up to four times; of those the calmest counts. Four to twelve minutes. The last line is one JSON
-object. `--quick`: everything once and briefly, as the calling user only.
+Root's delay line has real-time priority; `user` holds the same figures for an ordinary user
+(nobody). The programs at the ends are always ordinary processes. Measurements with stolen CPU time
+are repeated up to four times, and the calmest counts. It takes four to twelve minutes. The last
+line is one JSON object. `--quick`: everything once and briefly, as the calling user only.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ ENDS = HERE.with_name("_link_ends.py")
 ORDINARY = HERE.parents[1] / "tests" / "support" / "ordinary.py"
 NOBODY = 65534
 TRIES, CALM_SHARE = 4, 0.01
-"""Measured again if the hypervisor took more than that of the processors away, but not more often.
-"""
+"""Most tries, and the largest share of stolen CPU time in a measurement that is not repeated."""
 DELAYS_MS = (0.5, 1, 5, 20, 50, 100)
 RATES_MBIT = (1, 10, 100, 1000)
 LOSSES = (0.01, 0.1)
@@ -99,13 +98,12 @@ def at(net: Any, host: str, *words: object) -> Iterator[End]:
         end.end()
 
 
-# The measures, inside a box. A network is of pairs of hosts, a0-b0, a1-b1 …, each with a link of
-# its own.
+# The measures, inside a box. A network has pairs of hosts, a0-b0, a1-b1 …, each pair with its link.
 
 
 def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
-    """All links in turn, each beside the plain one, so that whatever else this machine does befalls
-    them alike.
+    """Measure all links in turn, each together with the plain one, so that other load on the
+    machine affects both.
     """
     places = range(len(DELAYS_MS) + 1)
     servers = [End(net, f"b{place}", "echo") for place in places]
@@ -115,9 +113,8 @@ def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
     times: list[list[tuple[float, float]]] = [[] for _ in DELAYS_MS]
     for _ in range(extent.rounds):
         for delay_ms, other, figures in zip(DELAYS_MS, others, times, strict=True):
-            plain.ask(
-                delay_ms / 1e3
-            )  # Who was asked before rested for as long as that link is, not this one.
+            # Not counted: before it, this end paused for the delay of another link.
+            plain.ask(delay_ms / 1e3)
             figures.append((plain.ask(delay_ms / 1e3)["ms"], other.ask(delay_ms / 1e3)["ms"]))
     for end in (*servers, plain, *others):
         end.end()
@@ -141,7 +138,7 @@ def round_trips(net: Any, extent: Extent) -> dict[str, Any]:
 
 
 def tcp(net: Any, extent: Extent) -> dict[str, Any]:
-    """The plain link and that of 10 ms by turns."""
+    """Alternate the plain link and the one of 10 ms."""
     figures: list[list[float]] = [[], []]
     for _ in range(extent.tcp_rounds):
         for place in (0, 1):
@@ -162,7 +159,7 @@ def stream(net: Any, place: int, seconds: float, cut_s: float) -> dict[str, Any]
 
 
 def rates(net: Any, extent: Extent) -> dict[str, Any]:
-    """The slow ones at once, the fast one alone."""
+    """Measure the slow links at once and the fast one alone."""
     *slow, fast = range(len(RATES_MBIT))
     figures = [*filled(net, slow, extent), *filled(net, [fast], extent)]
     errors = {
@@ -173,8 +170,8 @@ def rates(net: Any, extent: Extent) -> dict[str, Any]:
 
 
 def filled(net: Any, places: list[int], extent: Extent) -> list[float]:
-    """What TCP carries over some links at once. Reno fills them: BBR, with which many machines
-    begin, leaves one or two percent free.
+    """TCP's throughput over some links at once. Reno fills them; BBR, the default of many machines,
+    leaves one or two percent unused.
     """
     readers = [End(net, f"b{place}", "drink", extent.rate_cut_s, extent.rate_s) for place in places]
     for reader in readers:
@@ -190,7 +187,7 @@ def filled(net: Any, places: list[int], extent: Extent) -> list[float]:
 
 
 def loss(net: Any, extent: Extent) -> dict[str, Any]:
-    """Datagrams, and then segments of many streams at once, of which some always flow."""
+    """Measure datagrams, then segments of many streams at once, some of which always flow."""
     shares, inside = {}, []
     for place, share in enumerate(LOSSES):
         for name, (sent, lost) in {
@@ -252,7 +249,7 @@ def address(place: int, end: str) -> str:
 
 
 def plan_of(name: str) -> Any:
-    """Pairs of hosts, as the measure of that name needs them."""
+    """The pairs of hosts that a measure needs."""
     from streambed.plan import Machine, Plan, PlannedLink, PlannedNode, Port, Route, Shape
 
     shapes = {
@@ -278,9 +275,8 @@ def plan_of(name: str) -> Any:
             Port(node=f"a{place}", interface="eth0", index=10),
             Port(node=f"b{place}", interface="eth0", index=10),
         )
-        back = (
-            Shape() if shape.loss else shape
-        )  # Only what goes out is lost: what comes back says what arrived.
+        # Only one direction loses packets; the other one reports what arrived.
+        back = Shape() if shape.loss else shape
         links.append(
             PlannedLink(
                 name=f"a{place}-b{place}",
@@ -305,7 +301,7 @@ def plan_of(name: str) -> Any:
 
 
 def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
-    """Enter namespaces, build the network, measure; answer with JSON."""
+    """Enter namespaces, build the network, measure, print JSON."""
     from streambed.net import box_entry, realtime
 
     if in_real_time == "True":
@@ -327,8 +323,8 @@ def in_a_box(name: str, folder: str, quick: str, in_real_time: str) -> None:
 
 
 def measured(quick: bool, as_user: bool) -> dict[str, Any]:
-    """All measures, each in a box of its own."""
-    # Only here: what it imports may start threads, and then there were no boxes.
+    """Take all measures, each in its own box."""
+    # Imported late: it may start threads, and a process with threads cannot enter a box.
     from benchmarks._calm import calmest
 
     figures: dict[str, Any] = {}
@@ -346,27 +342,12 @@ def measured(quick: bool, as_user: bool) -> dict[str, Any]:
 
 def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        argv = [
-            sys.executable,
-            "-m",
-            "benchmarks.links",
-            "box",
-            name,
-            folder,
-            str(quick),
-            str(not as_user),
-        ]
+        argv = [sys.executable, "-m", "benchmarks.links", "box"]
+        argv += [name, folder, str(quick), str(not as_user)]
         if as_user and os.geteuid() == 0:
             Path(folder).chmod(0o777)
-            argv = [
-                sys.executable,
-                str(ORDINARY),
-                str(NOBODY),
-                sys.base_prefix,
-                str(HERE.parents[1]),
-                "--",
-                *argv,
-            ]
+            folders = [sys.base_prefix, str(HERE.parents[1])]
+            argv = [sys.executable, str(ORDINARY), str(NOBODY), *folders, "--", *argv]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode:
         sys.exit(f"{name} could not be measured:\n{done.stderr}")
@@ -377,7 +358,7 @@ def in_turn(name: str, quick: bool, as_user: bool) -> dict[str, Any]:
 def main(words: list[str]) -> None:
     if words[:1] == ["box"]:
         return in_a_box(*words[1:])
-    from benchmarks._arguments import parser  # Only here: the ends run without a path to it.
+    from benchmarks._arguments import parser  # Imported late: a box needs none.
 
     quick = parser(__doc__, quick="everything once and briefly").parse_args(words).quick
     if quick:

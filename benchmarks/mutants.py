@@ -1,9 +1,9 @@
-"""How many mutations of correct runs the judge sees, and how many it takes for something else.
+"""How many mutations of correct runs the judge detects, and how many it reports as something else.
 
     scripts/bench mutants [--quick] [--mutants N] [RUN TOPIC]
 
-Each correct run is made up by its number, or it is one topic of a real run that is correct, whose
-partitions all begin at 0. Each mutation names the anomalies that it must and may cause
+A correct run is generated from a seed, or it is one topic of a real, correct run whose partitions
+all begin at offset 0. Each mutation names the anomalies that it must and may cause
 (tests/support/judge/mutations.py). `missed` is how many were not found, `invented` how many others
 were. `false_alarms` counts correct runs in which something was found. The last line is one JSON
 object. `--quick`: 200 mutants.
@@ -26,7 +26,7 @@ from tests.support.judge.stories import Story, story_of
 
 
 def main(mutants: int, real: Story | None) -> None:
-    """Mutate run after run."""
+    """Mutate one run after another."""
     tally: Counter[str] = Counter()
     by_mutation: Counter[str] = Counter()
     seed = 0

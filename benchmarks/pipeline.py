@@ -1,20 +1,19 @@
-"""How many records a second the counter job takes from Kafka into a store, and how long a record is
-on its way.
+"""Throughput and latency of the counter job from Kafka into a store.
 
     scripts/bench pipeline [--quick]
 
-Five million records of 200 gateways wait in two partitions, in JSON, one in 200 of them twice. The
-job drains them into the embedded store with duplicates removed, then without looking for them, then
-into Cassandra with duplicates removed, and a plain loop of confluent-kafka in one process of Python
-does the same sums. Rates are of the job's own time, from its first batch's start to its last
-batch's end, without Spark's start. Then records come at a steady rate for two minutes after half a
-minute of warming up: `steady_per_s` is that rate if the lag does not grow, by the 95 % interval of
-its slope, otherwise 0; then the same without looking for duplicates. At half of that rate a
-record's time from its creation to the end of the batch that has it in the store is taken. One
-broker, the job, and what produces share this machine. What is measured while its hypervisor takes
-processors away is measured once more; `stolen_share` is the most that it took from what counts. The
-last line is one JSON object. It takes about nine minutes; longer on a machine that is not calm.
-`--quick`: 20 thousand records drained into the embedded store, then two seconds at a low rate.
+Five million JSON records of 200 gateways are in two partitions, one in 200 of them twice. The job
+drains them into the embedded store with duplicates removed, then without looking for them, then
+into Cassandra with duplicates removed, and a plain confluent-kafka loop in one Python process
+computes the same sums. Rates count from the start of the first batch to the end of the last one,
+without Spark's start. Then records arrive at a steady rate for two minutes after half a minute of
+warm-up: `steady_per_s` is that rate if the lag does not grow, by the 95 % interval of its slope,
+otherwise 0; then the same without looking for duplicates. At half of that rate the latency of a
+record is measured, from its creation to the end of the batch that stores it. One broker, the job
+and the producer share this machine. A measurement with stolen CPU time is repeated; `stolen_share`
+is the largest stolen share of those that count. The last line is one JSON object. It takes about
+nine minutes, longer on a busy machine. `--quick`: 20,000 records drained into the embedded store,
+then two seconds at a low rate.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ HEAP = units.Size(3 << 30)
 BATCHES_MIN = 3
 """The fewest points that give a slope and its interval."""
 CALM_SHARE = 0.05
-"""Measured again if the hypervisor took more than that of the processors away."""
+"""Measurements with a larger share of stolen CPU time are repeated."""
 Found = TypeVar("Found")
 
 
@@ -70,7 +69,7 @@ class Size(NamedTuple):
     steady_s: int
     half_s: int
     tries: int
-    """Measured so often at most, if the hypervisor takes processors away."""
+    """Most tries of a measurement with stolen CPU time."""
 
 
 class Span(NamedTuple):
@@ -86,8 +85,8 @@ QUICK = Size(records=20_000, rate=1_000, warm_s=1, steady_s=0, half_s=2, tries=1
 
 
 def main(size: Size, *, quick: bool) -> None:
-    """Everything once; the quick form leaves out what takes minutes, or differs only by its store
-    or by an option.
+    """Measure everything once; the quick form leaves out what takes minutes, or differs only by its
+    store or by an option.
     """
     with (
         tempfile.TemporaryDirectory() as name,
@@ -134,8 +133,8 @@ def variants(calm: Calm, folder: Path) -> dict[str, float | None]:
 
 
 class Calm:
-    """Measures, and again if the hypervisor took processors away; `stolen_share` is the most that
-    it took from what counts.
+    """Repeats measurements with stolen CPU time; `stolen_share` is the largest share of those that
+    count.
     """
 
     def __init__(self, folder: Path, bootstrap: str, size: Size) -> None:
@@ -145,7 +144,7 @@ class Calm:
     def __call__(
         self, measure: Callable[..., Found], name: str, *options: str, **more: str
     ) -> Found:
-        """Each try has a folder of its own."""
+        """Measure; each try has its own folder."""
 
         def once(number: int) -> Found:
             return measure(
@@ -158,7 +157,7 @@ class Calm:
 
 
 def plain(_: Path, bootstrap: str, size: Size) -> float:
-    """Records a second of a loop that sums and removes duplicates."""
+    """Records per second of a loop that sums and removes duplicates."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "plain", "enable.auto.commit": False}
     )
@@ -182,7 +181,7 @@ def plain(_: Path, bootstrap: str, size: Size) -> float:
 
 
 def drained(folder: Path, bootstrap: str, size: Size, *options: str, store: str = "") -> float:
-    """Records a second of the job over all that waits, into a new database."""
+    """Records per second of the job over all waiting records, into a new database."""
     address = f"{store}/{folder.name}" if store else f"{folder}/traffic.db"
     with job(
         folder, bootstrap, address, "--trigger", "once", "--offsets-per-batch", str(BATCH), *options
@@ -202,9 +201,7 @@ def drained(folder: Path, bootstrap: str, size: Size, *options: str, store: str 
 
 
 def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str, float | None]:
-    """The lag's slope, in records a second, at a steady rate; None if there were too few batches to
-    tell.
-    """
+    """The lag's slope at a steady rate, in records per second; None if batches were too few."""
     spans, begin = flowing(folder, bootstrap, size.rate, size.warm_s + size.steady_s, *options)
     done = np.cumsum([span.records for span in spans])
     ends = np.array([span.end for span in spans]) - begin
@@ -234,7 +231,7 @@ def steady(folder: Path, bootstrap: str, size: Size, *options: str) -> dict[str,
 
 def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float | None]:
     """From a record's creation to the end of its batch, at half of the rate; None if no batch with
-    records of the time after the warm-up ended.
+    records from after the warm-up ended.
     """
     rate = size.rate // 2
     spans, begin = flowing(folder, bootstrap, rate, size.warm_s + size.half_s)
@@ -250,8 +247,8 @@ def latencies(folder: Path, bootstrap: str, size: Size) -> dict[str, float | Non
 def flowing(
     folder: Path, bootstrap: str, rate: int, lasts_s: int, *options: str
 ) -> tuple[list[Span], float]:
-    """The batches while records come at a rate, and when the first was made. The job has started
-    before.
+    """The batches while records arrive at a rate, and when the first record was created. The job
+    has started before.
     """
     topic = folder.name
     make_topics(bootstrap, [topic], partitions=2, replicas=1, within_s=30.0)
@@ -283,8 +280,8 @@ def flowing(
 def job(
     folder: Path, bootstrap: str, store: str, *options: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The job, as streambed's spark_job starts a script with `start: steady`; it dies with the
-    block.
+    """The job, as streambed's spark_job starts a script with `start: steady`; it is killed after
+    the block.
     """
     (folder / "run" / "gates").mkdir(parents=True)
     (folder / "run" / "gates" / "servers").touch()
@@ -335,7 +332,7 @@ def job(
 
 
 def batches(folder: Path) -> list[Span]:
-    """Those of the traffic's query, from Spark's event log."""
+    """Batches of the traffic query, from Spark's event log."""
     spans = []
     for line in next((folder / "events").iterdir()).read_text().splitlines():
         if "QueryProgressEvent" in line[:200]:
@@ -353,7 +350,7 @@ def batches(folder: Path) -> list[Span]:
 
 
 def stored(address: str) -> int:
-    """How many records a store has; none before the job has made it."""
+    """How many records a store has; 0 before the job has created it."""
     try:
         store = open_store(address, read_only=True)
     except NoStoreError:
@@ -365,7 +362,7 @@ def stored(address: str) -> int:
 
 
 def slope_of(times: np.ndarray, lags: np.ndarray) -> tuple[float, float]:
-    """By least squares, and half of its 95 % interval."""
+    """Least-squares slope and half of its 95 % interval."""
     centred = times - times.mean()
     slope = float(centred @ lags / (centred @ centred))
     residuals = lags - lags.mean() - slope * centred

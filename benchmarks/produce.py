@@ -1,5 +1,4 @@
-"""How many records a second the built-in producer and consumer carry, beside Kafka's own programs
-for measuring that.
+"""Throughput of the built-in producer and consumer, compared with Kafka's own performance tools.
 
     scripts/bench produce [--quick] [ROUNDS]
 
@@ -10,7 +9,7 @@ confluent-kafka, and with our consumer without a ledger and with one, in turn. T
 JSON object with medians. `produce_ratio` is ours without a ledger divided by Kafka's,
 `consume_ratio` ours without a ledger divided by the bare loop's; `ledger_ratio` and
 `read_ledger_ratio` are ours with a ledger divided by ours without. `--quick`: one round of 20,000
-records, with programs that Java has not compiled yet.
+records, without Java's warm-up.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ BATCH_BYTES, LINGER_MS, BUFFER_BYTES = 1_000_000, 5, 256 << 20
 
 
 def main(rounds: int, records: int, warm_up: int = 1) -> None:
-    """Alternate, so that what else the machine does falls on all. The first rounds, for Java's
-    compiler, are not counted.
+    """Alternate, so that other load on the machine affects all alternatives. The first rounds,
+    which warm up Java, are not counted.
     """
     with (
         tempfile.TemporaryDirectory() as name,
@@ -104,7 +103,7 @@ def one_round(folder: Path, bootstrap: str, number: int, records: int) -> dict[s
 
 
 def kafka_tool(*words: str) -> str:
-    """What one of Kafka's own programs says."""
+    """The output of one of Kafka's performance tools."""
     command = [*artifacts.kafka_command(artifacts.find_java()), "-Xmx512m", *words]
     return subprocess.run(
         command, capture_output=True, text=True, check=True, timeout=LIMIT_S
@@ -112,7 +111,7 @@ def kafka_tool(*words: str) -> str:
 
 
 def kafka_producer(bootstrap: str, topic: str, records: int) -> float:
-    """Records a second, by its own word, from its first record on."""
+    """Records per second that the tool reports, from its first record on."""
     settings = {
         "bootstrap.servers": bootstrap,
         "acks": "all",
@@ -134,7 +133,7 @@ def kafka_producer(bootstrap: str, topic: str, records: int) -> float:
 
 
 def kafka_consumer(bootstrap: str, topic: str, records: int) -> float:
-    """Records a second, by its own word, without the time that it takes to join its group."""
+    """Records per second that the tool reports, without the time to join its group."""
     words = [
         "--bootstrap-server",
         bootstrap,
@@ -151,7 +150,7 @@ def kafka_consumer(bootstrap: str, topic: str, records: int) -> float:
 
 
 def our_producer(folder: Path, bootstrap: str, topic: str, records: int, *, ledger: bool) -> float:
-    """Records a second, from when the load begins until the last one is acknowledged."""
+    """Records per second, from the start of the load to the last acknowledgement."""
     settings: dict[str, Setting] = {
         "acks": "all",
         "batch.size": BATCH_BYTES,
@@ -179,14 +178,14 @@ def our_producer(folder: Path, bootstrap: str, topic: str, records: int, *, ledg
 
 
 def bare_consumer(bootstrap: str, topic: str, records: int) -> float:
-    """Records a second of a loop that only counts, in its own process as our consumer is."""
+    """Records per second of a loop that only counts, in a separate process as our consumer is."""
     command = [sys.executable, "-m", "benchmarks._bare_consumer", bootstrap, topic, str(records)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
 def our_consumer(folder: Path, bootstrap: str, topic: str, records: int, *, ledger: bool) -> float:
-    """Records a second between the first and the last gauge that shows some."""
+    """Records per second between the first and the last gauge with records."""
     group = folder.name
     order = ConsumerOrder(
         reader=READER,
@@ -212,7 +211,7 @@ def our_consumer(folder: Path, bootstrap: str, topic: str, records: int, *, ledg
 def begun(
     folder: Path, agent: str, order: ProducerOrder | ConsumerOrder
 ) -> subprocess.Popen[bytes]:
-    """An agent that stands ready, in a folder that looks to it as a run's does."""
+    """Start an agent in a folder like that of a run, and wait until it is ready."""
     for part in ("history", "gauges", "orders", "gates"):
         (folder / part).mkdir(parents=True)
     codec.write_message(folder / "orders" / "agent.json", order)
@@ -238,7 +237,7 @@ def begun(
 
 
 def gauge(folder: Path) -> Gauge:
-    """What the agent counted last."""
+    """The last gauge of the agent."""
     return read_gauge(folder / "gauges" / "agent.json") or Gauge()
 
 

@@ -1,11 +1,11 @@
-"""How many bytes a report has, and how long a browser takes to draw what it shows first.
+"""Size of a report, and how long a browser takes to draw what it shows first.
 
     scripts/bench report [--quick] [RUN]
 
-A real run of 60 s on 10 hosts, with three brokers, a fault and checks; or the folder of a run that
-is there already. `bytes` is the size of report.html, `drawn_s` the time from the start of the
-navigation until every figure in the window is drawn, in headless Chromium, the median of three.
-The last line is one JSON object. `--quick`: a load of 4 s on 4 hosts, drawn once.
+A real run of 60 s on 10 hosts, with three brokers, a fault and checks; or an existing run. `bytes`
+is the size of report.html, `drawn_s` the time from the start of the navigation until every figure
+in the window is drawn, in headless Chromium, the median of three. The last line is one JSON object.
+`--quick`: a load of 4 s on 4 hosts, drawn once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ setInterval(() => {
   if (drawn) fetch("/drawn", { method: "POST", body: drawn });
 }, 100);
 </script>"""
-"""A page that opens the report and tells when its first figures were drawn."""
+"""A page that opens the report and reports when its first figures were drawn."""
 
 
 class Server(ThreadingHTTPServer):
@@ -82,11 +82,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Requests are not worth a line."""
+        """Do not log requests."""
 
 
 def experiment(*, hosts: int, seconds: int) -> Experiment:
-    """Three brokers, the other hosts with a producer each, one of them with a consumer, too."""
+    """Three brokers; a producer on each other host, and a consumer on one of them."""
     names = [f"host{number}" for number in range(hosts)]
     brokers, clients = names[:3], names[3:]
     producers = [
@@ -130,7 +130,7 @@ def drawn_s(browser: str, path: Path) -> float:
 
 
 def main(folder: Path | None, *, quick: bool) -> None:
-    """Make a run, write its report again to time it, and open it."""
+    """Make a run, time writing its report, and open it."""
     browser = next(
         (path_of_browser for name in BROWSERS if (path_of_browser := shutil.which(name))), None
     )
@@ -159,6 +159,6 @@ def main(folder: Path | None, *, quick: bool) -> None:
 
 if __name__ == "__main__":
     words = parser(__doc__, quick="a load of 4 s on 4 hosts")
-    words.add_argument("run", nargs="?", type=Path, help="the folder of a run to take instead")
+    words.add_argument("run", nargs="?", type=Path, help="the folder of a run to use instead")
     asked = words.parse_args()
     main(asked.run, quick=asked.quick)

@@ -1,14 +1,14 @@
-"""How soon a Spark cluster with two workers ends its first batch, against the same programs started
-one after the other as they come.
+"""Time until a Spark cluster with two workers ends its first batch, compared with the same programs
+started one after another with stock settings.
 
     scripts/bench spark_start [--quick] [ROUNDS]
 
 Each round: master, two workers and a streaming job under streambed on an emulated network; then the
 same by Spark's own launcher (bin/spark-class, bin/spark-submit by way of PySpark) on the loopback
 interface, each part once the one before it answers, without class archives. The job reads Spark's
-own rate source, so that no Kafka is in it. Both get two executors of one core and 512 MiB. The last
-line is one JSON object of medians, in seconds: `ready_s` is the whole, `cluster_s` the part until
-every worker is registered. `--quick`: one round with one worker and a shorter load.
+own rate source, so that Kafka is not involved. Both get two executors of one core and 512 MiB. The
+last line is one JSON object of medians, in seconds: `ready_s` is the total, `cluster_s` the part
+until every worker is registered. `--quick`: one round with one worker and a shorter load.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ writer = rows.writeStream.option("checkpointLocation", checkpoint)
 writer.foreachBatch(take).start().awaitTermination()
 """
 JOB_CORES = 2
-"""What a job asks of its workers together."""
+"""What a job requests from all workers together."""
 EXPERIMENT = """
 version: 1
 name: spark-start
@@ -74,7 +74,7 @@ components:
 
 
 def under_streambed(folder: Path, load_s: int, count: int) -> dict[str, float]:
-    """One run with `count` workers: when its first batch was through, and the cluster ready."""
+    """One run with `count` workers: when its first batch ended, and when the cluster was ready."""
     names = ", ".join(f"w{number}" for number in range(1, count + 1))
     text = EXPERIMENT.replace("WORKERS", names).replace("CORES", str(JOB_CORES // count))
     text += f"duration: {load_s}s\n"
@@ -166,7 +166,7 @@ def started(stack: ExitStack, command: list[str], log: Path, env: dict[str, str]
 
 
 def workers() -> int:
-    """How many workers the master counts on; -1 before it answers."""
+    """How many workers the master lists; -1 before it responds."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{PAGE}/json/", timeout=1) as answer:
             return sum(worker["state"] == "ALIVE" for worker in json.load(answer)["workers"])
@@ -175,7 +175,7 @@ def workers() -> int:
 
 
 def await_(done: Callable[[], bool], log: Path) -> None:
-    """Until it is so."""
+    """Wait for a condition."""
     end = time.monotonic() + LIMIT_S
     while not done():
         if time.monotonic() > end:
@@ -184,13 +184,13 @@ def await_(done: Callable[[], bool], log: Path) -> None:
 
 
 def main(rounds: int, load_s: int, count: int) -> None:
-    """Alternate, so that what else the machine does falls on both."""
+    """Alternate, so that other load on the machine affects both."""
     signal.signal(
         signal.SIGTERM, lambda *told: sys.exit("told to end")
-    )  # So that what was started ends too.
+    )  # So that started programs end too.
     for note in artifacts.fetch(
         ["spark_job"], lambda step: None
-    ):  # Set-up makes the class archive, once; it is not measured.
+    ):  # Makes the class archive if it is missing; that is not measured.
         print(f"note: {note}", file=sys.stderr)
     measured = []
     for number in range(rounds):

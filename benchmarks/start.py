@@ -1,12 +1,12 @@
-"""How soon the first record is through a Spark job, against the same programs started one after the
-other as they come.
+"""Time until a Spark job's first output can be read, compared with the same programs started one
+after another with stock settings.
 
     scripts/bench start [--quick] [ROUNDS]
 
 Each round runs the word-count star (one broker, one job, 500 records/s, linger 5 ms) under
-streambed, then Kafka and then the same job with stock flags on the loopback interface. Both are
-told local[2] and two shuffle partitions. What differs is how they are started, and what streambed
-sets by default: the light compiler, class archives, an event log, no web page of Spark's.
+streambed, then Kafka and then the same job with stock flags on the loopback interface. Both use
+local[2] and two shuffle partitions. They differ in how they are started, and in streambed's
+defaults: the light compiler, class archives, an event log, no web page of Spark.
 Formatting Kafka's disk is not counted for either. The last line is one JSON object of medians.
 `--quick`: one round with a shorter load.
 """
@@ -72,7 +72,7 @@ BROKER, CONTROLLER = 19092, 19093
 
 
 def cpu_s(pid: int) -> float:
-    """CPU seconds of a process, 0 if it is gone."""
+    """CPU seconds of a process; 0 if it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -81,9 +81,7 @@ def cpu_s(pid: int) -> float:
 
 
 def under_streambed(folder: Path, load_s: int) -> dict[str, float]:
-    """One run: when the first output was seen, and what streambed itself used while the load
-    lasted.
-    """
+    """One run: when the first output was read, and what streambed itself used during the load."""
     (folder / "start.yaml").write_text(f"{EXPERIMENT}duration: {load_s}s\n")
     command = [
         str(ROOT / ".venv" / "bin" / "streambed"),
@@ -130,7 +128,7 @@ def own_cpu_share(
 
 
 def stock(folder: Path) -> float:
-    """Kafka, then Spark, each as it comes; seconds from Kafka's start to the first output seen."""
+    """Kafka, then Spark, with stock settings; seconds from Kafka's start to the first output."""
     java = str(artifacts.find_java().path)
     jars = [str(path) for path in artifacts.jars("kafka")]
     settings = {
@@ -212,7 +210,7 @@ def started(
 
 
 def make_topics() -> None:
-    """As soon as the broker answers."""
+    """Create topics as soon as the broker responds."""
     client = AdminClient(
         {
             "bootstrap.servers": f"127.0.0.1:{BROKER}",
@@ -234,7 +232,7 @@ def make_topics() -> None:
 
 
 def send(stop: threading.Event) -> None:
-    """The same lines at the same rate."""
+    """Send the same lines at the same rate."""
     lines = [line.partition("\t") for line in (JOBS / "lines.txt").read_text().splitlines()]
     client = Producer({"bootstrap.servers": f"127.0.0.1:{BROKER}", "linger.ms": 5, "log_level": 0})
     number = 0
@@ -246,7 +244,7 @@ def send(stop: threading.Event) -> None:
 
 
 def await_output(folder: Path) -> None:
-    """Until the job's first output can be read."""
+    """Wait until the job's first output can be read."""
     client = Consumer(
         {
             "bootstrap.servers": f"127.0.0.1:{BROKER}",
@@ -266,7 +264,7 @@ def await_output(folder: Path) -> None:
 
 
 def main(rounds: int, load_s: int) -> None:
-    """Alternate, so that what else the machine does falls on both."""
+    """Alternate, so that other load on the machine affects both."""
     measured: list[dict[str, Any]] = []
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:

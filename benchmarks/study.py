@@ -1,10 +1,10 @@
-"""What a trial of a study costs beside its load, against the fixed sleeps of the ancestor.
+"""Time of a trial of a study besides its load, compared with the fixed sleeps of stream2gym.
 
     scripts/bench study [--quick] [TRIALS]
 
-Runs trials of the delay sweep as a user would (`streambed study`); everything but the load counts:
-start, readiness, drain, stop, judging, results. The ancestor sleeps 65 s in each run before its
-load starts, whatever the machine. The last line is one JSON object. `--quick`: one trial with a
+Runs trials of the delay sweep as a user would (`streambed study`). Everything but the load counts:
+start, readiness, drain, stop, judging, results. stream2gym sleeps 65 s in each run before its load
+starts, on any machine. The last line is one JSON object. `--quick`: one trial with a
 load of three seconds.
 """
 
@@ -27,7 +27,7 @@ SHORT_LOAD_S = 3.0
 
 
 def main(trials: int, *, quick: bool) -> None:
-    """One study with the given number of trials."""
+    """Run one study with the given number of trials."""
     load_s = (
         SHORT_LOAD_S if quick else reading.read(SWEEP / "experiment.yaml").experiment.duration.s
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -82,3 +83,14 @@ def store_servers() -> None:
             artifacts.demand(kind)
         except StreambedError as error:
             lack(str(error))
+
+
+@pytest.fixture
+def no_jars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan Kafka as if its jars were there: nothing is fetched or started."""
+    monkeypatch.setattr(
+        artifacts,
+        "kafka_command",
+        lambda *_, **__: ["java", "-cp", ":".join(f"lib{at}.jar" for at in range(20))],
+    )
+    monkeypatch.setattr(artifacts, "kafka_checkpoint", lambda: Path("checkpoint"))

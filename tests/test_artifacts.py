@@ -167,7 +167,7 @@ class OwnServer:
             raise MissingError("nats needs its server", command="streambed fetch nats")
 
 
-def test_a_kind_may_bring_an_artifact_of_its_own_which_is_fetched_once():
+def test_a_kind_may_bring_its_own_artifact_which_is_fetched_once():
     server, steps = OwnServer(), []
     with pytest.raises(MissingError, match=r"nats needs its server. Run: streambed fetch nats"):
         artifacts.demand(server)
@@ -225,7 +225,7 @@ def test_a_command_uses_an_archive_only_once_it_is_made(monkeypatch):
     assert artifacts.kafka_command(JAVA, archive=False) == before
 
 
-def test_a_java_without_an_archive_of_its_own_gets_ours_as_the_base():
+def test_a_java_without_a_base_archive_gets_ours():
     base = jvm_commands.base_archive(JAVA)
     archive = jvm_commands.archive_path("kafka", JAVA, [])
     archive.parent.mkdir(parents=True)

@@ -26,7 +26,7 @@ def said(a, b) -> dict[str, str]:
     return {one.measure: one.says for one in compare(a, b)}
 
 
-def test_a_clear_difference_is_told_in_a_plain_sentence():
+def test_a_clear_difference_is_described_in_a_plain_sentence():
     sentences = said(run_with(0.150), run_with(0.138))
 
     assert sentences["median latency of reader"].startswith(

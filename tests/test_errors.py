@@ -5,19 +5,19 @@ from __future__ import annotations
 from streambed.errors import DeclarationError, MachineError, Problem, suggestion
 
 
-def test_a_problem_is_told_with_its_place_as_compilers_do() -> None:
+def test_a_problem_is_reported_with_its_place_as_compilers_do() -> None:
     problem = Problem(key="duration", says="it is too short", line=3, column=11)
 
     assert problem.text("a.yaml") == "a.yaml:3:11: duration: it is too short"
 
 
-def test_a_problem_of_an_option_is_told_with_the_option() -> None:
+def test_a_problem_of_an_option_names_the_option() -> None:
     problem = Problem(key="duration", says="it is too short", option="--set duration=0s")
 
     assert problem.text("a.yaml") == "--set duration=0s: duration: it is too short"
 
 
-def test_problems_are_told_in_the_order_of_the_file() -> None:
+def test_problems_are_reported_in_the_order_of_the_file() -> None:
     error = DeclarationError(
         [Problem(key="b", says="no", line=9), Problem(key="a", says="no", line=2)], "a.yaml"
     )

@@ -69,3 +69,38 @@ def test_a_missing_file_of_a_folder_is_a_change_and_a_new_one_is_not(archive: Pa
 
     (folder / "two").unlink()
     assert manifests.changed_files(folder) == ["two"]
+
+
+def mode_after_use(cache: Path, mode: int) -> int:
+    cache.chmod(mode)
+    artifacts.make_cache()
+    return cache.stat().st_mode & 0o777
+
+
+def test_a_cache_is_for_its_owner_alone_even_if_it_was_open_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STREAMBED_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache = tmp_path / "streambed"
+
+    assert artifacts.make_cache("up", "one") == cache / "up" / "one"
+    assert cache.stat().st_mode & 0o777 == 0o700
+    assert mode_after_use(cache, 0o755) == 0o700
+
+
+def test_a_shared_cache_is_written_to_by_its_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMBED_CACHE", str(tmp_path))
+
+    assert mode_after_use(tmp_path, 0o777) == 0o755
+
+
+@pytest.mark.parametrize("name", ["kafka", "spark_job", "cassandra", "hdfs"])
+def test_the_archive_that_all_others_are_based_on_is_verified(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "base_archive", lambda java: Path("base.jsa"))
+
+    assert Path("base.jsa") in artifacts.made_files(name)

@@ -1,60 +1,31 @@
-"""The planner decides addresses, routes, links and commands, and refuses what the machine cannot
-do.
-"""
+"""The planner: addresses, routes, processes, witnesses and limits of the machine."""
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from streambed import artifacts, plan
 from streambed.declare.experiment import Experiment
-from streambed.declare.link import Direction, Link
+from streambed.declare.link import Link
 from streambed.declare.topology import Topology
 from streambed.errors import MachineError, UsageError
 from streambed.kinds.checks import NoLoss
 from streambed.kinds.components import Command, Kafka, Producer, SparkJob
 from streambed.kinds.components.kafka.topic import Topic
-from streambed.kinds.faults import Cut, Degrade, Isolate, Kill, Partition
-from streambed.plan import Machine, Plan, Route, Shape
+from streambed.kinds.faults import Cut, Kill
+from streambed.plan import Machine, Plan, Route
 from streambed.planner.description import describe
 from streambed.planner.nodes import address
 from streambed.planner.planner import plan_for
+from tests.support.planned import KAFKA, STAR, planned
 
-KAFKA = Kafka(name="kafka", nodes=["b"], topics={"lines": Topic()})
+pytestmark = pytest.mark.usefixtures("no_jars")
+
 POET = Producer(name="poet", node="a", writes="lines")
-STAR = (
-    Link(ends=("a", "core"), delay="20ms", back=Direction(loss="1%")),
-    Link(ends=("b", "core"), rate="10Mbit"),
-)
-
-
-@pytest.fixture(autouse=True)
-def _no_jars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        artifacts,
-        "kafka_command",
-        lambda *_, **__: ["java", "-cp", ":".join(f"lib{at}.jar" for at in range(20))],
-    )
-    monkeypatch.setattr(artifacts, "kafka_checkpoint", lambda: Path("checkpoint"))
-
-
-def planned(
-    *components: Any, links: tuple[Link, ...] = STAR, machine: Machine | None = None, **changes: Any
-) -> Plan:
-    switches = ["core"] if any("core" in link.ends for link in links) else []
-    topology = Topology(switches=switches, links=links)
-    experiment = Experiment(
-        name="first", duration="10s", topology=topology, components=list(components), **changes
-    )
-    return plan_for(
-        experiment, machine or Machine(python="python"), base=Path("here"), directory=Path("runs/1")
-    )
 
 
 @pytest.mark.parametrize(
@@ -142,23 +113,18 @@ def test_a_host_with_several_links_has_a_route_for_each_host() -> None:
     assert [port.index for port in plan.links[2].ports] == [3, 3]
 
 
-def test_links_have_a_shape_for_each_direction() -> None:
-    first, second = planned().links
-
-    assert first.shapes == (Shape(delay_ns=20_000_000), Shape(delay_ns=20_000_000, loss=0.01))
-    assert second.shapes == (Shape(rate_bps=10_000_000), Shape(rate_bps=10_000_000))
-
-
-def test_a_link_is_emulated_for_its_delay_or_because_a_fault_may_cut_it() -> None:
-    assert [link.emulated for link in planned().links] == [True, False]
-    assert [
-        link.emulated
-        for link in planned(faults=[Cut(at="1s", lasts="1s", link=("core", "b"))]).links
-    ] == [True, True]
-
-
 def test_processes_come_in_the_order_of_the_declaration() -> None:
     assert [process.name for process in planned(POET, KAFKA).processes] == ["poet", "kafka/b"]
+
+
+def test_a_command_may_run_the_tools_of_kafka() -> None:
+    words = ["{run.java}", "-cp", "{kafka.class_path}", "org.apache.kafka.tools.TopicCommand"]
+
+    machine = Machine(python="python", java="/opt/java")
+    tool = planned(KAFKA, Command(name="tool", node="a", argv=words), machine=machine).processes[-1]
+
+    assert tool.argv[0] == "/opt/java"
+    assert any("kafka-tools" in path for path in tool.argv[2].split(":"))
 
 
 def test_references_become_what_they_stand_for() -> None:
@@ -216,139 +182,6 @@ def test_nobody_witnesses_what_no_check_asks_for() -> None:
     assert [process.name for process in planned(KAFKA).processes] == ["kafka/b"]
 
 
-@pytest.mark.parametrize(
-    ("machine", "says"),
-    [
-        (Machine(namespaces=False), "this machine does not let you make the namespaces"),
-        (Machine(means="none"), "can neither delay, lose nor cut packets, but a – core needs it"),
-        (Machine(shaping=False), "cannot limit rates, but b – core needs it"),
-    ],
-)
-def test_what_the_machine_cannot_do_is_refused(machine: Machine, says: str) -> None:
-    with pytest.raises(MachineError, match="streambed doctor") as refused:
-        planned(machine=machine)
-
-    assert says in str(refused.value)
-
-
-def test_a_delay_shorter_than_the_delay_line_itself_is_refused() -> None:
-    with pytest.raises(
-        MachineError, match=r"cannot delay by less than 100us .*, but a – b needs it"
-    ):
-        planned(links=(Link(ends=("a", "b"), delay="50us"),))
-
-    assert (
-        planned(
-            links=(Link(ends=("a", "b"), delay="50us"),),
-            machine=Machine(means="netem", python="python"),
-        )
-        .links[0]
-        .emulated
-    )
-
-
-def test_what_a_fault_asks_of_a_link_is_refused_where_the_machine_cannot() -> None:
-    narrow = Degrade(at="1s", lasts="1s", link=("a", "b"), rate="1Mbit")
-
-    with pytest.raises(MachineError, match="cannot limit rates, but a – b needs it"):
-        planned(
-            links=(Link(ends=("a", "b")),),
-            faults=[narrow],
-            machine=Machine(shaping=False, python="python"),
-        )
-
-
-def test_a_plan_knows_what_faults_make_of_a_link() -> None:
-    links = (Link(ends=("a", "b"), delay="5ms", rate="1Mbit"),)
-    [link] = planned(
-        links=links, faults=[Degrade(at="1s", lasts="1s", link=("a", "b"), source="b", loss="2%")]
-    ).links
-
-    assert link.changed == ((), (Shape(delay_ns=5_000_000, rate_bps=1_000_000, loss=0.02),))
-
-
-def test_a_link_is_described_with_its_name_if_it_has_one() -> None:
-    plan = planned(
-        links=(Link(ends=("a", "b"), name="north"), Link(ends=("a", "b")), Link(ends=("a", "b")))
-    )
-
-    assert [link.named for link in plan.links] == [True, False, False]
-    rows = describe(plan).partition("links\n")[2].splitlines()[:3]
-    assert [row.split("  ")[1] for row in rows] == [
-        "north: a/eth0 – b/eth0",
-        "a/eth1 – b/eth1",
-        "a/eth2 – b/eth2",
-    ]
-
-
-def test_a_plan_from_before_links_said_whether_they_are_named_is_read(tmp_path: Path) -> None:
-    plan.write(planned(), tmp_path / "plan.json")
-    older = json.loads((tmp_path / "plan.json").read_text())
-    for link in older["links"]:
-        del link["named"]
-    (tmp_path / "plan.json").write_text(json.dumps(older))
-
-    assert plan.read(tmp_path / "plan.json") == planned()
-
-
-def test_a_link_is_described_with_all_that_it_does() -> None:
-    there = Link(
-        ends=("a", "b"),
-        delay="40ms",
-        jitter="5ms",
-        distribution="normal",
-        in_order=True,
-        loss={"enter": "1%", "leave": "25%", "good": "0.1%"},
-        duplicate="2%",
-        corrupt="0.5%",
-        rate="10Mbit",
-        queue="15kB",
-        back={"delay": "20ms", "jitter": "0s", "in_order": False, "loss": "1%", "reorder": "3%"},
-    )
-
-    text = describe(planned(links=(there,)))
-    assert (
-        "40ms ± 5ms (normal) in order, 100% lost in bursts and 0.1% between (begin 1%, end 25%), "
-        "2% doubled, 0.5% damaged, "
-        "10Mbit, queue 15kB; back 20ms, 1% lost, 3% reordered, 2% doubled, 0.5% damaged, 10Mbit, "
-        "queue 15kB" in text
-    )
-
-
-def test_samples_are_read_beside_the_declaration_and_their_mean_chooses_the_way(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "slow.txt").write_text("10ms\n30ms\n")
-    links = [
-        Link(ends=("a", "s1"), samples="slow.txt"),
-        Link(ends=("s1", "b")),
-        Link(ends=("a", "s2"), delay="19ms"),
-        Link(ends=("s2", "b")),
-    ]
-    experiment = Experiment(
-        name="first",
-        duration="10s",
-        topology=Topology(switches=("s1", "s2"), links=links),
-        components=[],
-    )
-
-    plan = plan_for(experiment, Machine(python="python"), base=tmp_path, directory=Path("runs/1"))
-
-    drawn = Shape(
-        delay_ns=20_000_000,
-        jitter_ns=10_000_000,
-        distribution="samples",
-        samples_ns=(10_000_000, 30_000_000),
-    )
-    assert plan.links[0].shapes == (drawn, drawn)
-    assert [
-        route.interface
-        for route in plan.node("a").routes
-        if route.destination == plan.node("b").address
-    ] == ["eth1"]
-    assert "20ms ± 10ms (2 samples)" in describe(plan)
-
-
 def capped(machine: Machine) -> Plan:
     topology = Topology(links=[Link(ends=("a", "b"))], cpu={"a": "10%"})
     experiment = Experiment(name="first", duration="10s", topology=topology, components=[])
@@ -365,7 +198,7 @@ def test_a_capped_host_is_planned_and_shown() -> None:
     )
 
 
-def test_a_cap_that_cannot_be_had_is_refused_with_the_command_that_allows_it() -> None:
+def test_a_cap_that_is_not_permitted_is_refused_with_the_command_that_allows_it() -> None:
     with pytest.raises(
         MachineError, match=r"topology\.cpu\.a asks: .*systemd-run --user --scope -p Delegate=yes"
     ):
@@ -390,20 +223,6 @@ def test_a_plan_is_described_for_people() -> None:
     assert "  a/eth0 – core/eth0  20ms; back 20ms, 1% lost  emulated\n" in text
     assert "  kafka/b  on b  java -cp (20 jars) " in text
     assert text.endswith("\ntimeline\n  0:03  cut  link a – core  until 0:04")
-
-
-def test_links_of_all_who_may_hold_a_role_are_emulated_if_it_may_be_isolated() -> None:
-    by_role = Isolate(at="1s", lasts="1s", target="leader of lines/0")
-
-    assert [link.emulated for link in planned(KAFKA, faults=[by_role]).links] == [True, True]
-
-
-def test_a_partition_emulates_no_link_but_needs_packet_rules() -> None:
-    partition = Partition(at="1s", lasts="1s", sides=(("a",), ("b",)))
-
-    assert [link.emulated for link in planned(faults=[partition]).links] == [True, False]
-    with pytest.raises(MachineError, match="no packet rules"):
-        planned(faults=[partition], machine=Machine(filtering=False, python="python"))
 
 
 def test_more_memory_than_the_machine_has_is_refused_with_who_asks_for_it() -> None:

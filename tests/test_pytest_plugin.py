@@ -43,7 +43,7 @@ def test_a_test_runs_an_experiment_beside_it_and_asks_for_a_verdict(pytester, pr
     assert Path(plan.directory).parent == pytester.path / ".streambed" / "runs" / "small"
 
 
-def test_runs_are_kept_where_told(pytester, project, monkeypatch, tmp_path):
+def test_runs_are_written_to_the_given_folder(pytester, project, monkeypatch, tmp_path):
     fake = install(monkeypatch)
 
     run_pytest(pytester, "--streambed-into", str(tmp_path / "kept")).assert_outcomes(passed=1)
@@ -103,7 +103,7 @@ def test_a_run_that_could_not_be_made_is_an_error_with_its_reason_and_no_trace(
     assert "Traceback" not in text
 
 
-def test_a_wrong_file_is_told_with_its_line(pytester, project, monkeypatch):
+def test_a_wrong_file_is_reported_with_its_line(pytester, project, monkeypatch):
     install(monkeypatch)
     (project / "small.yaml").write_text(SMALL.replace("duration: 2s", "duration: 2"))
     (project / "test_small.py").write_text(TEST.replace('set={"duration": "3s"}, ', ""))
@@ -165,7 +165,7 @@ def test_text_in_set_is_read_as_on_the_command_line(pytester, project, monkeypat
     assert fake.launched[1].seed == 7
 
 
-def test_a_wrong_set_is_told_without_a_second_trace(pytester, project, monkeypatch):
+def test_a_wrong_set_is_reported_without_a_second_trace(pytester, project, monkeypatch):
     install(monkeypatch)
     (project / "test_small.py").write_text(TEST.replace("duration", "duratoin"))
 

@@ -113,7 +113,7 @@ def test_a_verdict_is_found_by_its_kind_or_by_what_it_is_about(tmp_path):
     assert run.verdict("latency:archive").check == "latency"
 
 
-def test_a_verdict_that_is_not_there_or_not_the_only_one_is_told_with_what_there_is(tmp_path):
+def test_a_missing_or_ambiguous_verdict_is_reported_with_what_exists(tmp_path):
     run = make_run(tmp_path, "words", "20260101-000000", checks=[NO_LOSS, *LATENCIES])
 
     with pytest.raises(

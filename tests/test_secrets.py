@@ -17,13 +17,24 @@ from streambed.runner.launcher import passed_environment
 
 @pytest.mark.parametrize(
     "name",
-    ["sasl.password", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "sasl.jaas.config", "api_key"],
+    [
+        "sasl.password",
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+        "sasl.jaas.config",
+        "api_key",
+        "requirepass",
+        "DB_PASS",
+        "MYSQL_PWD",
+    ],
 )
 def test_a_name_that_looks_like_a_secret(name: str) -> None:
     assert is_secret(name)
 
 
-@pytest.mark.parametrize("name", ["key", "sasl.mechanism", "rate", "sasl.oauthbearer.token.url"])
+@pytest.mark.parametrize(
+    "name", ["key", "sasl.mechanism", "rate", "sasl.oauthbearer.token.url", "PWD", "STREAMBED_PASS"]
+)
 def test_a_name_that_does_not(name: str) -> None:
     assert not is_secret(name)
 

@@ -9,6 +9,7 @@ from streambed.record.statistics import (
     BLOCKS_MIN,
     Observations,
     difference_of,
+    share_interval,
     statistic_of,
     student,
     summary_of,
@@ -74,7 +75,7 @@ def test_a_true_difference_is_clear_and_within_its_interval(statistic):
     assert difference.chance < 0.01
 
 
-def test_two_runs_alike_differ_by_chance_only():
+def test_two_equal_runs_differ_by_chance_only():
     difference = difference_of("p50", run_of(10, 1), run_of(10, 2))
 
     assert not difference.clear
@@ -115,3 +116,11 @@ def test_sums_of_rare_things_are_compared_by_block():
     difference = difference_of("sum", none, some)
 
     assert (difference.a, difference.b, difference.clear) == (0.0, 30.0, True)
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "low", "high"),
+    [(0, 10, 0.0, 0.3085), (30, 30, 0.8843, 1.0), (5, 10, 0.1871, 0.8129), (5, 5, 0.4782, 1.0)],
+)
+def test_the_interval_of_a_share_is_that_of_clopper_and_pearson(count, total, low, high):
+    assert share_interval(count, total) == pytest.approx((low, high), abs=5e-5)

@@ -71,7 +71,7 @@ def test_a_jar_without_a_signature_is_not_copied(home: Path) -> None:
     assert unsigned_copy(home / "jars" / "plain.jar") == home / "jars" / "plain.jar"
 
 
-def test_another_jar_of_that_name_gets_a_copy_of_its_own(home: Path) -> None:
+def test_another_jar_of_that_name_gets_its_own_copy(home: Path) -> None:
     make_unsigned(home)
     before = unsigned_copy(home / "jars" / "signed.jar")
     with zipfile.ZipFile(home / "jars" / "signed.jar", "a") as jar:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from streambed.errors import FormatError
 from streambed.stores.store import Address
 
 OnExit = Literal["auto", "fail", "record", "restart"]
@@ -352,5 +353,9 @@ def write(plan: Plan, path: Path) -> None:
 
 
 def read(path: Path) -> Plan:
-    """The plan that `write` kept."""
-    return _adapter().validate_json(path.read_bytes())
+    """The plan that `write` kept; FormatError if the file is damaged."""
+    try:
+        return _adapter().validate_json(path.read_bytes())
+    except ValueError as error:
+        first = str(error).partition("\n")[2].strip().partition("\n")[0]
+        raise FormatError(f"{path} is damaged: {first or error}") from None

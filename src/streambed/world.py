@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from streambed.plan import Plan
 from streambed.record.events import Event
 from streambed.record.gauges import Gauge
+
+if TYPE_CHECKING:  # A world is below the kinds.
+    from streambed.kinds.declared_components import Components
 
 Result = TypeVar("Result")
 Heal = Callable[[], None]
@@ -178,7 +181,7 @@ class World(Protocol):
         """The run's folder."""
 
     @property
-    def components(self) -> Mapping[str, Any]:
+    def components(self) -> Components:
         """The declared components, by name."""
 
     def find(self, target: str) -> Process:

@@ -1,5 +1,5 @@
-"""From the trials of the sweep to results/: a table, slopes, round trips, and one plot beside what
-was measured before.
+"""Turn the trials of the sweep into results/: a table, slopes, round trips, and a plot that
+compares them with earlier measurements.
 
 python studies/delay_sweep/analyse.py [FOLDER]      FOLDER holds the study's trials; default
 runs/delay-sweep
@@ -47,11 +47,10 @@ def burst(run: Run, producer: str) -> pl.DataFrame:
 
 
 def round_trips(run: Run, start_ns: int, end_ns: int) -> int:
-    """How often, one after the other, the engine's host asked and then was answered between two
-    times.
+    """How many request-response round trips the engine's host made between two times.
 
-    Segments with payload, and the first of a connection, in the order of time: each change from out
-    to in is an answer waited for.
+    Counts changes from outgoing to incoming, in order of time, among segments with payload and the
+    first segment of each connection.
     """
     turns = []
     for line in (run.directory / "data" / "capture.txt").read_text().splitlines():
@@ -74,8 +73,8 @@ def trial(run: Run, which: str) -> dict[str, object]:
 
 
 def summary(trials: pl.DataFrame) -> pl.DataFrame:
-    """Mean of each point with its 95 % interval; few repetitions know little of their own spread,
-    so all points of a burst share theirs.
+    """Mean of each point with its 95 % interval. With few repetitions per point, the spread is
+    pooled over all points of a burst.
     """
     points = trials.group_by("burst", "link", "delay_ms").agg(
         pl.len().alias("trials"),
@@ -96,7 +95,7 @@ def summary(trials: pl.DataFrame) -> pl.DataFrame:
 
 
 def slopes(table: pl.DataFrame, column: str) -> dict[str, float]:
-    """By component: how many one-way delays a burst waits, as the slope of a straight line."""
+    """By component, the number of one-way delays that a burst waits: the slope of a line."""
     by_kind = {}
     for (link,), rows in table.drop_nulls(column).group_by("link", maintain_order=True):
         if len(rows) > 2:
@@ -107,7 +106,7 @@ def slopes(table: pl.DataFrame, column: str) -> dict[str, float]:
 
 
 def plot(points: pl.DataFrame, claimed: pl.DataFrame) -> alt.Chart:
-    """Ours with intervals, the hardware's and the ancestor's, a panel for each component's link."""
+    """Our results with intervals, those of hardware and stream2gym; a panel per component."""
     names = {"hardware_s": "hardware", "ancestor_s": "stream2gym"}
     long = pl.concat(
         [

@@ -1,8 +1,8 @@
-"""Notes every TCP segment that this host sends or receives, for counting round trips afterwards.
+"""Record every TCP segment that this host sends or receives, to count round trips later.
 
     capture.py FILE        one line each: time_ns out|in local-port peer:port payload-bytes flags
 
-A packet socket sees what passes the interface; it needs no more than the host's own network.
+It uses a packet socket in the host's network namespace.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import sys
 import time
 from pathlib import Path
 
-ETH_P_ALL, ETH_P_IP = 0x0003, 0x0800  # Outgoing packets are seen only by who asks for all.
+ETH_P_ALL, ETH_P_IP = 0x0003, 0x0800  # ETH_P_ALL: other protocols do not show outgoing packets.
 OUTGOING = 4
 SNAP_BYTES = 128
 
 
 def main(path: Path) -> None:
-    """Write until told to stop."""
+    """Write until stopped."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listener = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
     with path.open("w", buffering=1 << 16) as file:

@@ -1,6 +1,4 @@
-"""Spark gives every record on as it came, headers included, so that the consumer knows which record
-it sees.
-"""
+"""A Spark job that copies each record with its headers, so that the consumer can identify it."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from pyspark.sql import SparkSession
 
 
 def main() -> None:
-    """Kafka to Kafka, micro-batch after micro-batch."""
+    """Copy from Kafka to Kafka in micro-batches."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--bootstrap", "--reads", "--writes", "--checkpoint"):
         parser.add_argument(name, required=True)

@@ -1,5 +1,5 @@
-"""What the experiments share: one broker, one warm Spark, a fast loader, and batches that are timed
-by Spark itself.
+"""What the experiments share: one broker, one warm Spark session, a fast loader, and batch times as
+Spark reports them.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from tests.support.lone_broker import LoneBroker, lone_broker
 
 COMMAND = [sys.executable, "-m", "gateway_traffic"]
 JAVA = ("-Xmx2g", "-Xss4m", "-XX:-UsePerfData", "-XX:+UseParallelGC")
-"""The whole compiler, unlike in a box, where programs start often and run for a short time."""
+"""The full JIT compiler, unlike in a box, where programs start often and run for a short time."""
 WARM, COUNTED = 2, 7
-"""First batches of a query, which are not counted, and those that are."""
+"""Batches of a query that are skipped at first, and those that count."""
 LIMIT_S = 300.0
 CHUNK_S = 0.01
 
 
 @dataclass
 class Bench:
-    """The machine under an experiment; Spark is started when first asked for."""
+    """The test bench of an experiment; Spark is started at its first use."""
 
     broker: LoneBroker
     folder: Path
@@ -68,24 +68,22 @@ class Bench:
         return 1 if self.quick else COUNTED
 
     def needed(self, size: int) -> int:
-        """How many records a query takes whose batches have this size."""
+        """How many records a query with batches of this size needs."""
         return size * (WARM + self.counted)
 
     def rounds(self, repetitions: int) -> range:
-        """Repetitions, and before them one that does not count (-1): points early in a JVM's life
-        are slower.
-        """
+        """Numbers of the repetitions, after one that does not count (-1): a new JVM is slower."""
         return range(0 if self.quick else -1, repetitions)
 
     def fresh(self, name: str) -> Path:
-        """A folder that nobody has used."""
+        """A new folder."""
         self.runs += 1
         folder = self.folder / f"{name}-{self.runs}"
         folder.mkdir(parents=True)
         return folder
 
     def topic(self, version: Version, encoding: str, partitions: int, count: int) -> str:
-        """A topic with so many records of a trace at least; loaded once."""
+        """A topic with at least this many records of a trace; loaded once."""
         name = f"{version}-{encoding}-{partitions}-{count}"
         if name not in self.loaded:
             make_topics(
@@ -102,7 +100,7 @@ class Bench:
 
 @contextmanager
 def bench(folder: Path, *, quick: bool) -> Iterator[Bench]:
-    """A broker that dies with the block, and Spark too."""
+    """A broker and Spark; both end with the block."""
     with lone_broker(folder / "kafka", flags=["-Xmx512m"]) as broker, ExitStack() as stack:
         yield Bench(broker, folder, quick, stack)
 
@@ -111,7 +109,7 @@ def bench(folder: Path, *, quick: bool) -> Iterator[Bench]:
 def spark_session(
     folder: Path, java_flags: Sequence[str], settings: dict[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """Spark in a JVM of its own, with these flags."""
+    """Spark in a separate JVM with these flags."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     jvm = start_gateway(
@@ -127,8 +125,8 @@ def spark_session(
             "spark.eventLog.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.streaming.numRecentProgressUpdates": "1000",
-            # What was fetched and not read by queries that have ended is let go of: for five
-            # minutes it would fill the memory.
+            # Drop data that ended queries fetched and did not read: it would stay in
+            # memory for five minutes.
             "spark.kafka.consumer.cache.timeout": "10s",
             "spark.kafka.consumer.cache.evictorThreadRunInterval": "5s",
             "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
@@ -143,7 +141,7 @@ def spark_session(
         )
         spark.sparkContext.setLogLevel(
             "FATAL"
-        )  # A query that fails raises; one that is stopped complains at length.
+        )  # A query that fails raises; one that is stopped only logs long warnings.
         yield spark
         spark.stop()
         SparkContext._gateway.shutdown()
@@ -175,8 +173,8 @@ def feed(
     rows: Sequence[tuple[bytes, bytes]],
     rate: Callable[[float], float] | None = None,
 ) -> None:
-    """Put records into Kafka, as fast as it goes or at a rate over time (seconds since the start,
-    to records a second).
+    """Put records into Kafka, as fast as possible or at a rate that changes over time (records per
+    second by seconds since the start).
     """
     encoding = b"json.2" if rows[0][1][:1] == b"{" else b"avro.2"
     producer = Producer(
@@ -204,7 +202,7 @@ def feed(
 
 
 def _due(rate: Callable[[float], float], elapsed_s: float, step_s: float = 0.1) -> float:
-    """How many records should have been sent by now."""
+    """How many records are due by now."""
     whole = int(elapsed_s / step_s)
     return sum(rate(step * step_s) for step in range(whole)) * step_s + rate(whole * step_s) * (
         elapsed_s - whole * step_s
@@ -231,7 +229,7 @@ class Batch:
     number: int
     rows: int
     seconds: float
-    """From trigger to commit: the thesis's batch processing time."""
+    """From trigger to commit: what the thesis calls batch processing time."""
     ended_s: float
     """Seconds since 1970."""
 
@@ -247,9 +245,7 @@ def query(
     spark: SparkSession | None = None,
     **options: Any,
 ) -> Iterator[StreamingQuery]:
-    """The real job with these options of its own, into an embedded store; stopped with the
-    block.
-    """
+    """The real job with these options, into an embedded store; stopped with the block."""
     session, folder = spark or on.spark, on.fresh("query")
     session.conf.set("spark.sql.shuffle.partitions", str(shuffle))
     store = SqliteStore(folder / "traffic.db")
@@ -274,7 +270,7 @@ def query(
 
 
 def batches_of(query: StreamingQuery) -> list[Batch]:
-    """Those that had records, in order."""
+    """Batches with records, in order."""
     from datetime import datetime
 
     batches = []
@@ -289,7 +285,7 @@ def batches_of(query: StreamingQuery) -> list[Batch]:
 
 
 def batch_s(on: Bench, topic: str, version: Version, *, size: int, **options: Any) -> float:
-    """The median of COUNTED batches of `size` records that wait in Kafka already, after WARM
+    """The median time of COUNTED batches of `size` records that are in Kafka already, after WARM
     others.
     """
     last = WARM + on.counted
@@ -301,7 +297,7 @@ def batch_s(on: Bench, topic: str, version: Version, *, size: int, **options: An
 
 
 def wait(done: Callable[[], bool], running: StreamingQuery, limit_s: float = LIMIT_S) -> None:
-    """Until done; a query that failed raises."""
+    """Wait for a condition; a query that failed raises."""
     end = time.monotonic() + limit_s
     while not done():
         if error := running.exception():
@@ -312,7 +308,7 @@ def wait(done: Callable[[], bool], running: StreamingQuery, limit_s: float = LIM
 
 
 def warm_up(on: Bench, version: Version = Version.CUMULATIVE, encoding: str = "json.2") -> None:
-    """Let Java's compiler see the job before anything is measured."""
+    """Warm up the JIT compiler with the job before anything is measured."""
     size = 2_000 if on.quick else 6_000
     topic = on.topic(version, encoding, 2, on.needed(size))
     batch_s(on, topic, version, size=size, encoding=encoding)

@@ -1,4 +1,4 @@
-"""What numbers say of a statement: it holds, it does not hold, or that cannot be told.
+"""Judge statements by measured numbers: a statement holds, does not hold, or cannot be told.
 
 A statement is about one number that each repetition measures once, such as the ratio of two batch
 times, and has a range in which that number must lie. The 95 % interval of its mean (Student)
@@ -8,9 +8,9 @@ decides:
     outside                                                  does not hold
     across an end of the range, or only one repetition       cannot be told
 
-What must be so in every repetition does not hold if it was not so in one.
+A statement about every repetition does not hold if one repetition contradicts it.
 
-An explanation belongs to one outcome, is told with that one alone, and only as a guess.
+An explanation belongs to one outcome, is printed only with that one, and is marked as a guess.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from streambed.record.statistics import Summary, summary_of
 ABOUT = 0.2
 """«About» a number is within a fifth of it."""
 ALIKE = 0.1
-"""Two numbers that differ by no more than a tenth are alike."""
+"""Two numbers that differ by no more than a tenth count as equal."""
 Show = Callable[[float], str]
 Where = Mapping[str, object]
 
 
 class Answer(StrEnum):
-    """What was found of a statement."""
+    """The verdict on a statement."""
 
     HOLDS = "Holds"
     FAILS = "Does not hold"
@@ -41,7 +41,7 @@ class Answer(StrEnum):
 
 
 class Outcome(StrEnum):
-    """Where the measured interval lies; what an explanation belongs to."""
+    """Where the measured interval lies; an explanation belongs to one of these."""
 
     INSIDE = "inside"
     BELOW = "below"
@@ -59,24 +59,24 @@ ANSWERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One number, the range in which it must lie, and what may explain where it does lie."""
+    """One number, the range in which it must lie, and possible explanations of where it lies."""
 
     says: str
     values: Sequence[float]
-    """One of each repetition."""
+    """One value per repetition."""
     least: float = -math.inf
     most: float = math.inf
     show: Show = "{:.2f}".format
     likely: Mapping[Outcome, str] | None = None
     counted: bool = False
-    """Each value is 1 or 0: it was so, or not."""
+    """Each value is 1 or 0: true or false."""
 
     @property
     def outcome(self) -> Outcome:
         """Where the interval lies."""
         if self.counted and not all(
             self.values
-        ):  # What is always so is refuted by one time that it was not.
+        ):  # One counterexample refutes a statement about every repetition.
             return Outcome.BELOW
         summary = summary_of(self.values)
         if summary.low is None or summary.high is None:
@@ -93,7 +93,7 @@ class Statement:
 
     @property
     def answer(self) -> Answer:
-        """As the rule of this module has it."""
+        """The verdict by the rule of this module."""
         return ANSWERS[self.outcome]
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def about(
     show: Show,
     likely: Mapping[Outcome, str] | None = None,
 ) -> Statement:
-    """That a number is about another."""
+    """State that a number is about another."""
     ends = sorted((number * (1 - ABOUT), number * (1 + ABOUT)))
     return Statement(
         says=says, values=values, least=ends[0], most=ends[1], show=show, likely=likely
@@ -141,7 +141,7 @@ def about(
 def alike(
     says: str, ratios: Sequence[float], likely: Mapping[Outcome, str] | None = None
 ) -> Statement:
-    """That two numbers, whose ratios these are, are nearly the same."""
+    """State that two numbers with these ratios are nearly equal."""
     return Statement(
         says=says,
         values=[ratio - 1 for ratio in ratios],
@@ -155,7 +155,7 @@ def alike(
 def always(
     says: str, holds: Sequence[bool], likely: Mapping[Outcome, str] | None = None
 ) -> Statement:
-    """That something is so in every repetition."""
+    """State that something is true in every repetition."""
     return Statement(
         says=says,
         values=[float(each) for each in holds],
@@ -167,17 +167,17 @@ def always(
 
 
 def told(intro: str, statements: Sequence[Statement]) -> str:
-    """A verdict: how it was measured, then each statement with what was found of it."""
+    """A verdict: how it was measured, then each statement with its verdict."""
     return "\n".join([intro, "", *map(str, statements)])
 
 
 def values(measurements: pl.DataFrame, value: str, **where: object) -> list[float]:
-    """What the repetitions measured at one point."""
+    """The values of all repetitions at one point."""
     return [float(each) for each in measurements.filter(**where).sort("repetition")[value]]
 
 
 def ratios(measurements: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
-    """One point divided by another, in each repetition."""
+    """One point divided by another, for each repetition."""
     return [
         first / second
         for first, second in zip(
@@ -187,7 +187,7 @@ def ratios(measurements: pl.DataFrame, value: str, of: Where, to: Where) -> list
 
 
 def changes(measurements: pl.DataFrame, value: str, of: Where, to: Where) -> list[float]:
-    """By how much one point differs from another, relatively, in each repetition."""
+    """The relative difference of one point from another, for each repetition."""
     return [ratio - 1 for ratio in ratios(measurements, value, of, to)]
 
 

@@ -1,5 +1,6 @@
-"""Does Kafka hold every record that a client's ledger calls acknowledged?    python readback.py
-BOOTSTRAP TOPIC LEDGER
+"""Check that Kafka holds every record that a client's ledger has as acknowledged.
+
+python readback.py BOOTSTRAP TOPIC LEDGER
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ LIMIT_S = 60.0
 
 
 def main(bootstrap: str, topic: str, ledger: str) -> int:
-    """0 if nothing is lost."""
+    """Print the counts; return 0 if nothing is lost."""
     acked = pl.read_parquet(ledger).filter(pl.col("acked").is_not_null())
     wanted = set(acked.select("gateway_id", "date").iter_rows())
     consumer = Consumer(

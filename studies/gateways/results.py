@@ -1,4 +1,4 @@
-"""From rows to tables, plots and the README."""
+"""Turn rows into tables, plots and the README."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streambed.record.statistics import summary_of
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 Row = dict[str, Any]
-"""What one repetition measured at one point."""
+"""The values of one repetition at one point."""
 
 
 def points(rows: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
@@ -60,19 +60,19 @@ def bars(table: pl.DataFrame, *, x: str, y: str, titles: dict[str, str]) -> alt.
 
 
 def keep(name: str, rows: pl.DataFrame, chart: alt.Chart, into: Path = RESULTS) -> None:
-    """Every repetition as CSV, and the plot."""
+    """Write every repetition as CSV, and the plot."""
     into.mkdir(parents=True, exist_ok=True)
     rows.write_csv(into / f"{name}.csv", float_precision=4)
     (into / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(chart.to_json()))
 
 
 def line(row: Row) -> str:
-    """A row as it is shown while an experiment goes on."""
+    """A row as it is printed during an experiment."""
     return ", ".join(f"{name} {_shown(value)}" for name, value in row.items())
 
 
 def markdown(table: pl.DataFrame) -> str:
-    """A table as the README has it."""
+    """A table in Markdown."""
     head = f"| {' | '.join(table.columns)} |\n|{'---|' * len(table.columns)}\n"
     return head + "".join(f"| {' | '.join(map(_shown, row))} |\n" for row in table.iter_rows())
 

@@ -65,7 +65,7 @@ def load(name: str) -> ModuleType:
 
 
 def measured(name: str, *, quick: bool, repetitions: int, into: Path) -> None:
-    """One experiment; its results are kept as soon as it has ended, and only then."""
+    """Run one experiment; its results are written when it has ended."""
     experiment = load(name)
     began = time.monotonic()
     rows = []
@@ -87,7 +87,7 @@ def measured(name: str, *, quick: bool, repetitions: int, into: Path) -> None:
 
 
 def readme(into: Path) -> str:
-    """The page, from the results that are there."""
+    """The page, made from the existing results."""
     parts = [HEAD]
     for name in NAMES:
         experiment = load(name)
@@ -106,8 +106,8 @@ def readme(into: Path) -> str:
 
 
 def each_by_itself(options: list[str]) -> int:
-    """All experiments, each as a process of its own, so that one that fails takes no other along;
-    how many failed.
+    """Run each experiment in a separate process, so that a failure does not affect the others;
+    return how many failed.
     """
     failed, began = [], time.monotonic()
     for number, name in enumerate(NAMES, 1):
@@ -124,7 +124,7 @@ def each_by_itself(options: list[str]) -> int:
 
 
 def ended(command: list[str]) -> int:
-    """The status of a process; if this one is told to end, that one ends first, in order."""
+    """The exit status of a process; if this one is terminated, it terminates that one first."""
     process = subprocess.Popen(command)
     try:
         return process.wait()
@@ -136,19 +136,19 @@ def ended(command: list[str]) -> int:
 
 
 def main() -> int:
-    """As the arguments say; 1 if an experiment failed."""
+    """Run what the arguments name; return 1 if an experiment failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=[*NAMES, "all", "readme"])
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a small form that shows only that it works; nothing is kept",
+        help="a small form that only shows that it works; nothing is written",
     )
     parser.add_argument("--repetitions", type=int, default=5)
     asked = parser.parse_args()
     signal.signal(
         signal.SIGTERM, lambda number, frame: sys.exit(128 + number)
-    )  # So that broker and Spark end with it.
+    )  # So that broker and Spark end too.
     if asked.name == "all":
         return min(
             1,

@@ -1,9 +1,8 @@
-"""Raptor's use case, measured and drawn: what each port received, who led how many topics, what
-balance gains; writes results/.
+"""Measure and plot Raptor's use case: traffic per port, topics per leader, the effect of balance.
+Writes results/.
 
-python studies/raptor/analyse.py               runs what is missing of the study (into runs/raptor),
-then analyses it python studies/raptor/analyse.py FOLDER        analyses the trials that are in
-FOLDER
+    python studies/raptor/analyse.py           run missing trials (into runs/raptor), then analyse
+    python studies/raptor/analyse.py FOLDER    analyse the trials in FOLDER
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from streambed import Run
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 SMOOTHED = 5
-"""Records of 10 kB are few: a port's second has many of them or none."""
+"""At 10 kB a record there are few, so a port has many in one second and none in the next."""
 WARM_UP_NS = 6 * 10**9
 SPREADS = ("port_spread", "leads_spread", "busiest_port_kb_per_s", "latency_p50_s", "latency_p99_s")
 
 
 def trial(run: Run) -> dict[str, object]:
-    """What every table says first: which placement, which repetition."""
+    """The first columns of every table: placement and repetition."""
     return {
         "placement": run.plan.declaration["components"]["kafka"]["placement"],
         "seed": run.plan.seed,
@@ -35,8 +34,8 @@ def trial(run: Run) -> dict[str, object]:
 
 
 def ports(run: Run) -> pl.DataFrame:
-    """What each access port, the switch's end of a site's link, received in each second of the
-    load, in kB/s.
+    """Traffic received by each access port (the switch's end of a site's link) in each second of
+    the load, in kB/s.
     """
     load_ns = run.history().load_ns or 0
     end_ns = load_ns + run.plan.duration_ns
@@ -73,7 +72,7 @@ def leads(run: Run) -> pl.DataFrame:
 
 
 def latencies(run: Run) -> pl.Series:
-    """From when each record was due until each reader saw it, after the warm-up."""
+    """Time from each record's due time until each reader saw it, after the warm-up."""
     ledger = run.ledger()
     seen = ledger.seen.join(ledger.sent, on=["producer", "sequence"])
     since = (run.history().load_ns or 0) + WARM_UP_NS
@@ -85,8 +84,8 @@ def latencies(run: Run) -> pl.Series:
 
 
 def sites(run: Run) -> pl.DataFrame:
-    """One row for each site of a run: its port's mean after the warm-up, and how many topics its
-    broker led.
+    """One row per site of a run: its port's mean after the warm-up, and how many topics its broker
+    led.
     """
     steady = (
         ports(run)
@@ -100,9 +99,7 @@ def sites(run: Run) -> pl.DataFrame:
 
 
 def row(run: Run) -> dict[str, object]:
-    """One row for each run: the spread between ports and between brokers, and how late records were
-    seen.
-    """
+    """One row per run: the spread between ports and between brokers, and the latency of records."""
     of_sites, late = sites(run), latencies(run)
     rates, led = of_sites["kb_per_s"], of_sites["leads"]
     return {
@@ -120,8 +117,8 @@ def row(run: Run) -> dict[str, object]:
 
 
 def summary(trials: pl.DataFrame) -> pl.DataFrame:
-    """The mean of each measure, and its lowest and highest trial: a few trials say no more of their
-    spread.
+    """The mean of each measure with its lowest and highest trial; trials are too few for an
+    interval.
     """
     long = trials.unpivot(index="placement", on=SPREADS, variable_name="measure")
     value = pl.col("value")
@@ -132,9 +129,7 @@ def summary(trials: pl.DataFrame) -> pl.DataFrame:
 
 
 def drawn(over_time: pl.DataFrame, of_sites: pl.DataFrame) -> alt.VConcatChart:
-    """Figure 3a above, 3b below; Kafka's own placement on the left, the balanced one on the
-    right.
-    """
+    """Figure 3a above, 3b below; Kafka's placement on the left, the balanced one on the right."""
     calm = (
         over_time.sort("time_s")
         .with_columns(pl.col("kb_per_s").rolling_mean(SMOOTHED).over("placement", "site"))

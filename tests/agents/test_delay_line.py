@@ -165,7 +165,7 @@ def test_segments_come_one_by_one_and_whole_only_where_they_must(
     assert (needs_single(PLAIN | shape), needs_whole(PLAIN | shape)) == (single, whole)
 
 
-def test_the_kernel_is_told_when_packets_must_come_whole() -> None:
+def test_bundling_is_turned_off_where_packets_must_arrive_whole() -> None:
     channel = Channel()
     queue_of(channel).change({"corrupt": 0.5})
 

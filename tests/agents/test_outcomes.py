@@ -86,6 +86,7 @@ class Client:
         self._ends = {"commit": commits, "abort": aborts}
         self._waiting: list[Any] = []
         self.deaf = False
+        self.fails: KafkaError | None = None
         self.refuses = 0
 
     def begin_transaction(self) -> None: ...
@@ -99,7 +100,9 @@ class Client:
     def flush(self, wait_s: float) -> int:
         waiting, self._waiting = self._waiting, []
         for offset, on_delivery in enumerate(() if self.deaf else waiting):
-            on_delivery(None, SimpleNamespace(partition=lambda: 0, offset=lambda at=offset: at))
+            place = None if self.fails else offset  # The client knows no place of a failed record.
+            message = SimpleNamespace(partition=lambda: 0, offset=lambda at=place: at)
+            on_delivery(self.fails, message)
         return 0
 
     def purge(self) -> None: ...
@@ -157,6 +160,18 @@ def test_a_committed_transaction_is_written(tmp_path: Path) -> None:
     sent, ended = noted.tables()
     assert sent == [(0, 0, Outcome.WRITTEN, 1), (1, 1, Outcome.WRITTEN, 1)]
     assert ended == [(1, Outcome.WRITTEN, None)]
+
+
+def test_a_record_that_the_broker_refused_has_no_place(tmp_path: Path) -> None:
+    client = Client(commits=[Trouble("refused", abort=True)], aborts=[None])
+    client.fails = KafkaError(KafkaError.INVALID_TXN_STATE)
+    noted = Noted(tmp_path, client)
+
+    noted.sender.send_all(Due(0, [1, 2]))
+
+    sent, ended = noted.tables()
+    assert [(offset, outcome) for _, offset, outcome, _ in sent] == [(None, Outcome.ABORTED)] * 2
+    assert [outcome for _, outcome, _ in ended] == [Outcome.ABORTED]
 
 
 def test_an_abort_that_succeeded_is_certain_and_keeps_offsets(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ RECORDS = RecordsOrder(topics=("lines",), size=9)
         ({"headers": {"n": "{n}"}}, False),
     ],
 )
-def test_records_are_made_one_by_one_unless_they_are_all_alike(monkeypatch, wish, alike):
+def test_records_are_made_one_by_one_unless_they_are_all_equal(monkeypatch, wish, alike):
     monkeypatch.setenv("STREAMBED_SEED", "1")
     source = source_of(replace(RECORDS, **wish), POET)
     found = [source.record_of(number) for number in range(5, 105)]

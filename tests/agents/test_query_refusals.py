@@ -66,6 +66,22 @@ def test_a_batch_job_that_dies_says_so_with_quotes_in_the_name_of_its_log(
     assert stored_rows.read(tmp_path)["spark-1"].error == says
 
 
+def test_a_batch_job_that_takes_too_long_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    monkeypatch.setattr(batch_jobs, "LIMIT_S", 0.1)
+    answer = tmp_path / "history" / stored_rows.FOLDER / "spark-1.arrow"
+
+    batch_jobs.start_agent(tmp_path / "order.json", tmp_path / "logs" / "job.log", answer)
+
+    says = "the batch job did not end within 0.1 s: see logs/job.log"
+    assert stored_rows.read(tmp_path)["spark-1"].error == says
+
+
 def test_a_refusal_of_an_older_run_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "history" / stored_rows.FOLDER
     folder.mkdir(parents=True)

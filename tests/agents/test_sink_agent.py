@@ -14,7 +14,9 @@ from streambed.agents.reader import Reader, ReaderSetup, ReadRecord
 from streambed.agents.sink import SinkReading, UnwritableRecord, row_of
 from streambed.agents.store_query import frame_of
 from streambed.errors import StoreError
+from streambed.record.ledger.schemas import SEEN
 from streambed.record.orders import ConsumerMember, SinkOrder
+from streambed.record.tables import read_table
 from streambed.stores.store import Address, QueryResult, SinkTable
 
 COLUMNS = {"n": "integer", "share": "real", "ok": "boolean", "who": "text"}
@@ -115,12 +117,38 @@ class FakeStore:
         """It goes on."""
 
 
-def test_a_sink_writes_then_flushes_its_ledger_and_only_then_commits(tmp_path, monkeypatch):
+class Rebalanced(Readers):
+    """Loses its partition after each record, and gets it again."""
+
+    def __init__(self, setup: ReaderSetup, calls: list[str]) -> None:
+        super().__init__(setup, calls)
+        self.tenures = setup.tenures
+        self.tenures.begin(("lines", 1), 7, "committed")
+
+    def take(self, wait_s: float, *, most: int) -> list[ReadRecord]:
+        if len(self.records) == 1:
+            self.tenures.end(("lines", 1), "lost", 8)
+            self.tenures.begin(("lines", 1), 7, "committed")
+        return super().take(wait_s, most=most)
+
+
+def test_a_row_of_a_sink_has_the_tenure_in_which_it_was_read(tmp_path, monkeypatch):
+    sinking = sink_with(tmp_path, monkeypatch, [], Rebalanced)
+
+    sinking.take(0.02)
+    sinking.finish()
+    sinking.tenures.close()
+
+    (path,) = (tmp_path / "history").glob("seen*")
+    assert read_table(path, SEEN)["tenure"].to_pylist() == [1, 2]
+
+
+def sink_with(tmp_path, monkeypatch, calls: list[str], readers: type[Readers]) -> SinkReading:
+    """A sink whose store answers the second time."""
     for name in ("history", "gauges"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("STREAMBED_RUN", str(tmp_path))
     monkeypatch.setenv("STREAMBED_PROCESS", "sink")
-    calls: list[str] = []
     store = FakeStore(calls)
     monkeypatch.setattr(sink, "connect", lambda address: store)
     order = SinkOrder(
@@ -131,7 +159,12 @@ def test_a_sink_writes_then_flushes_its_ledger_and_only_then_commits(tmp_path, m
         store=Address(engine="sqlite"),
         table=SinkTable(name="records", columns={}),
     )
-    sinking = SinkReading(Agent(), order, lambda setup: Readers(setup, calls))
+    return SinkReading(Agent(), order, lambda setup: readers(setup, calls))
+
+
+def test_a_sink_writes_then_flushes_its_ledger_and_only_then_commits(tmp_path, monkeypatch):
+    calls: list[str] = []
+    sinking = sink_with(tmp_path, monkeypatch, calls, Readers)
     monkeypatch.setattr(sinking.rows, "flush", lambda: calls.append("flush"))
 
     sinking.take(0.02)

@@ -8,6 +8,7 @@ import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -19,7 +20,9 @@ from streambed.cli import options
 from streambed.cli.app import app
 from streambed.cli.query import with_plain_numbers
 from streambed.cli.runs import ago
-from streambed.errors import UsageError
+from streambed.errors import FormatError, UsageError
+from streambed.record.fidelity import Fidelity, Span
+from streambed.record.history import Verdict
 from streambed.record.status import conclude
 from streambed.results import runs
 from streambed.stores.store import Address
@@ -74,11 +77,11 @@ def test_a_list_of_nothing_is_an_empty_array_or_a_hint(tmp_path):
     ("seconds", "says"),
     [(3, "just now"), (130, "2 min ago"), (7300, "2 h ago"), (86400 * 3, "3 days ago")],
 )
-def test_an_age_is_told_as_people_tell_it(seconds, says):
+def test_an_age_is_written_as_people_say_it(seconds, says):
     assert ago(timedelta(seconds=seconds)) == says
 
 
-def test_a_run_that_is_not_there_is_told_in_plain_words(tmp_path):
+def test_a_missing_run_is_reported_in_plain_words(tmp_path):
     empty = streambed("check", "nope", "--into", tmp_path)
     make_run(tmp_path, "words", STAMP)
     misspelt = streambed("check", "wrods", "--into", tmp_path)
@@ -141,7 +144,7 @@ def full_disk(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_verdict_that_cannot_be_kept_is_told_all_the_same(tmp_path, monkeypatch):
+def test_a_verdict_that_cannot_be_written_is_still_shown(tmp_path, monkeypatch):
     make_run(tmp_path, "words", STAMP)
     monkeypatch.setattr(runs, "write_whole", full_disk)
 
@@ -153,7 +156,7 @@ def test_a_verdict_that_cannot_be_kept_is_told_all_the_same(tmp_path, monkeypatc
     assert "No space left on device" in done.output
 
 
-def test_a_report_that_cannot_be_written_is_told_with_the_reason(tmp_path, monkeypatch):
+def test_a_report_that_cannot_be_written_is_reported_with_the_reason(tmp_path, monkeypatch):
     make_run(tmp_path, "words", STAMP)
     monkeypatch.setattr("streambed.reports.page.write", full_disk)
 
@@ -162,7 +165,7 @@ def test_a_report_that_cannot_be_written_is_told_with_the_reason(tmp_path, monke
     assert "cannot be written: No space left on device" in str(done.exception)
 
 
-def test_a_report_is_opened_in_a_browser_or_its_path_is_told(run, tmp_path, monkeypatch):
+def test_a_report_is_opened_in_a_browser_or_its_path_is_printed(run, tmp_path, monkeypatch):
     opened: list[str] = []
     monkeypatch.setattr(options.webbrowser, "open", lambda uri: opened.append(uri) or True)
     monkeypatch.setattr("streambed.reports.page.write", lambda directory: directory / "report.html")
@@ -229,3 +232,62 @@ def test_a_query_of_a_run_without_stores_says_so(run, tmp_path):
     asked = streambed("query", "words", "--into", tmp_path)
 
     assert str(asked.exception) == "the run 'words' has no store that can be queried"
+
+
+@pytest.mark.parametrize("name", ["plan.json", "verdicts.json", "status.json", "fidelity.json"])
+def test_a_list_names_a_damaged_file_and_shows_the_other_runs(run, tmp_path, name):
+    other = make_run(tmp_path, "words", "20260101-000001")
+    (run.directory / name).write_text("{")
+
+    result = streambed("list", "--into", tmp_path)
+
+    assert result.exit_code == 0, result.output
+    assert f"damaged: {run.directory / name} is damaged: " in result.output
+    assert f"words/{other.directory.name}" in result.output
+    states = [
+        row["state"] for row in json.loads(streambed("list", "--json", "--into", tmp_path).output)
+    ]
+    assert states == ["damaged", "finished"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("check", "plan.json"), ("report", "plan.json"), ("report", "verdicts.json")],
+)
+def test_a_damaged_file_is_one_message(run, tmp_path, command, name):
+    (run.directory / name).write_text("{")
+
+    result = streambed(command, run.directory)
+
+    assert isinstance(result.exception, FormatError)
+    assert f"{name} is damaged: " in str(result.exception)
+
+
+def test_verdicts_of_other_checks_than_declared_are_listed(run, tmp_path):
+    kept = run.directory / "verdicts.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) * 2))
+
+    assert streambed("list", "--into", tmp_path).exit_code == 0
+
+
+LATE = Fidelity(
+    believable=False,
+    says="network timing was off for 2 of 11 s",
+    spans=(Span(start=0, end=1, says="late"),),
+)
+
+
+def printed_fidelity(run: runs.Run, capsys: pytest.CaptureFixture[str], **verdict: Any) -> str:
+    options.console.cache_clear()
+    judged = Verdict(check="latency", says="", punctual=True, **verdict)
+    options.show_end(run, [judged], None, fidelity=LATE)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "fidelity" in line]
+    return line
+
+
+def test_late_links_are_a_warning_with_a_remedy_only_if_a_verdict_depends_on_them(run, capsys):
+    doubted = printed_fidelity(run, capsys, answer="unknown", evidence={"in_doubtful_time": 3})
+    sure = printed_fidelity(run, capsys, answer="holds", evidence={"in_doubtful_time": 3})
+
+    assert doubted.startswith("fidelity  DOUBTFUL network timing was off for 2 of 11 s. To get")
+    assert sure == "fidelity  network timing was off for 2 of 11 s; no verdict depends on it"

@@ -60,7 +60,7 @@ def test_a_run_without_checks_says_that_nothing_was_checked(unchecked):
     assert "nothing was checked: the experiment declares no checks" in done.output
 
 
-def test_a_run_that_did_not_finish_is_unknown_whatever_it_declares(tmp_path, monkeypatch):
+def test_a_run_that_did_not_finish_is_unknown(tmp_path, monkeypatch):
     install(monkeypatch, "failed")
     (tmp_path / "small.yaml").write_text(SMALL)
 

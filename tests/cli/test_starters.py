@@ -73,7 +73,7 @@ def test_new_never_overwrites():
         (["examples", "partitoin"], "there is no example 'partitoin'. Did you mean 'partition'?"),
     ],
 )
-def test_a_wrong_word_is_told_with_what_to_do(words, says):
+def test_a_wrong_word_is_reported_with_what_to_do(words, says):
     assert says in str(streambed(*words).exception)
 
 

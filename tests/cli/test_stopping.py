@@ -72,7 +72,7 @@ def planned(folder: Path, into: Path) -> launcher.Plan:
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_read_is_told(tmp_path):
+def test_a_folder_that_may_not_be_read_is_reported(tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o000)
 
@@ -80,7 +80,7 @@ def test_a_folder_that_may_not_be_read_is_told(tmp_path):
         launcher._make_folder(Path(planned(tmp_path, closed / "runs").directory))
 
 
-def test_runs_below_a_file_are_told(tmp_path):
+def test_runs_below_a_file_are_reported(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StreambedError, match=r"cannot be made: Not a directory. Give another"):
@@ -100,7 +100,7 @@ def test_a_refusal_of_the_folder_is_never_a_traceback(tmp_path, monkeypatch):
     assert planned(tmp_path, tmp_path / "closed").name == "first"
 
 
-def test_a_folder_called_latest_is_told(tmp_path):
+def test_a_folder_called_latest_is_reported(tmp_path):
     (tmp_path / "first" / "latest").mkdir(parents=True)
 
     with pytest.raises(UsageError, match="latest is a folder, but it should be the link"):

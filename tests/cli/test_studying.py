@@ -62,7 +62,7 @@ def test_the_exit_status_is_3_only_if_nothing_finished_or_it_was_interrupted(
     )
 
 
-def test_an_interrupted_study_says_how_to_go_on(tmp_path, monkeypatch):
+def test_an_interrupted_study_says_how_to_resume(tmp_path, monkeypatch):
     install(monkeypatch, "finished", "interrupted")
     path = write_study(tmp_path)
 
@@ -144,7 +144,7 @@ def test_a_compared_run_that_is_not_to_be_believed_is_marked(tmp_path):
     )
 
 
-def test_a_run_that_is_not_there_is_told(tmp_path):
+def test_a_missing_run_is_reported(tmp_path):
     result = streambed("compare", "one", "two", "--into", tmp_path)
 
     assert isinstance(result.exception, UsageError)

@@ -111,7 +111,9 @@ def test_an_experiment_cannot_be_called_latest(tmp_path: Path) -> None:
         ("/", "'/' belongs to the machine"),
     ],
 )
-def test_what_cannot_be_made_writable(tmp_path: Path, path: str, says: str) -> None:
+def test_folders_that_cannot_be_made_writable_are_refused(
+    tmp_path: Path, path: str, says: str
+) -> None:
     text = with_component("c: {kind: command, node: a, argv: [echo]}")
 
     problem = problem_of(tmp_path, f"{text}writable: [{path}]\n")
@@ -212,7 +214,7 @@ def _written(content: Any) -> str:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.data())
-def test_whatever_is_changed_in_an_example_there_is_a_sentence_or_a_plan(
+def test_any_change_of_an_example_gives_a_sentence_or_a_plan(
     tmp_path: Path, data: st.DataObject
 ) -> None:
     example = data.draw(st.sampled_from(EXAMPLES))

@@ -17,6 +17,8 @@ from streambed.declare.topology import Topology
 from streambed.declare.yaml.document import document_of
 from streambed.declare.yaml.keys import TABLES, keys_of
 from streambed.declare.yaml.reader import read
+from streambed.kinds.checks import CHECKS
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.components.kafka.topic import Topic
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Place
@@ -35,6 +37,7 @@ KINDS = {kind: declared for table in TABLES.values() for kind, declared in table
 TIMES = tuple(keys_of(Timed))
 HEADINGS = {
     "when": Timed,
+    "expect": MayFail,
     "Experiment": Experiment,
     "Topology": Topology,
     "Link": Link,
@@ -59,8 +62,10 @@ def section(heading: str) -> str:
 
 
 def page_keys(declared: type) -> list[str]:
-    """The keys of a class; those that say when a fault comes are in a section for all faults."""
+    """The keys of a class but those that have a section for all faults, or for all checks."""
     keys = keys_of(declared)
+    if declared in CHECKS.values() and issubclass(declared, MayFail):
+        return [key for key in keys if key not in keys_of(MayFail)]
     if declared not in FAULTS.values():
         return list(keys)
     others = [key for key in keys if key not in ("kind", "at", "lasts") and key not in TIMES]

@@ -364,7 +364,7 @@ def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_numbers_that_cannot_be_are_refused_with_their_line(
+def test_impossible_numbers_are_refused_with_their_line(
     tmp_path: Path, generator: str, says: str
 ) -> None:
     path = with_generator(tmp_path, generator)

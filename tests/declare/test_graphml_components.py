@@ -100,7 +100,7 @@ def test_settings_of_a_consumers_client_are_kept(tmp_path: Path) -> None:
     assert component == Consumer(name="h4-consumer-1", node="h4", reads="lines", settings=expected)
 
 
-def test_instances_are_components_of_their_own(tmp_path: Path) -> None:
+def test_instances_are_separate_components(tmp_path: Path) -> None:
     files = {"cfg/cons.yaml": "topicName: lines\nconsumerInstances: 3"}
 
     names = list(read(tmp_path, files=files).experiment.components)

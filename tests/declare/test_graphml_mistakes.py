@@ -103,7 +103,7 @@ from tests.support.declare.graphs import NODES, graphml, star, wrong
         ),
     ],
 )
-def test_a_graph_that_cannot_be_is_refused_with_its_line(
+def test_an_impossible_graph_is_refused_with_its_line(
     tmp_path: Path, changes: dict[str, object], says: str
 ) -> None:
     first = wrong(tmp_path, **changes)[0]
@@ -202,7 +202,7 @@ def test_a_graph_that_cannot_be_is_refused_with_its_line(
         ),
     ],
 )
-def test_a_file_that_cannot_be_is_refused_with_its_line(
+def test_an_invalid_file_is_refused_with_its_line(
     tmp_path: Path, file: str, text: str, says: str
 ) -> None:
     assert wrong(tmp_path, files={f"cfg/{file}": text})[0] == f"cfg/{file}:{says}"
@@ -226,15 +226,13 @@ def test_a_file_that_cannot_be_is_refused_with_its_line(
         ),
     ],
 )
-def test_a_fault_that_cannot_be_is_refused_with_its_line(
-    tmp_path: Path, text: str, says: str
-) -> None:
+def test_an_impossible_fault_is_refused_with_its_line(tmp_path: Path, text: str, says: str) -> None:
     assert wrong(
         tmp_path, files={"cfg/fault.yaml": text}, graph={"faultConfig": "cfg/fault.yaml"}
     ) == [f"cfg/fault.yaml:{says}"]
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     says = wrong(
         tmp_path,
         nodes={"x": {}, "h1": {"producerType": "NO", "producerConfig": "a,b"}},

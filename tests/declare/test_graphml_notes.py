@@ -57,7 +57,7 @@ def test_what_is_ignored_is_noted(tmp_path: Path, changes: dict[str, object], no
     assert [said.replace(f"{tmp_path}/", "") for said in told(declared)] == [note]
 
 
-def test_a_mysql_store_becomes_mariadb_with_a_sink_for_each_topic_and_no_secret_is_told(
+def test_a_mysql_store_becomes_mariadb_with_a_sink_for_each_topic_without_its_password(
     tmp_path: Path,
 ) -> None:
     declared = read(
@@ -100,7 +100,7 @@ def test_a_mysql_store_becomes_mariadb_with_a_sink_for_each_topic_and_no_secret_
         ),
     ],
 )
-def test_a_store_that_cannot_be_is_refused(
+def test_an_impossible_store_is_refused(
     tmp_path: Path, attributes: dict[str, str], problem: str
 ) -> None:
     (note,) = wrong(tmp_path, nodes={"h4": attributes}, files={"s.properties": "topics=lime"})
@@ -108,7 +108,7 @@ def test_a_store_that_cannot_be_is_refused(
     assert problem in note
 
 
-def test_a_note_is_told_once_for_all_its_nodes(tmp_path: Path) -> None:
+def test_a_note_is_given_once_for_all_its_nodes(tmp_path: Path) -> None:
     declared = read(tmp_path, nodes={"h1": {"colour": "red"}, "h4": {"colour": "blue"}})
 
     assert "the attribute 'colour' is not known and is ignored (h1, h4)" in declared.notes

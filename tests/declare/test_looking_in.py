@@ -63,7 +63,7 @@ def test_links_are_named_by_their_ends_in_any_order() -> None:
     assert (list(order.links), order.snap, order.limit) == (["core – b"], 96, 1_000_000)
 
 
-def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
+def test_several_links_between_two_nodes_have_separate_files() -> None:
     topology = Topology(
         links=[Link(ends=("a", "b")), Link(ends=("a", "b")), Link(ends=("a", "b"), name="spare")]
     )
@@ -95,9 +95,7 @@ def test_several_links_between_two_nodes_have_files_of_their_own() -> None:
         ({"limit": "1kB"}, "limit", "1kB is too little: give 10kB or more"),
     ],
 )
-def test_a_capture_that_cannot_be_is_a_problem(
-    capture: dict[str, Any], key: str, says: str
-) -> None:
+def test_an_impossible_capture_is_a_problem(capture: dict[str, Any], key: str, says: str) -> None:
     (problem,) = problems(experiment(capture=capture), Path())
 
     assert (problem.key, problem.says) == (f"capture.{key}", says)

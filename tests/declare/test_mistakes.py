@@ -46,8 +46,8 @@ MISTAKES = {
     "more replicas than brokers": (
         ("{partitions: 3}", "{replicas: 3}"),
         [
-            "11:69: components.kafka.topics.lines.replicas: 3 replicas need as many brokers, but "
-            "there are 1: add nodes or ask for fewer"
+            "11:69: components.kafka.topics.lines.replicas: 3 replicas need as many brokers, and "
+            "the cluster has 1: add nodes or ask for fewer"
         ],
     ),
     "a fault begins after the end": (
@@ -140,7 +140,7 @@ MISTAKES = {
     ),
     "a key stands there twice": (
         ("  reader:", "  poet:"),
-        ["14:3: components.poet: this key is given twice"],
+        ["14:3: components.poet: this key is given twice: remove one, or give it another name"],
     ),
     "the topic of a role does not exist": (
         (
@@ -170,7 +170,10 @@ MISTAKES = {
     ),
     "two servers want one port": (
         ("  reader:", "  a: {kind: redis, node: edge}\n  b: {kind: redis, node: edge}\n  reader:"),
-        ["15:26: components.b.node: 'edge' runs 'a' already, and both would want port 6379"],
+        [
+            "15:26: components.b.node: 'edge' runs 'a' already, and both would want port "
+            "6379: give one another `port` or node"
+        ],
     ),
 }
 
@@ -211,7 +214,7 @@ def test_a_file_that_declares_nothing_is_refused(tmp_path: Path, content: bytes,
     assert str(refused.value).replace(f"{tmp_path}/", "") == says
 
 
-def test_an_override_of_an_unknown_key_is_told_what_there_is(tmp_path: Path) -> None:
+def test_an_override_of_an_unknown_key_names_the_known_ones(tmp_path: Path) -> None:
     assert complaints(tmp_path, GOOD, "duratoin=5s", "topology.links.7.delay=1ms") == [
         "--set duratoin=5s: duratoin: an experiment has no key 'duratoin'. "
         "Did you mean 'duration'?",

@@ -68,7 +68,8 @@ def test_check_tells_all_problems_of_an_experiment_made_in_python() -> None:
 
 def test_two_clusters_cannot_share_a_host() -> None:
     assert says(experiment(KAFKA, Kafka(name="other", nodes=["b", "a"]))) == [
-        "components.other.nodes.1: 'a' runs 'kafka' already, and both would want port 9092"
+        "components.other.nodes.1: 'a' runs 'kafka' already, and both would want port 9092: "
+        "give one another `port` or node"
     ]
 
 
@@ -81,7 +82,7 @@ def test_hosts_with_components_must_reach_each_other() -> None:
     ]
 
 
-def test_a_network_in_parts_is_refused_and_told_once() -> None:
+def test_a_disconnected_network_is_refused_once() -> None:
     apart = Topology(
         switches=["core"],
         links=[Link(ends=("a", "core")), Link(ends=("b", "d")), Link(ends=("c", "d"))],
@@ -109,7 +110,7 @@ def test_references_and_other_braces_are_accepted(text: str) -> None:
     assert says(experiment(KAFKA, Command(name="tool", node="a", argv=["true", text]))) == []
 
 
-def test_a_reference_to_nothing_is_told_with_what_there_is() -> None:
+def test_a_reference_to_nothing_is_reported_with_what_exists() -> None:
     tool = Command(
         name="tool", node="a", argv=["true", "x={a.adress}"], env={"GROUP": "{nobody.group}"}
     )

@@ -123,7 +123,7 @@ def test_placing_again_changes_nothing() -> None:
     assert place_components(once) == once
 
 
-def test_a_rule_that_cannot_be_followed_is_told_with_the_reason() -> None:
+def test_a_rule_that_cannot_be_followed_is_reported_with_the_reason() -> None:
     wrong = experiment(
         kafka(place={"by": "spread", "count": 9}),
         Producer(name="poet", writes="lines", place={"by": "nearest", "to": ["kafak"]}),

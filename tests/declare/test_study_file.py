@@ -199,11 +199,13 @@ def test_more_repetitions_leave_the_first_as_they_were(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_a_mistake_is_reported_with_its_place(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
     assert complaints(tmp_path, (old, new))[0].startswith(says)
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     messages = complaints(
         tmp_path, ("duration: 40s", "name: x"), ("y: slow", "y: fast"), ("[1, all]", "[1, 1]")
     )
@@ -219,4 +221,13 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
 def test_a_study_of_too_many_trials_is_refused(tmp_path: Path) -> None:
     assert complaints(tmp_path, ("repetitions: 2", "repetitions: 251")) == [
         "s.yaml:5:1: vary: this makes 1004 trials: at most 1000"
+    ]
+
+
+def test_the_trials_of_a_huge_study_are_counted_before_they_are_made(tmp_path: Path) -> None:
+    ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+    keys = "\n".join(f"  components.poet.settings.key{number}: {ten}" for number in range(12))
+
+    assert complaints(tmp_path, ("vary:\n", f"vary:\n{keys}\n")) == [
+        "s.yaml:5:1: vary: this makes 8000000000000 trials: at most 1000"
     ]

@@ -295,7 +295,7 @@ def test_every_drawing_is_inside_the_unit_square_and_always_the_same(topology: T
     assert layout(topology) == places
 
 
-def test_each_of_several_links_between_two_nodes_has_a_name_of_its_own() -> None:
+def test_each_of_several_links_between_two_nodes_has_its_own_name() -> None:
     topology = Topology(
         links=[
             Link(ends=("a", "b")),

@@ -237,7 +237,7 @@ def test_rates_by_label_are_used_and_all_labels_are_noted(tmp_path: Path) -> Non
         ((node(0, "a"), node(1, "b")), "zoo.graphml:5:1: generate.graph: no edge joins two nodes"),
     ],
 )
-def test_a_file_that_cannot_be_is_refused_with_its_line(
+def test_an_invalid_file_is_refused_with_its_line(
     tmp_path: Path, parts: tuple[str, ...], says: str
 ) -> None:
     assert wrong(zoo(tmp_path, *parts)).startswith(says)

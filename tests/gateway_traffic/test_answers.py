@@ -46,7 +46,7 @@ def sent(version: Version, *rows: tuple[str, int, float, float, int]) -> list[fl
         "mixed: a restart",
     ],
 )  # fmt: skip
-def test_a_wrap_is_told_from_a_restart(before, after, traffic):
+def test_a_counter_wrap_is_distinguished_from_a_restart(before, after, traffic):
     rows = [("a", 1000, before[0], 0.0, before[1]), ("a", 2000, after[0], 0.0, after[1])]
     assert sent(Version.CUMULATIVE, *rows) == [0.0, traffic]
 

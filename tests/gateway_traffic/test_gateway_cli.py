@@ -36,6 +36,17 @@ def gateway_traffic(monkeypatch, capsys) -> GatewayTraffic:
     return run
 
 
+def test_a_line_about_a_file_with_a_long_path_is_one_line(gateway_traffic, tmp_path):
+    """The demo waits for a line of this form: a wrapped one would not match."""
+    file = tmp_path / ("d" * 100) / "day.parquet"
+    file.parent.mkdir()
+
+    made = gateway_traffic("trace", file, "--gateways", "2", "--days", "0.01")
+
+    (line,) = made.stdout.splitlines()
+    assert line.startswith(f"{file}: ") and line.endswith(" records of 2 gateways, seed 1")
+
+
 def test_a_trace_is_made_and_its_answer_shown(gateway_traffic, tmp_path):
     made = gateway_traffic("trace", tmp_path / "day.parquet", "--gateways", "15", "--days", "0.1")
     assert made.returncode == 0, made.stderr

@@ -75,7 +75,7 @@ def test_any_bytes_are_a_record_or_a_record_error(encoding, payload):
         (b'{"gateway_id": "a", "date": 1, "ipTx": "1", "ipRx": 1}', "schema"),
     ],
 )
-def test_json_that_is_not_as_its_schema_says_is_told_so(payload, flaw):
+def test_json_that_does_not_match_its_schema_is_reported(payload, flaw):
     with pytest.raises(RecordError) as refused:
         decode(payload, ENCODINGS["json.1"])
     assert refused.value.flaw == flaw
@@ -101,7 +101,7 @@ def test_bytes_left_over_are_not_avro():
         ({"restarts": -2}, "value"),
     ],
 )
-def test_what_cannot_be_true_is_refused(change, flaw):
+def test_impossible_values_are_refused(change, flaw):
     with pytest.raises(RecordError) as refused:
         check(
             GOOD._replace(**{"date": 1500} | change),

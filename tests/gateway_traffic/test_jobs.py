@@ -141,7 +141,7 @@ def test_json_of_the_usual_form_is_read_as_the_parser_reads_it(spark):
     assert [row.quick for row in rows_read[len(usual) :]] == [None] * len(others)
 
 
-def test_what_cannot_be_read_becomes_a_letter_with_the_reason(spark):
+def test_an_unreadable_record_becomes_a_dead_letter_with_the_reason(spark):
     avro = encode(GOOD, ENCODINGS["avro.2"])
     bad = rows(
         spark,

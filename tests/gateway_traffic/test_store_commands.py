@@ -27,7 +27,7 @@ def asked(*words: str | Path) -> Result:
     return CliRunner().invoke(app, list(map(str, words)))
 
 
-def test_batch_and_stream_agree_on_closed_days_whatever_is_open(tmp_path):
+def test_batch_and_stream_agree_on_closed_days(tmp_path):
     batch = kept(tmp_path / "batch.db", PARTS)
     stream = kept(tmp_path / "traffic.db", [*PARTS[:3], PARTS[3]._replace(tx=0.5e9)])
 

@@ -66,7 +66,7 @@ def test_a_file_whose_tables_are_still_to_come_is_waited_for(path):
     assert "there are no tables" in store.trouble
 
 
-def test_a_store_that_is_missing_although_the_job_wrote_is_told_at_once(path):
+def test_a_store_that_is_missing_although_the_job_wrote_is_reported_at_once(path):
     with pytest.raises(NoStoreError, match=r"there is no store .*traffic\.db"):
         watch(path, written=True).holds(1)
 
@@ -80,7 +80,7 @@ def test_a_store_that_does_not_answer_is_waited_for_and_named():
     assert "the store cassandra://127.0.0.1:1/traffic cannot be used" in store.trouble
 
 
-def test_tables_of_somebody_else_are_told_at_once(path):
+def test_tables_of_another_program_are_reported_at_once(path):
     execute(
         path, "create table traffic (day integer, gateway_id text, part integer, tx real, rx real)"
     )
@@ -91,14 +91,14 @@ def test_tables_of_somebody_else_are_told_at_once(path):
         watch(path).holds(1)
 
 
-def test_a_file_that_is_no_database_is_told_at_once(path):
+def test_a_file_that_is_no_database_is_reported_at_once(path):
     path.write_text("no database " * 100)
 
     with pytest.raises(UsageError, match="file is not a database"):
         watch(path).holds(1)
 
 
-def test_a_wrong_address_is_told_at_once():
+def test_a_wrong_address_is_reported_at_once():
     with pytest.raises(UsageError, match="a store is a file"):
         watch("mongodb://here").holds(1)
 

@@ -207,7 +207,9 @@ def test_what_was_measured_otherwise_does_not_hold(load: Load, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_what_varies_much_cannot_be_told_and_is_not_explained(load: Load, name: str) -> None:
+def test_a_result_with_a_large_spread_is_undecided_and_is_not_explained(
+    load: Load, name: str
+) -> None:
     outcomes = load(f"experiments.{name}").statements(repeated(*GOOD[name], noise=(0.1, 1.0, 1.9)))
 
     unsure = [str(each) for each in outcomes if each.answer == "Cannot be told"]
@@ -256,7 +258,7 @@ def test_a_statement_shows_the_numbers_beside_the_range(load: Load) -> None:
     )
 
 
-def test_a_failed_experiment_takes_no_other_along(
+def test_a_failed_experiment_does_not_affect_the_others(
     load: Load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = load("run")

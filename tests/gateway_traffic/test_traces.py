@@ -133,6 +133,6 @@ def test_another_file_is_no_trace(tmp_path):
     "wrong",
     [{"gateways": 0}, {"days": 0}, {"late": 1.5}, {"start": "Monday"}, {"gaps_per_day": -1}],
 )
-def test_a_trace_that_cannot_be_is_refused(wrong):
+def test_an_impossible_trace_is_refused(wrong):
     with pytest.raises(UsageError):
         Homes(**wrong)

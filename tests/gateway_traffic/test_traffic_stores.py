@@ -93,7 +93,7 @@ def test_an_anomaly_is_kept_with_its_newest_score(opened):
     assert store.anomalies(1) == [("b", 1, 0, 7.5), ("a", 1, 1, 8.0)] and store.anomalies(2) == []
 
 
-def test_a_job_that_starts_again_knows_the_day_that_it_goes_on_with(opened):
+def test_a_restarted_job_knows_the_day_that_it_resumes_with(opened):
     opened().write("q", 0, PARTS)
     again = opened()
     again.write("q", 1, [Part("c", 1, 0, 100.0, 0.0, 1)])
@@ -142,7 +142,7 @@ def test_a_page_reads_while_a_job_writes(tmp_path):
         ("{tmp}/text.db", False, "cannot be used: file is not a database"),
     ],
 )
-def test_a_store_that_cannot_be_is_refused(tmp_path: Path, address, read_only, says):
+def test_an_impossible_store_is_refused(tmp_path: Path, address, read_only, says):
     (tmp_path / "text.db").write_text("no database " * 100)
     with pytest.raises(GatewayTrafficError, match=says):
         open_store(address.format(tmp=tmp_path), read_only=read_only)

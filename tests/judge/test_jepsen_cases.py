@@ -97,7 +97,7 @@ def skipping_polls() -> Story:
     return story
 
 
-def test_a_poll_that_goes_on_after_a_record_that_exists_skips_it():
+def test_a_poll_that_continues_after_a_record_that_exists_skips_it():
     story = skipping_polls().poll(("a=3", 4)).poll(("a=4", 7))
 
     found = judge(story)["A8"]
@@ -131,7 +131,7 @@ def test_after_an_abort_a_reader_reads_the_same_records_again():
     assert only(story, "A6", "A7", "A8", "A9") == {}
 
 
-def test_an_abort_after_which_the_reader_goes_on_skips_records():
+def test_an_abort_after_which_the_reader_continues_skips_records():
     story = numbers(6).poll(("a=0", 0), txn=1).poll(("a=1", 1), ("a=2", 2), txn=2)
     story.poll(("a=3", 3), ("a=4", 4), txn=3).poll(("a=5", 5), txn=4)
     story.transaction(1, of="reader").transaction(2, ABORTED, of="reader")
@@ -243,3 +243,17 @@ def test_an_aborted_transaction_is_in_no_cycle_of_reads():
     story.transaction(1, of="a").transaction(1, ABORTED, of="b")
 
     assert only(story, "A15") == {}
+
+
+def test_a_record_that_a_killed_producer_had_no_time_to_note_is_no_phantom():
+    """Records are noted as they are decided: record 1 was in flight when 2 was acknowledged."""
+    story = Story().life("a", 1, 0).life("a", 2, 9).send("a=0", 0).send("a=2", "1/0")
+    story.assign().poll(("a=0", 0), ("a=1", 1))
+
+    assert only(story, "A21") == {}
+
+
+def test_a_record_before_the_first_of_every_life_is_a_phantom():
+    story = Story().life("a", 1, 5).send("a=5", 0).assign().poll(("a=5", 0), ("a=4", 1))
+
+    assert only(story, "A21") == {"A21": 1}

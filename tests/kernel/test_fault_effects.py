@@ -95,7 +95,7 @@ def stands_still(folder: Path) -> bool:
     return ticks(folder) == before
 
 
-def test_a_process_paused_twice_goes_on_with_its_children_when_it_was_healed_twice(
+def test_a_process_paused_twice_continues_with_its_children_when_healed_twice(
     process: LiveProcess, tmp_path: Path
 ) -> None:
     heals = [process.pause(), process.pause()]

@@ -114,7 +114,7 @@ def test_tcp_fills_a_link_to_its_rate_and_no_further(
 @pytest.mark.parametrize(
     "plan", [star(NARROW), pair(NARROW)], ids=["behind a switch", "linked directly"]
 )
-def test_tcp_that_fills_the_link_of_its_own_host_does_not_fill_its_queue(
+def test_tcp_that_fills_the_link_of_its_host_does_not_fill_its_queue(
     measure_both: Measure, plan: Plan, means: str, keeps_rate: KeepsRate
 ) -> None:
     loaded = measure_both(plan, "loaded_round_trips")

@@ -97,7 +97,7 @@ def test_each_sync_takes_longer_until_it_is_healed(writer: LiveProcess) -> None:
     held_up.measure_in_calm(measure)
 
 
-def test_syncs_that_wait_go_on_when_the_fault_is_healed(writer: LiveProcess) -> None:
+def test_waiting_syncs_continue_when_the_fault_is_healed(writer: LiveProcess) -> None:
     heal = writer.syncs.slow(60 * 10**9)
     wait_until(lambda: False, limit_s=0.1)
     before = len(syncs(writer))

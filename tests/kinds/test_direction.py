@@ -106,7 +106,7 @@ def problems(**given: object) -> list[tuple[str, str]]:
         ({"back": {"queue": "15kB"}}, "back.queue", "without a rate nothing waits"),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_can(
+def test_impossible_values_are_refused_with_the_possible_ones(
     given: dict[str, object], key: str, says: str
 ) -> None:
     [problem] = problems(**given)
@@ -137,7 +137,7 @@ def test_what_can_be_is_not_refused(given: dict[str, object]) -> None:
     assert problems(**given) == []
 
 
-def test_the_way_back_draws_from_samples_or_not_whatever_the_way_there_does() -> None:
+def test_each_direction_draws_from_samples_independently() -> None:
     measured = Link(ends=("a", "b"), samples="x", loss="1%", back=Direction(delay="5ms"))
     steady = Link(
         ends=("a", "b"),
@@ -190,7 +190,7 @@ def test_a_delay_alone_ends_jitter_and_a_share_ends_bursts() -> None:
     }
 
 
-def test_a_shape_is_told_in_words() -> None:
+def test_a_shape_is_described_in_words() -> None:
     drawn = Shape(
         delay_ns=20_123_456,
         jitter_ns=3_456_789,

@@ -65,7 +65,7 @@ def test_an_experiment_imports_only_the_kinds_that_it_declares():
         ("kafka", "model_attributes_type", ("components", "it")),
     ],
 )
-def test_a_wrong_part_of_an_experiment_is_told_with_its_place(body, error, place):
+def test_a_wrong_part_of_an_experiment_is_reported_with_its_place(body, error, place):
     topology = Topology(links=[Link(ends=("edge", "core"))])
 
     with pytest.raises(ValidationError) as raised:

@@ -44,7 +44,7 @@ def test_a_link_that_treats_packets_one_by_one_needs_them_single(shape: Shape) -
 @pytest.mark.parametrize(
     "shape", [DELAY, Shape(loss=1.0), Shape(rate_bps=1_000_000, queue_bytes=SHORT_QUEUE_BYTES)]
 )
-def test_a_link_that_treats_all_alike_takes_bundles(shape: Shape) -> None:
+def test_a_link_that_treats_all_packets_equally_takes_bundles(shape: Shape) -> None:
     assert hosts(pair(shape, means="netem")) == []
 
 
@@ -69,7 +69,7 @@ def test_a_link_counts_that_will_lose_when_a_fault_comes() -> None:
     assert hosts(replace(plan, links=(changed, *plan.links[1:]))) == ["a"]
 
 
-def test_hosts_whose_packets_stay_elsewhere_go_on_bundling() -> None:
+def test_hosts_whose_packets_are_delayed_elsewhere_keep_bundling() -> None:
     plan = pairs_of_switch_and_host(3)
     to_h0 = on_link(replace(plan, machine=replace(plan.machine, means="netem")), 0, DELAY, LOSSY)
 

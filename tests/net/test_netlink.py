@@ -89,7 +89,7 @@ def test_a_netem_message_is_the_one_that_tc_sends_with_exact_times_added() -> No
     )
 
 
-def test_netem_is_told_chances_in_32_bits_and_bursts_by_what_survives_them() -> None:
+def test_netem_gets_probabilities_in_32_bits_and_bursts_by_their_survivors() -> None:
     shape = Shape(
         delay_ns=1,
         reorder=0.5,

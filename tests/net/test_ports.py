@@ -39,7 +39,7 @@ def test_the_host_received_what_the_switch_sent() -> None:
     }
 
 
-def test_interfaces_are_found_by_name_in_whatever_order_they_come() -> None:
+def test_interfaces_are_found_by_name_in_any_order() -> None:
     assert read(("s", "a"), switches={"s"}, interfaces=("eth1", "eth0"))["s/eth1"] == [
         500,
         700,

@@ -49,7 +49,7 @@ def test_a_host_linked_directly_queues_what_arrives() -> None:
     assert [(rule.node, rule.hook) for rule in rules] == [("b", "prerouting"), ("a", "prerouting")]
 
 
-def test_every_direction_has_a_queue_of_its_own() -> None:
+def test_every_direction_has_its_own_queue() -> None:
     assert [way.number for way in shaping.directions(star(DELAY))] == [1, 2, 3, 4]
 
 

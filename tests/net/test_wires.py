@@ -76,7 +76,7 @@ def test_a_change_that_ends_during_a_cut_is_gone_when_that_is_mended() -> None:
     assert orders[-2:] == [("a", CUT), ("a", DECLARED)]
 
 
-def test_a_stranger_cannot_be_cut_off() -> None:
+def test_an_unknown_broker_cannot_be_cut_off() -> None:
     with pytest.raises(WorldError, match="link a-b has the ends a and b, not c"):
         wire_of(PLAN, []).cut(("c",))
 

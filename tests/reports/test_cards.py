@@ -83,6 +83,16 @@ def test_latencies_are_bars_against_their_limits():
     assert (bars[1].limit, bars[1].limit_percent) == ("limit 200 ms", 50.0)
 
 
+def test_every_percentile_with_a_limit_has_a_bar():
+    measured = {"p50_ns": 1, "p90_ns": 2, "p95_ns": 3, "p99_ns": 4, "p999_ns": 5, "max_ns": 6}
+
+    shown = card(evidence=measured | {"limits_ns": {"p95": 9}})
+
+    assert [bar.name for bar in shown.bars] == ["p50", "p95", "p99", "max"]
+    assert shown.bars[1].limit_percent == 100
+    assert shown.evidence == {}
+
+
 def test_a_lone_status_is_no_evidence():
     assert card(check="succeeds", evidence={"status": 0}).evidence == {}
 

@@ -38,7 +38,7 @@ def test_calibration_shows_the_worst_way_first():
     ]
 
 
-def test_several_links_between_two_nodes_are_told_apart():
+def test_several_links_between_two_nodes_are_distinguished():
     fast, slow = (
         calibrated("a", "b", declared_ms=delay, measured_ms=delay, link=f"link{delay}")
         for delay in (1, 9)

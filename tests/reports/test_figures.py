@@ -41,7 +41,7 @@ def test_cores_are_processor_seconds_in_a_second():
     assert figure.table.rows() == [(3.0, "broker1", 0.5)]
 
 
-def test_each_start_of_a_process_is_a_life_of_its_own():
+def test_each_start_of_a_process_is_a_separate_life():
     started = {"process": "b", "component": "kafka", "node": "n"}
     died = event(
         2,
@@ -206,7 +206,7 @@ def test_with_too_many_series_the_caption_says_which_are_drawn():
     assert "Drawn are the 16 with the largest peaks out of 30" in figure.caption
 
 
-def test_cores_of_the_run_are_told_from_those_of_the_machine():
+def test_cores_of_the_run_are_distinguished_from_those_of_the_machine():
     history = history_of(
         samples=((1, "process_cpu_s", "broker1", 3.0), (3, "process_cpu_s", "broker1", 4.0))
     )

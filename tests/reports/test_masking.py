@@ -9,8 +9,10 @@ import polars as pl
 from streambed import plan as plans
 from streambed.declare.yaml.masking import masked_declaration
 from streambed.record.events import Note, ProcessEnded
-from streambed.reports import page
-from streambed.reports.masking import Mask
+from streambed.reports import comparison, page
+from streambed.results import comparison as comparisons
+from streambed.results.masking import Mask
+from streambed.results.runs import Run
 from tests.support import synthetic
 
 SECRET = "hunter-2-hunter"
@@ -58,6 +60,18 @@ def test_no_file_of_a_report_holds_a_secret(tmp_path: Path):
     assert SECRET not in text
     for path in (tmp_path / "run" / "figures").iterdir():
         assert SECRET.encode() not in path.read_bytes(), path.name
+
+
+def test_a_comparison_and_its_page_show_no_secret(tmp_path: Path):
+    for name in ("one", "two"):
+        write_run(tmp_path / "leader" / name)
+    a, b = Run(tmp_path / "leader" / "one"), Run(tmp_path / "leader" / "two")
+
+    text = comparison.write(comparisons.compare_runs(a, b)).read_text()
+
+    assert a.reason == "job: login as bob with ****** refused"
+    assert a.reason in text and "postgresql://bob:******@db" in text
+    assert SECRET not in text
 
 
 def test_the_last_lines_of_a_process_repeat_no_declared_secret():

@@ -1,5 +1,7 @@
 """The page."""
 
+import base64
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -50,6 +52,18 @@ def test_the_page_loads_nothing_from_a_network(complete: Path):
     assert "default-src 'none'" in text
 
 
+def test_a_browser_runs_the_three_scripts_of_the_page_and_no_others(complete: Path):
+    text = (complete / "report.html").read_text()
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    (policy,) = re.findall(r'Policy" content="([^"]*)"', text)
+    (allowed,) = re.findall(r"script-src ([^;]*);", policy)
+
+    assert len(scripts) == 3
+    assert allowed.split() == [f"'sha256-{base64.b64encode(each).decode()}'" for each in digests]
+    assert "base-uri 'none'; form-action 'none'" in policy
+
+
 def test_every_figure_is_kept_as_svg_and_as_a_table(complete: Path):
     names = {path.stem for path in (complete / "figures").glob("*.svg")}
 
@@ -86,7 +100,7 @@ def test_every_chart_is_one_that_vega_lite_knows(complete: Path):
 
 
 @pytest.mark.parametrize("cache", ["cache", "/proc/nowhere"])
-def test_the_script_is_made_once_and_a_page_has_it_although_it_cannot_be_kept(
+def test_the_script_is_made_once_and_a_page_has_it_even_if_it_cannot_be_cached(
     monkeypatch, tmp_path: Path, cache: str
 ):
     made: list[str] = []

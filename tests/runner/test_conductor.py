@@ -93,7 +93,7 @@ def test_clients_may_pass_only_when_every_server_is_ready(tmp_path):
     assert [event.component for event in of_kind(world, Ready)] == ["kafka", "poet"]
 
 
-def test_the_load_begins_when_everybody_is_ready_and_a_moment_after_its_gate_opens(
+def test_the_load_begins_when_all_processes_are_ready_and_a_moment_after_its_gate_opens(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(conductor, "LEAD_NS", LEAD_NS)
@@ -108,7 +108,9 @@ def test_the_load_begins_when_everybody_is_ready_and_a_moment_after_its_gate_ope
     assert began_ns["heal"] >= start_ns + world.plan.duration_ns
 
 
-def test_who_is_not_ready_in_time_is_named_with_what_is_missing_and_its_last_lines(tmp_path):
+def test_a_process_that_is_not_ready_in_time_is_named_with_what_is_missing_and_its_last_lines(
+    tmp_path,
+):
     late = Part("kafka", server=True, missing=lambda: "no controller has been elected")
     waiting = shell("kafka/left", "echo looking for voters; sleep 60", component="kafka")
     with bare_world(tmp_path, waiting, components=[late], ready_limit_ns=MOMENT_NS) as world:
@@ -124,7 +126,7 @@ def test_who_is_not_ready_in_time_is_named_with_what_is_missing_and_its_last_lin
     assert message.endswith("\n  | looking for voters")
 
 
-def test_all_who_are_late_are_named_and_those_who_are_ready_are_not(tmp_path):
+def test_all_late_processes_are_named_and_ready_ones_are_not(tmp_path):
     parts = [
         Part("poet", missing=lambda: "no gauge"),
         Part("reader", missing=lambda: "no partitions"),
@@ -186,7 +188,7 @@ def test_an_interruption_stops_agents_in_order(tmp_path):
     ]
 
 
-def test_when_the_network_is_dead_nobody_waits_for_agents_to_save_anything(tmp_path):
+def test_when_the_network_is_dead_agents_are_not_asked_to_save_anything(tmp_path):
     with bare_world(tmp_path, program("agent")) as world:
         world.troubles.append(WorldError("the delay line died"))
         with pytest.raises(WorldError):

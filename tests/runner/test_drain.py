@@ -85,7 +85,7 @@ def test_it_waits_for_records_in_flight_and_for_readers_that_are_behind(world):
     assert waits_of(world, broker, POET, READER) == (in_flight, lag("reader", 0, 3))
 
 
-def test_it_is_done_at_once_when_all_is_read_and_nothing_may_be_written(world):
+def test_the_drain_is_done_at_once_when_all_is_read_and_nothing_may_be_written(world):
     world.gauges = {
         "poet": ProducerGauge(done=True),
         "reader": ReaderGauge(positions={"lines": {0: 10, 1: 3}}),
@@ -94,7 +94,7 @@ def test_it_is_done_at_once_when_all_is_read_and_nothing_may_be_written(world):
     assert Drain(world, (Broker({"lines": {0: 10, 1: 3}, "words": {0: 0}}), POET, READER)).done()
 
 
-def test_it_stays_a_while_where_a_program_may_still_write(world, monkeypatch):
+def test_the_drain_waits_a_while_where_a_program_may_still_write(world, monkeypatch):
     monkeypatch.setattr(drain, "now_ns", lambda: now)
     asked = Drain(
         world,
@@ -110,7 +110,7 @@ def test_it_stays_a_while_where_a_program_may_still_write(world, monkeypatch):
     assert asked.done()
 
 
-def test_the_dead_are_not_waited_for(world):
+def test_the_drain_does_not_wait_for_dead_processes(world):
     world.gauges = {"poet": ProducerGauge(open=4)}
     world.find("poet").alive = world.find("reader").alive = False
 
@@ -147,7 +147,7 @@ def test_members_of_one_group_are_judged_together(world):
     )
 
 
-def test_consumers_that_do_not_share_are_readers_of_their_own(world):
+def test_consumers_that_do_not_share_are_separate_readers(world):
     reader = Consumer(name="reader", nodes=("h1", "h2"), reads="lines", share=False)
     world.gauges = {
         "reader/h1": ReaderGauge(positions={"lines": {0: 10}}),

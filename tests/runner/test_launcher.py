@@ -153,7 +153,7 @@ def test_what_the_box_concluded_stays(decided, box):
 
 
 @pytest.mark.parametrize(("script", "status"), [("kill -9 $$", "-9"), ("exit 1", "1")])
-def test_a_box_that_dies_without_a_word_leaves_a_broken_run(decided, box, script, status):
+def test_a_box_that_dies_silently_leaves_a_broken_run(decided, box, script, status):
     box(script)
 
     run = launcher.launch(decided)
@@ -168,7 +168,7 @@ def test_a_box_that_dies_on_a_full_disk_is_explained_by_it(decided, box, monkeyp
     assert launcher.launch(decided).reason == "the disk is full"
 
 
-def test_a_box_that_is_told_to_end_before_it_listens_was_interrupted_by_the_user(decided, box):
+def test_a_box_that_is_terminated_before_it_listens_was_interrupted_by_the_user(decided, box):
     box("kill -TERM $$")
 
     run = launcher.launch(decided)
@@ -272,7 +272,7 @@ def test_a_damaged_table_stays_as_it_is_and_is_an_event_of_the_run(decided, box)
     assert (run.directory / "history" / "samples.arrow").exists()
 
 
-def test_a_run_beside_another_says_so(decided, box):
+def test_a_run_during_another_says_so(decided, box):
     box("exit 0", concluded=("finished", ""))
 
     with launcher._register_active_run("other"):

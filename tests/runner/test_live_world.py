@@ -78,7 +78,7 @@ def test_a_death_by_a_signal_names_it(tmp_path):
             world.watch()
 
 
-def test_a_death_is_told_once(tmp_path):
+def test_a_death_is_reported_once(tmp_path):
     with bare_world(tmp_path, shell("job", "exit 7")) as world:
         die(world, "job")
         with pytest.raises(ProcessError):
@@ -275,7 +275,7 @@ def test_a_target_that_is_no_role_has_no_holder(tmp_path):
         world.holder("king")
 
 
-def test_what_is_kept_is_made_once(tmp_path):
+def test_a_kept_value_is_made_once(tmp_path):
     with bare_world(tmp_path) as world:
         first = world.keep("client", list)
         assert world.keep("client", list) is first
@@ -294,7 +294,7 @@ def test_a_component_without_processes_has_a_data_folder(tmp_path):
         assert (tmp_path / "data" / "file").is_dir()
 
 
-def test_who_does_not_stop_when_asked_is_killed(tmp_path, monkeypatch):
+def test_a_process_that_does_not_stop_when_asked_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(live_world, "STOP_S", 0.02)
     stubborn = shell("job", "trap '' TERM; echo up; while :; do sleep 0.01; done")
     with bare_world(tmp_path, stubborn) as world:
@@ -316,7 +316,7 @@ def test_an_interruption_cuts_a_stop_short(tmp_path, monkeypatch):
             world.stop([started(world, "job")])
 
 
-def test_the_end_of_a_world_kills_even_who_is_paused(tmp_path):
+def test_the_end_of_a_world_kills_even_paused_processes(tmp_path):
     with bare_world(tmp_path, program("one"), program("two")) as world:
         started(world, "one").pause()
         started(world, "two")

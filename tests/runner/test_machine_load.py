@@ -10,7 +10,7 @@ from streambed.runner.machine_load import (
 )
 
 
-def test_stat_is_told_as_seconds_busy_idle_and_stolen():
+def test_proc_stat_is_read_as_seconds_busy_idle_and_stolen():
     metrics = parse_stat("cpu  100 20 30 4000 500 6 7 80 0 0\ncpu0 1 2 3\n")
 
     assert dict(metrics) == {

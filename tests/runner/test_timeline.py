@@ -78,7 +78,7 @@ def test_a_heal_that_fails_is_recorded_and_the_others_are_healed():
     assert not world.wire(("edge", "core")).cut_off
 
 
-def test_a_role_that_nobody_holds_is_recorded_and_the_run_goes_on():
+def test_a_role_that_nobody_holds_is_recorded_and_the_run_continues():
     world = FakeWorld()
 
     with timeline(
@@ -93,7 +93,7 @@ def test_a_role_that_nobody_holds_is_recorded_and_the_run_goes_on():
     assert [type(event) for event in world.events[1:]] == [Inject, Inject, Heal, Heal]
 
 
-def test_healing_hits_whoever_was_hit_although_the_role_moved():
+def test_healing_affects_the_same_process_although_the_role_moved():
     world = FakeWorld()
     world.roles["controller"] = "kafka/b1"
 

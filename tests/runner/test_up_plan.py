@@ -83,7 +83,7 @@ def test_a_server_listens_on_the_loopback_address_only(kind, listens):
     ("kind", "key"),
     [("postgresql", "listen_addresses"), ("mariadb", "bind_address"), ("mongodb", "bind_ip")],
 )
-def test_a_store_is_told_the_loopback_address(kind, key):
+def test_a_store_gets_the_loopback_address(kind, key):
     store = chosen(kind).experiment.components[kind]
 
     assert store.settings[key] == "127.0.0.1"
@@ -154,7 +154,7 @@ def test_topics_can_be_added():
         ([], {}, "name the servers to start"),
     ],
 )
-def test_what_cannot_be_is_refused(what, options, says):
+def test_impossible_values_are_refused(what, options, says):
     with pytest.raises(UsageError, match="^" + says.replace("?", r"\?")):
         chosen(*what, **options)
 

@@ -43,7 +43,7 @@ def kept(into: Path, name: str, stamp: str, *, running: bool) -> Path:
         (["old/1", "office", "ls"], ("old/1", "office", ["ls"])),
     ],
 )
-def test_without_a_run_it_is_the_newest_that_goes_on(
+def test_without_a_run_it_is_the_newest_active_one(
     tmp_path: Path, words: list[str], expected: tuple[str, str, list[str]]
 ) -> None:
     kept(tmp_path, "old", "1", running=True)

@@ -57,7 +57,7 @@ def averages_in(frequencies: DataFrame) -> dict[str, tuple[int, int]]:
     return {row.topic: (row.documents, row.words) for row in rows}
 
 
-def test_words_are_counted_by_document_whatever_their_case():
+def test_words_are_counted_by_document_in_any_case():
     records = [
         ("rivers/1", "The river, the RIVER"),
         ("rivers/2", "the sea doesn't mind"),

@@ -42,7 +42,7 @@ def test_mariadb_has_its_own_quotes_and_types() -> None:
         (postgresql.DIALECT, psycopg.errors.UndefinedTable("no such table"), QueryError),
     ],
 )
-def test_a_lost_connection_is_told_from_a_refusal(dialect, error, meaning) -> None:
+def test_a_lost_connection_is_distinguished_from_a_refusal(dialect, error, meaning) -> None:
     with pytest.raises(meaning), translate_errors(dialect):
         raise error
 

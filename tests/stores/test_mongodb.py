@@ -111,7 +111,7 @@ def test_what_the_server_refuses_is_said_in_its_words(store: Store, text: str, s
 
 
 @pytest.mark.spark
-def test_a_server_that_is_gone_is_told_from_a_refusal(
+def test_a_server_that_is_gone_is_distinguished_from_a_refusal(
     server: tuple[subprocess.Popen[bytes], Address], store: Store, monkeypatch
 ) -> None:
     monkeypatch.setattr(mongodb, "CONNECT_S", 0.2)

@@ -170,7 +170,7 @@ def test_a_full_disk_is_said_before_a_run_or_during_it(tmp_path, size, argv):
     assert "Traceback" not in done.stderr
 
 
-def test_all_mistakes_of_a_file_are_told_at_once_with_their_places(tmp_path):
+def test_all_mistakes_of_a_file_are_reported_at_once_with_their_places(tmp_path):
     (tmp_path / "experiment.yaml").write_text(
         KAFKA.replace("delay: 2ms", "delya: 2").replace("reads: lines", "reads: lines, acks: all")
     )
@@ -189,7 +189,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_with_their_places(tmp_path):
     assert "experiment.yaml:10:" in done.stderr
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "experiment.yaml").write_text(SMALL % "[sleep, '1']")
 
     done = streambed("run", "experiment.yaml", "--into", "/proc/nowhere", cwd=tmp_path)

@@ -24,6 +24,19 @@ def test_every_figure_is_drawn_and_no_script_fails(browser: str, tmp_path: Path)
     assert not [name for name, count in drawn.items() if count < 3]
 
 
+def test_a_script_that_is_not_of_the_page_does_not_run(browser: str, tmp_path: Path):
+    run = tmp_path / "word-count" / "one"
+    synthetic.write_run(run)
+    report = page.write(run)
+    foreign = "<main><script>document.body.dataset.foreign = 'ran'</script>"
+    report.write_text(report.read_text().replace("<main>", foreign, 1))
+
+    text = document(browser, report, tmp_path / "profile")
+
+    assert marks(text)["story"] > 10
+    assert "dataset.foreign" in text and "data-foreign" not in text
+
+
 def test_what_is_folded_or_far_below_is_not_drawn_at_first(browser: str, tmp_path: Path):
     run = tmp_path / "word-count" / "one"
     synthetic.write_run(run)
@@ -36,7 +49,7 @@ def test_what_is_folded_or_far_below_is_not_drawn_at_first(browser: str, tmp_pat
     assert "data-first-ms=" in text
 
 
-def test_a_script_that_fails_is_told_to_the_reader(browser: str, tmp_path: Path):
+def test_a_script_that_fails_is_shown_on_the_page(browser: str, tmp_path: Path):
     run = tmp_path / "word-count" / "one"
     synthetic.write_run(run)
     path = page.write(run)

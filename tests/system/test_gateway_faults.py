@@ -181,7 +181,7 @@ def unique(folder: Path) -> int:
     )
 
 
-def test_whatever_dies_the_store_equals_the_exact_answer_for_what_was_acked(tmp_path):
+def test_the_store_equals_the_exact_answer_for_acked_records_no_matter_what_dies(tmp_path):
     homes = traces.Homes(gateways=20, days=0.5, duplicates=0.05)
     traces.write(traces.generate(homes), tmp_path / "trace.parquet", homes)
     (port,) = free_ports(1)

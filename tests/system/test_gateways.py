@@ -18,17 +18,8 @@ from tests.support.running import ROOT, streambed
 pytestmark = pytest.mark.system
 EXAMPLE = ROOT / "examples" / "gateways"
 BOX = [sys.executable, "-m", "gateway_traffic", "run", "--target", "box", "--experiment"]
-PATIENT = (
-    "--set",
-    "drain=4min",
-    "--set",
-    "ready=4min",
-    "--set",
-    "components.delay.argv.7='240'",
-    "--set",
-    "checks.3.p99=4min",
-)
-"""Other tests may keep the machine busy, so the limits of latency are wider than the demo's."""
+PATIENT = ("--set", "drain=4min", "--set", "ready=4min")
+"""A busy machine may take longer to start and to end; latency keeps the demo's own limit."""
 SHORT = (
     "--set",
     "duration=12s",

@@ -66,7 +66,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(folder / "runs" / "kept" / "latest")
 
 
-def test_a_killed_job_goes_on_from_its_checkpoint_in_hdfs(run: Run) -> None:
+def test_a_killed_job_resumes_from_its_checkpoint_in_hdfs(run: Run) -> None:
     values = set(run.records()["value"].to_list())
 
     assert len(values) == run.ledger().sent.height

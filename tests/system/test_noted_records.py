@@ -258,9 +258,7 @@ def test_a_record_that_is_too_large_is_refused_in_words(
     assert [row["error"] for row in noting.rows()] == [None] * 14
 
 
-def test_records_that_are_all_alike_have_names_and_rows_of_their_own(
-    tmp_path: Path, broker: LoneBroker
-) -> None:
+def test_equal_records_have_their_own_names_and_rows(tmp_path: Path, broker: LoneBroker) -> None:
     noting = Noting(
         tmp_path,
         broker,

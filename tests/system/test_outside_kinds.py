@@ -113,7 +113,7 @@ def test_what_is_lost_is_found(folder):
     assert verdicts["latency:shouter"]["evidence"]["lost"] == len(lost)
 
 
-def test_their_problems_are_told_as_those_of_our_own_kinds_are(folder):
+def test_their_problems_are_reported_like_those_of_built_in_kinds(folder):
     text = (folder / "experiment.yaml").read_text()
     wrong = (
         text.replace("topics: [lines", "topcis: [lines")

@@ -36,7 +36,7 @@ components:
   kafka:
     {{kind: kafka, nodes: [broker],
      topics: {{wide: {{partitions: 2}}, broad: {{}}, sums: {{}}, readings: {{}}, relayed: {{}},
-              quiet: {{}}}}}}
+              quiet: {{}}, pried: {{}}}}}}
   load: {{kind: producer, nodes: [{", ".join(HOSTS)}], each: 10, agents: 4,
           writes: [wide, broad], rate: 5/s, size: 2kB, linger: 100ms}}
   banker: {{kind: producer, node: edge, writes: sums, rate: 40/s, keys: 5,
@@ -44,6 +44,9 @@ components:
   sensor:
     {{kind: producer, node: edge, writes: readings, function: "sensor:reading", rate: 20/s,
       profile: {{shape: on_off, bursts: 1s, pauses: 1s}}}}
+  pryer:
+    {{kind: producer, nodes: [edge, h1], agents: 1, writes: pried, function: "pry:attempt",
+      rate: 5/s}}
   hushed: {{kind: producer, node: edge, writes: quiet, rate: 50/s, ledger: false}}
   one: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
   crowd:
@@ -51,7 +54,7 @@ components:
       settings: {{partition.assignment.strategy: roundrobin}}}}
   two: {{kind: consumer, node: edge, reads: [wide, broad], group: pair, membership: static}}
   relay: {{kind: command, node: edge, reads: readings, argv: ["{{run.python}}", relay.py]}}
-  teller: {{kind: consumer, node: edge, reads: [sums, readings, relayed], keep: true}}
+  teller: {{kind: consumer, node: edge, reads: [sums, readings, relayed, pried], keep: true}}
 checks:
   - {{kind: no_loss, topic: wide}}
   - {{kind: no_loss, topic: broad}}
@@ -63,6 +66,32 @@ SENSOR = """
 def reading(number, random):
     celsius = f"{random.gauss(20, 5):.1f}"
     return {"key": f"sensor{number % 3}", "value": celsius, "headers": {"unit": "celsius"}}
+"""
+PRY = """
+import ctypes, errno, os, threading
+
+libc = ctypes.CDLL(None, use_errno=True)
+REMOUNT_WRITABLE = 0x20 | 0x1000
+
+def attempt_here(answers):
+    failed = libc.mount(None, b"/", None, REMOUNT_WRITABLE, None)
+    answers.append(errno.errorcode[ctypes.get_errno()] if failed else "allowed")
+
+def capabilities(thread):
+    with open(f"/proc/self/task/{thread}/status") as status:
+        return {line.split()[1] for line in status if line.startswith(("CapPrm", "CapBnd"))}
+
+SYS_ADMIN = 1 << 21
+held = set().union(*map(capabilities, os.listdir("/proc/self/task")))
+powerful = any(int(mask, 16) & SYS_ADMIN for mask in held)
+
+def attempt(number, random):
+    answers = []
+    attempt_here(answers)
+    other = threading.Thread(target=attempt_here, args=(answers,))
+    other.start()
+    other.join()
+    return f"{answers} {powerful}"
 """
 RELAY = """
 import os, signal, time
@@ -111,6 +140,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder: Path = tmp_path_factory.mktemp("producers")
     (folder / "producers.yaml").write_text(EXPERIMENT)
     (folder / "sensor.py").write_text(SENSOR)
+    (folder / "pry.py").write_text(PRY)
     (folder / "relay.py").write_text(RELAY)
     found = streambed(
         "run", "producers.yaml", "--into", "runs", "--no-report", cwd=folder, limit_s=110
@@ -138,7 +168,7 @@ def test_most_records_are_handed_over_when_they_are_due(run: Run) -> None:
     assert late_s.median() < 0.1
 
 
-def test_each_host_sends_the_bytes_of_its_own_producers(run: Run) -> None:
+def test_each_host_sends_the_bytes_of_its_producers(run: Run) -> None:
     counters = run.samples().filter(
         (pl.col("metric") == "port_tx_bytes") & (pl.col("time") >= run.history().load_ns)
     )
@@ -180,6 +210,13 @@ def test_records_come_in_bursts_and_from_a_function(run: Run) -> None:
     assert kept["key"].unique().sort().to_list() == [b"sensor0", b"sensor1", b"sensor2"]
 
 
+def test_a_function_in_an_agent_of_several_hosts_cannot_undo_the_boxs_mounts(run: Run) -> None:
+    answers = run.records().filter(pl.col("topic") == "pried")
+
+    assert sent_by(run, "pryer/").group_by("producer").len()["len"].to_list() == [5 * LOAD_S] * 2
+    assert answers["value"].unique().to_list() == [b"['EPERM', 'EPERM'] False"]
+
+
 def test_sender_and_reader_note_the_same_hash_of_a_key(run: Run) -> None:
     ledger = run.ledger()
     sent = ledger.sent.select("producer", "sequence", "key")
@@ -188,7 +225,7 @@ def test_sender_and_reader_note_the_same_hash_of_a_key(run: Run) -> None:
     assert both.filter(pl.col("key").ne_missing(pl.col("key_sent"))).is_empty()
     component = pl.col("producer").str.split("/").list.first()
     keys = both.group_by(component=component).agg(pl.col("key").drop_nulls().n_unique())
-    assert dict(keys.iter_rows()) == {"banker": 5, "sensor": 3, "load": 0}
+    assert dict(keys.iter_rows()) == {"banker": 5, "sensor": 3, "load": 0, "pryer": 0}
 
 
 def test_a_program_hands_in_what_it_has_seen(run: Run) -> None:

@@ -24,7 +24,7 @@ components:
 """
 
 
-def test_programs_are_ordinary_whatever_the_delay_line_is(tmp_path):
+def test_programs_are_ordinary_whether_the_delay_line_is_in_real_time_or_not(tmp_path):
     (tmp_path / "experiment.yaml").write_text(EXPERIMENT)
     launcher = start(tmp_path / "experiment.yaml", tmp_path / "runs")
     output, _ = launcher.communicate(timeout=60)

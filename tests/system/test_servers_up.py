@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import pytest
 from confluent_kafka import Consumer, Producer
 
 from streambed import artifacts
 from streambed.kinds.components.kafka.cluster import KafkaCluster
 from tests.support.pages import blocks, commands_in
-from tests.support.running import STREAMBED, children, streambed, wait_for
+from tests.support.running import ROOT, STREAMBED, children, streambed, wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.together(45)]
 READY_S = 120.0
@@ -59,7 +61,7 @@ def folders() -> set[Path]:
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory) -> Iterator[Up]:
-    up = start(tmp_path_factory.mktemp("up"), "kafka", "redis", "--topic", "lines:3")
+    up = start(tmp_path_factory.mktemp("up"), "kafka", "postgresql", "redis", "--topic", "lines:3")
     yield up
     up.process.send_signal(signal.SIGTERM)
     assert up.process.wait(60) == 0
@@ -102,15 +104,31 @@ def test_the_state_of_a_cluster_has_its_partitions_and_groups(servers):
     assert of_lines[0]["min.insync.replicas"] == "1"
 
 
+def test_the_database_answers_where_its_variable_says(servers):
+    with psycopg.connect(servers.variables["POSTGRESQL_URL"]) as connection:
+        connection.execute("create table words (word text)")
+        connection.execute("insert into words values ('to'), ('be')")
+        row = connection.execute("select count(*) from words").fetchone()
+
+    assert row == (2,)
+
+
+def test_setup_fetches_the_servers_that_the_readme_starts():
+    (started,) = re.findall(r"`streambed up ([a-z ]+)`", (ROOT / "README.md").read_text())
+    fetched = re.findall(r"^\S*streambed fetch (.*)$", (ROOT / "scripts/setup").read_text(), re.M)
+
+    assert set(started.split()) <= set(fetched[0].split())
+
+
 def test_every_port_is_on_the_loopback_only(servers):
-    ports = {int(servers.variables["REDIS_PORT"])}
+    ports = {int(servers.variables[name]) for name in ("REDIS_PORT", "POSTGRESQL_PORT")}
     ports.add(int(servers.variables["KAFKA_BOOTSTRAP"].rpartition(":")[2]))
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     rows += [line.split() for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]]
     listening = [row[1].rpartition(":") for row in rows if row[3] == "0A"]
     addresses = [address for address, _, port in listening if int(port, 16) in ports]
 
-    assert len(addresses) == 2
+    assert len(addresses) == 3
     # 127.0.0.1, as itself and as an IPv6 socket shows it.
     assert all(address.endswith("0100007F") for address in addresses)
 

@@ -26,7 +26,7 @@ def loading(folder: Path) -> list[Path]:
     ]
 
 
-def test_a_study_that_is_interrupted_cleans_up_and_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_study_cleans_up_and_resumes(tmp_path):
     path = write_study(tmp_path, SHORT)
     command = [*STREAMBED, "study", str(path), "--into", str(tmp_path / "runs")]
     folder = tmp_path / "runs" / "delays"

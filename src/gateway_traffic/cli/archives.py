@@ -51,9 +51,7 @@ def batch(
     finally:
         spark.stop()
         opened.close()
-    Console().print(
-        f"{store}: {len(days)} days, {sum(day.records for day in days):,} records", highlight=False
-    )
+    print(f"{store}: {len(days)} days, {sum(day.records for day in days):,} records")
 
 
 def agree(
@@ -98,10 +96,7 @@ def train(
     finally:
         spark.stop()
     anomalies.write_model(trained, model)
-    Console().print(
-        f"{model}: the deviation is a factor of {2.718281828**trained.deviation:.2f}",
-        highlight=False,
-    )
+    print(f"{model}: the deviation is a factor of {2.718281828**trained.deviation:.2f}")
 
 
 def _spark(archive: Path, master: str, setting: list[str] | None) -> Any:

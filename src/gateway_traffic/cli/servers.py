@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import uvloop
-from rich.console import Console
 from typer import Argument, Option
 
 from gateway_traffic.errors import ServiceError, UsageError
@@ -39,10 +38,7 @@ def topics(
     refuse_unreachable(bootstrap)
     names = [topic_of(version, prefix) for version in Version]
     made = make_topics(bootstrap, names, partitions=partitions, replicas=replicas, within_s=30.0)
-    Console().print(
-        f"{', '.join(names)}: {len(made)} made, {len(names) - len(made)} there already",
-        highlight=False,
-    )
+    print(f"{', '.join(names)}: {len(made)} made, {len(names) - len(made)} there already")
 
 
 def refuse_unreachable(bootstrap: str) -> None:

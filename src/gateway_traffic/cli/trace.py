@@ -57,9 +57,7 @@ def trace(
         traces.write(records, file, homes)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error}") from None
-    Console().print(
-        f"{file}: {len(records):,} records of {gateways:,} gateways, seed {seed}", highlight=False
-    )
+    print(f"{file}: {len(records):,} records of {gateways:,} gateways, seed {seed}")
 
 
 def answer(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from streambed.record import codec, file_name, now_ns
-from streambed.record.gates import SYNC_LIMIT_S, Gate, path_of, sync_path
+from streambed.record.gates import SYNC_LIMIT_S, Gate, Stop, path_of
 from streambed.record.gauges import Gauge, write_gauge
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Agent:
         self.incarnation = int(os.environ.get("STREAMBED_INCARNATION", "1"))
         self.stopping = False
         self.report_every_ns = REPORT_NS
-        self.sync_points: dict[str, int] = {}
-        """The producers that wait at a commit, and from when on."""
+        self.sync_points: dict[str, tuple[int, ...]] = {}
+        """The producers that wait at a commit, once from each of these times."""
         self._reported_ns = 0
         signal.signal(signal.SIGTERM, self._stop)
 
@@ -87,14 +87,17 @@ class Agent:
     def sync(self, producer: str, point: str) -> None:
         """Tell that a producer is at a point, and wait until it may continue, if a fault wants it.
 
-        Only the first time: the fault comes once.
+        Once for each fault, also if the producer was started again meanwhile.
         """
-        if now_ns() < self.sync_points.get(producer, 1 << 62):
-            return
-        del self.sync_points[producer]
-        sign = sync_path(self.run, producer, point)
-        sign.touch()
+        for number, from_ns in enumerate(self.sync_points.get(producer, ())):
+            stop = Stop(self.run, producer, point, number)
+            if now_ns() >= from_ns and not stop.used:
+                self._wait_at(stop)
+                return
+
+    def _wait_at(self, stop: Stop) -> None:
+        stop.arrive()
         end_ns = now_ns() + round(SYNC_LIMIT_S * 1e9)
-        while sign.exists() and not self.stopping and now_ns() < end_ns:
+        while not stop.done and not self.stopping and now_ns() < end_ns:
             time.sleep(0.001)
-        sign.unlink(missing_ok=True)
+        stop.withdraw()

@@ -7,6 +7,7 @@ One process may hold many consumers, each with its own client in the network of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from streambed.agents import host_network
 from streambed.agents.agent import Agent, import_factory, read_order
@@ -90,9 +91,8 @@ def readings_of(agent: Agent, order: ConsumerOrder) -> list[Reading]:
     make = import_factory(order.reader)
     readings = []
     for member in order.members:
-        if member.host:
-            host_network.enter(member.host)
-        readings.append(Reading(agent, member, order, make, ledger=order.ledger, keep=order.keep))
+        reading = partial(Reading, agent, member, order, make, ledger=order.ledger, keep=order.keep)
+        readings.append(host_network.call_in(member.host, reading))
     return readings
 
 

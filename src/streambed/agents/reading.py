@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streambed.agents.agent import Agent
 from streambed.agents.reader import (
     Progress,
@@ -64,11 +66,13 @@ class Reading:
         """Read what has arrived, wait up to `wait_s` for the first record, and note it."""
         self.note(self.reader.take(wait_s, most=BATCH))
 
-    def note(self, records: ReadRecords) -> None:
-        """Write a row for each record to the ledger."""
+    def note(self, records: ReadRecords, tenures: Sequence[int | None] | None = None) -> None:
+        """Write a row for each record to the ledger; `tenures` has the one each was read in, if
+        another may have begun since.
+        """
         if self.rows and len(records):
             self._seen_ns = max(now_ns(), self._seen_ns + 1)
-            self.rows.add(columns_of(records), self._seen_ns)
+            self.rows.add(columns_of(records), self._seen_ns, tenures)
         if self.kept:
             self._note_kept(self.kept, records)
         self.seen += len(records)

@@ -36,11 +36,17 @@ class SeenRows:
         self._polls: list[tuple[int, int]] = []
         """The time of each poll, and how many records it returned."""
 
-    def add(self, records: ReadColumns, seen_ns: int) -> None:
-        """Add a row for each record of a poll, in order."""
+    def add(
+        self, records: ReadColumns, seen_ns: int, tenures: Sequence[int | None] | None = None
+    ) -> None:
+        """Add a row for each record of a poll, in order, with the tenure that it was read in:
+        default, the one that holds now.
+        """
         for held, column in zip(self._held, records, strict=True):
             held.extend(column)  # type: ignore[attr-defined]
-        self._held_tenures += self._tenures_of(records.topics, records.partitions)
+        if tenures is None:
+            tenures = self._tenures_of(records.topics, records.partitions)
+        self._held_tenures += tenures
         self._polls.append((seen_ns, len(records.offsets)))
         if len(self._held.offsets) >= AT_ONCE:
             self._write()

@@ -96,23 +96,28 @@ class SinkReading(Reading):
 
     def take(self, wait_s: float) -> None:
         """Gather records, write them, note them, flush the ledger, and only then commit."""
-        records = self.gather(wait_s)
+        records, tenures = self.gather(wait_s)
         rows = [row_of(record, self.order.format, self.taken) for record in records]
         if rows and self.persist(rows):
-            self.note(records)
+            self.note(records, tenures)
             self.flush()
 
-    def gather(self, wait_s: float) -> list[ReadRecord]:
-        """The records that arrive within `wait_s`, at most BATCH."""
+    def gather(self, wait_s: float) -> tuple[list[ReadRecord], list[int | None]]:
+        """The records that arrive within `wait_s`, at most BATCH, and the tenure of each: it may
+        end before the store has answered.
+        """
         records: list[ReadRecord] = []
+        tenures: list[int | None] = []
         end = time.monotonic() + wait_s
         while len(records) < BATCH and not self.agent.stopping:
             left_s = end - time.monotonic()
             if left_s <= 0:
                 break
-            records += self.reader.take(left_s, most=BATCH - len(records))
+            taken = self.reader.take(left_s, most=BATCH - len(records))
+            tenures += [self.tenures.number((one.topic, one.partition)) for one in taken]
+            records += taken
             self.unnoted = bool(records)
-        return records
+        return records, tenures
 
     def persist(self, rows: list[Row]) -> bool:
         """Write rows, with retries while the store is away. False: stopped before it answered."""

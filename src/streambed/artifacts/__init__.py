@@ -14,6 +14,7 @@ from streambed.artifacts.class_archives import make_archives, make_checkpoint
 from streambed.artifacts.hadoop import (
     configuration_text,
     empty_names,
+    empty_names_path,
     hdfs_class_path,
     hdfs_command,
 )
@@ -23,12 +24,14 @@ from streambed.artifacts.jvm_commands import (
     CASSANDRA_MAIN,
     SPARK_FLAGS,
     archive_path,
+    base_archive,
     cassandra_command,
     checkpoint_path,
     executor_java,
     find_pyspark,
     kafka_checkpoint,
     kafka_class_path,
+    kafka_class_path_text,
     kafka_command,
     spark_archive,
     spark_command,
@@ -86,6 +89,7 @@ __all__ = [
     "hdfs_command",
     "jars",
     "kafka_checkpoint",
+    "kafka_class_path_text",
     "kafka_command",
     "make_cache",
     "mongod",
@@ -194,14 +198,20 @@ def made_files(name: str) -> list[Path]:
     """What `fetch` made for an artifact out of its jars; not all of it need be there."""
     if name in UNPACKED:
         return [server_home(name)]
+    if name not in LOCKS:
+        return []
+    java = find_java()
+    base = base_archive(java)
+    bases = [base] if base else []
     if name == "kafka":
-        return [checkpoint_path(), archive_path("kafka", find_java(), kafka_class_path())]
+        return [checkpoint_path(), *bases, archive_path("kafka", java, kafka_class_path())]
     if name == "spark_job":
         home = find_pyspark()
-        return [spark_archive(find_java(), home), *unsigned_copies(home)]
+        return [*bases, spark_archive(java, home), *unsigned_copies(home)]
     if name == "hdfs":
-        return [archive_path(role, find_java(), hdfs_class_path()) for role in ROLES]
-    return []
+        archives = [archive_path(role, java, hdfs_class_path()) for role in ROLES]
+        return [empty_names_path(), *bases, *archives]
+    return bases
 
 
 def _refuse_damaged(name: str) -> None:

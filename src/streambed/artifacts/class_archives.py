@@ -28,7 +28,7 @@ from streambed.artifacts.jvm_commands import (
     spark_command,
     spark_variables,
 )
-from streambed.artifacts.locked_jars import Progress, Step
+from streambed.artifacts.locked_jars import Progress, Step, make_cache
 from streambed.artifacts.manifests import is_whole
 from streambed.artifacts.one_shot import (
     background_process,
@@ -82,7 +82,7 @@ log.cleaner.dedupe.buffer.size=2097152
 
 def make_archives(kinds: Iterable[str], java: Java, on_progress: Progress) -> list[str]:
     """Make the missing archives. Returns a note for each that fails: programs only start slower."""
-    archive_folder().mkdir(parents=True, exist_ok=True)
+    make_cache(archive_folder().name)
     notes: list[str] = []
     for kind, make in MAKERS.items():
         if kind not in kinds:
@@ -101,7 +101,7 @@ def make_checkpoint(java: Java, on_progress: Progress) -> None:
     if is_whole(path):
         return
     on_progress(Step(stage="make", what="formatting a Kafka node…"))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_cache(path.parent.name)
     with temporary_folder() as folder:
         _format(java, folder)
         publish(folder / "log" / "bootstrap.checkpoint", path)

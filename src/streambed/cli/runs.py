@@ -23,7 +23,7 @@ from streambed.cli.options import (
     status_of,
     write_report,
 )
-from streambed.errors import UsageError, WorldError, suggestion
+from streambed.errors import FormatError, UsageError, WorldError, suggestion
 from streambed.record import file_name, read_json, wait_until
 from streambed.record.history import worst
 from streambed.results import runs
@@ -92,32 +92,41 @@ class Row:
     """The checks that fail."""
     doubtful: bool | None
     """Whether some of its time is in doubt; None if that was never judged."""
+    damage: str = ""
+    """What is wrong with a file of the run."""
 
     def cells(self, now: datetime) -> tuple[str, ...]:
         """Its line of the table; a reason comes last and may be cut."""
         run = self.run
+        name, age = f"{run.name}/{run.directory.name}", ago(now - run.began)
+        if self.damage:
+            return name, age, "", f"damaged: {self.damage}", "", "", size(run.size_bytes)
         took = "" if run.took_s is None else f"{run.took_s:.0f} s"
         answer = f"fails: {', '.join(self.failed)}" if self.failed else worst(run.verdicts()) or ""
         fidelity = {None: "", True: "doubtful", False: "believed"}[self.doubtful]
         reason = run.reason.splitlines()[0][:REASON_LENGTH] if run.reason else ""
         state = f"{run.state}: {reason}" if reason else run.state
-        name = f"{run.name}/{run.directory.name}"
-        return name, ago(now - run.began), took, state, answer, fidelity, size(run.size_bytes)
+        return name, age, took, state, answer, fidelity, size(run.size_bytes)
 
     def as_json(self) -> dict[str, Any]:
         """The same for programs."""
         run = self.run
-        return {
+        known = {
             "run": str(run.directory),
             "name": run.name,
             "began": run.began.isoformat(),
             "took_s": run.took_s,
+            "size_bytes": run.size_bytes,
+        }
+        if self.damage:
+            return {**known, "state": "damaged", "reason": self.damage}
+        return {
+            **known,
             "state": run.state,
             "reason": run.reason,
             "answer": worst(run.verdicts()),
             "verdicts": {name: verdict.answer for name, verdict in _verdicts(run).items()},
             "doubtful": self.doubtful,
-            "size_bytes": run.size_bytes,
         }
 
 
@@ -126,6 +135,15 @@ def _verdicts(run: Run) -> dict[str, Any]:
 
 
 def _row(run: Run) -> Row:
+    try:
+        return _whole_row(run)
+    except FormatError as error:
+        return Row(run=run, failed=[], doubtful=None, damage=str(error))
+
+
+def _whole_row(run: Run) -> Row:
+    """What is kept of a run; FormatError if a file of it is damaged."""
+    run.mask, run.state  # noqa: B018
     failed = [name for name, verdict in _verdicts(run).items() if verdict.fails]
     kept = read_json(run.directory / "fidelity.json")
     return Row(run=run, failed=failed, doubtful=not kept["believable"] if kept else None)

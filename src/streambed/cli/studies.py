@@ -61,7 +61,7 @@ def study(
     if as_json:
         typer.echo(json.dumps(_outcome(result, page), default=str))
     else:
-        _show(result, page, file)
+        show(result, page, file)
     if result.interrupted or not result.finished:
         raise typer.Exit(3)
     raise typer.Exit(EXIT_STATUS[worst(result.verdicts())])
@@ -148,7 +148,8 @@ def _outcome(result: StudyResult, page: Path | None) -> dict[str, Any]:
     }
 
 
-def _show(result: StudyResult, page: Path | None, file: Path) -> None:
+def show(result: StudyResult, page: Path | None, file: Path) -> None:
+    """Print how the trials of a study ended, and its summary."""
     for name, reason in result.failures.items():
         err.print(f"[bold red]{escape(name)}[/] did not finish: {escape(reason)}")
     for name, says in result.doubts().items():

@@ -275,6 +275,9 @@ def _port_problems(experiment: Experiment) -> list[Problem]:
             clashes = [port for port, other in others.items() if other != name]
             if clashes:
                 port = clashes[0]
-                says = f"'{node}' runs '{others[port]}' already, and both would want port {port}"
+                says = (
+                    f"'{node}' runs '{others[port]}' already, and both would want port {port}: "
+                    "give one another `port` or node"
+                )
                 wrong.append(Problem(key=f"components.{name}.{key}", says=says))
     return wrong

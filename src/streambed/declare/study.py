@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -113,12 +114,12 @@ class Study:
 
     def problems(self) -> list[Problem]:
         """What is wrong with the study as a whole, after each key was valid by itself."""
-        wrong_form = _wrong_form(self.vary)
-        if wrong_form:
-            return wrong_form
+        # Points are made only if they are well formed, and not too many.
+        first = _wrong_form(self.vary) or self._too_many()
+        if first:
+            return first
         return [
             *self._wrong_keys(),
-            *self._too_many(),
             *_repeated_points(self.points()),
             *self._wrong_plots(),
             *self._wrong_labels(),
@@ -133,8 +134,9 @@ class Study:
             for at, key in dict.fromkeys(changed)
             if key in FIXED
         ]
+        keys = self.keys()
         for key in self.set:
-            if key in self.keys():
+            if key in keys:
                 wrong.append(Problem(key=f"set.{key}", says="is varied as well: say it once"))
         return wrong
 
@@ -147,7 +149,10 @@ class Study:
         ]
 
     def _too_many(self) -> list[Problem]:
-        count = len(self.points()) * self.repetitions
+        points = len(self.vary)
+        if isinstance(self.vary, Mapping):
+            points = math.prod(map(len, self.vary.values()))
+        count = points * self.repetitions
         if count <= TRIALS_MAX:
             return []
         return [Problem(key="vary", says=f"this makes {count} trials: at most {TRIALS_MAX}")]

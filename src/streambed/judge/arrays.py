@@ -25,6 +25,7 @@ from streambed.judge.columns import (
     Int32s,
     Int64s,
     Names,
+    RunIndex,
     batches_of_topic,
     numbers,
 )
@@ -101,14 +102,13 @@ class Log:
         once = np.append(True, ~again)
         return replace(self, place=self.place[once], record=self.record[once])
 
+    @cached_property
+    def _runs(self) -> RunIndex:
+        return RunIndex(self.place)
+
     def index_of(self, places: Int64s) -> Int64s:
         """The index of each place; NONE if the log has nothing there."""
-        if not len(self.place):
-            return np.full(len(places), NONE, np.int64)
-        index = np.searchsorted(self.place, places)
-        index[index == len(self.place)] = 0
-        index[self.place[index] != places] = NONE
-        return index
+        return self._runs.rows(places)
 
     def between(self, first: Int64s, past: Int64s) -> Int64s:
         """How many records the log has from each place `first` to `past`, without `past`."""
@@ -250,9 +250,9 @@ class Topic:
         acked = np.concatenate(parts)
         return acked if self.sends.rows is None else acked[self.sends.rows]
 
-    @property
+    @cached_property
     def due(self) -> Int64s:
-        """When each send was due. It is read anew each time: few checks need it."""
+        """When each send was due."""
         parts = [np.empty(0, np.int64)]
         for batch in batches_of_topic(self.ledger, "sent", self.name, ("due",)):
             parts.append(numbers(batch.column(0), np.int64))

@@ -8,6 +8,9 @@ from streambed.judge.arrays import place_of
 from streambed.judge.columns import NONE
 from streambed.judge.findings import SHOWN, Evidence, Finding, ReplicaBatches
 from streambed.judge.view import View
+from streambed.record.ledger.schemas import Outcome
+
+NO_FILES = "the files of the brokers could not be read"
 
 
 def diverged_replicas(view: View) -> Finding:
@@ -15,8 +18,10 @@ def diverged_replicas(view: View) -> Finding:
     batches = view.facts.replicas
     if view.facts.compacted:
         return Finding(anomaly="A22", not_judged="compaction writes batches anew on each broker")
+    if batches is None and view.facts.existing:
+        return Finding(anomaly="A22", not_judged="the files of an existing cluster are not read")
     if batches is None:
-        return Finding(anomaly="A22", not_judged="the brokers' files were not read")
+        return Finding(anomaly="A22", missing=NO_FILES)
     order = np.lexsort((batches.first_offset, batches.leader_epoch, batches.partition))
     pairs = _overlapping(batches, order)
     text = "{place} has different batches on two brokers in one leader epoch"
@@ -47,32 +52,47 @@ def stuck_readers(view: View) -> Finding:
     """A23: readers of committed records cannot reach the end of a partition, although no live
     producer has a transaction open; or a group holds a partition, is behind and reads nothing.
     """
-    evidence = []
+    evidence, missing = [], ""
     known = [end for end in view.facts.ends.values() if end.stable is not None]
     for end in known:
         if end.end is not None and end.stable is not None and end.stable < end.end:
-            if _open_by_live_producer(view, end.partition):
-                continue
-            evidence.append(
-                Evidence(
-                    text="readers of committed records are stuck at {place}; the log ends at "
-                    "{other_place}",
-                    place=place_of(end.partition, end.stable),
-                    other_place=place_of(end.partition, end.end),
-                )
-            )
+            opened = _open_by_live_producer(view, end.partition)
+            if opened is None:
+                missing = NO_FILES
+            if opened is False:
+                evidence.append(_stuck(end.partition, stable=end.stable, end=end.end))
     for (group, partition), since in view.facts.behind_since.items():
         text = f"{group} holds partition {partition}, is behind and reads nothing"
         evidence.append(Evidence(text=text, group=group, start=since))
-    not_judged = "" if known else "the last stable offsets are unknown"
+    if not known:
+        missing = "the last stable offsets after the drain are unknown"
+    existing = view.facts.existing and not evidence
     return Finding(
         anomaly="A23",
         count=len(evidence),
         evidence=tuple(evidence[:SHOWN]),
-        not_judged=not_judged if not evidence else "",
+        missing="" if existing else missing,
+        not_judged=missing if existing else "",
     )
 
 
-def _open_by_live_producer(view: View, partition: int) -> bool:
-    opened = view.facts.open_transactions or ()
-    return any(one.live for one in opened if one.partition in (partition, NONE))
+def _stuck(partition: int, *, stable: int, end: int) -> Evidence:
+    return Evidence(
+        text="readers of committed records are stuck at {place}; the log ends at {other_place}",
+        place=place_of(partition, stable),
+        other_place=place_of(partition, end),
+    )
+
+
+def _open_by_live_producer(view: View, partition: int) -> bool | None:
+    """Whether a live producer has a transaction open; None if unknown.
+
+    Without the brokers' files, a transaction counts as hung if its producer was killed inside it.
+    """
+    opened = view.facts.open_transactions
+    if opened is not None:
+        return any(one.live for one in opened if one.partition in (partition, NONE))
+    table = view.topic.transactions
+    unended = table.client[table.outcome == Outcome.UNKNOWN].tolist()
+    killed = {view.topic.clients.known(name) for name in view.facts.unfinished_producers}
+    return False if killed & set(unended) else None

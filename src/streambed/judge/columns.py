@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 from pyarrow import compute
 
 from streambed.record.history import Ledger
+from streambed.record.ledger import schemas
 
 Int8s = npt.NDArray[np.int8]
 Int16s = npt.NDArray[np.int16]
@@ -68,6 +70,34 @@ def numbers(column: pa.Array, kind: type[np.generic], null: int = NONE) -> Numbe
         column = compute.fill_null(column, pa.scalar(null, column.type))
     values: Numbers = column.to_numpy(zero_copy_only=False)
     return values.astype(kind, copy=False)
+
+
+class RunIndex:
+    """Finds rows in an array of rising numbers, fast where they come in runs of neighbours."""
+
+    def __init__(self, rising: Int64s) -> None:
+        first = np.ones(len(rising), bool)
+        np.not_equal(rising[1:], rising[:-1], out=first[1:])
+        rows = np.flatnonzero(first)  # A number that stands twice is found where it stands first.
+        keys = rising if len(rows) == len(rising) else rising[rows]
+        begins = np.ones(len(rows), bool)
+        begins[1:] = (keys[1:] - keys[:-1] != 1) | (rows[1:] - rows[:-1] != 1)
+        runs = np.flatnonzero(begins)
+        self._keys: Int64s = keys[runs]
+        self._rows: Int64s = rows[runs]
+        self._lengths: Int64s = np.diff(np.append(runs, len(rows)))
+
+    def rows(self, wanted: Int64s) -> Int64s:
+        """The row of each number; NONE if it is not there."""
+        if not len(self._keys):
+            return np.full(len(wanted), NONE, np.int64)
+        run = np.searchsorted(self._keys, wanted, side="right")
+        run -= 1
+        np.maximum(run, 0, out=run)
+        after = wanted - self._keys[run]
+        inside = (after >= 0) & (after < self._lengths[run])
+        after += self._rows[run]
+        return np.where(inside, after, NONE)
 
 
 LONG = 1 << 16
@@ -134,3 +164,12 @@ def batches_of_topic(
             yield rest
             continue
         yield rest.filter(compute.equal(topics.indices, wanted[0]))
+
+
+def frame_of_topic(ledger: Ledger, table: str, topic: str, columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of the rows of a topic as a data frame."""
+    schema = pa.schema([schemas.TABLES[table].field(name) for name in columns])
+    pieces = [batch.cast(schema) for batch in batches_of_topic(ledger, table, topic, columns)]
+    frame = pl.from_arrow(pa.Table.from_batches(pieces, schema))
+    assert isinstance(frame, pl.DataFrame)
+    return frame

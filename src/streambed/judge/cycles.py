@@ -11,9 +11,11 @@ import numpy as np
 from streambed.judge.arrays import Log, Reads
 from streambed.judge.columns import NONE, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
-from streambed.judge.transactions import client_of
+from streambed.judge.transactions import NO_READS_IN_TRANSACTIONS, client_of
 from streambed.judge.view import View, partition_of
 from streambed.record.ledger.schemas import Outcome
+
+NO_TRANSACTIONS = "nothing was sent in transactions"
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,13 @@ def cycles(view: View) -> list[Finding]:
     """A14 of writes, A15 of reads, A16 with missed writes."""
     names = ("A14", "A15", "A16")
     if not len(view.topic.transactions):
-        return [Finding(anomaly=name) for name in names]
+        return [Finding(anomaly=name, not_judged=NO_TRANSACTIONS) for name in names]
+    if not view.reads_in_transactions:
+        writes = _write_edges(view)
+        unjudged = [
+            Finding(anomaly=name, not_judged=NO_READS_IN_TRANSACTIONS) for name in names[1:]
+        ]
+        return [_finding(view, "A14", components(writes), writes), *unjudged]
     writes, reads, misses = _write_edges(view), _read_edges(view), _miss_edges(view)
     mixed = components(_concatenate(writes, reads))
     with_misses = [

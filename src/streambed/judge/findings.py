@@ -89,8 +89,14 @@ class Facts:
 
     ends: Mapping[int, PartitionEnd] = field(default_factory=dict)
     compacted: bool = False
+    compacted_topics: frozenset[str] = frozenset()
+    """All topics that are compacted, this one and others."""
     uncommitted_groups: frozenset[str] = frozenset()
     """Groups that also read uncommitted records."""
+    unknown_isolation_groups: frozenset[str] = frozenset()
+    """Groups that may read uncommitted records, or not: it is unknown."""
+    groups: frozenset[str] = frozenset()
+    """Groups that were declared to read the topic, whether or not they read anything."""
     latest_groups: frozenset[str] = frozenset()
     """Groups that begin with the latest record if they have committed nothing."""
     unread: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
@@ -99,11 +105,13 @@ class Facts:
     """Producers whose last process was killed, so that written records may have no row."""
     anonymous_producers: frozenset[str] = frozenset()
     """Producers whose records may carry no identity."""
-    silent_clients: frozenset[str] = frozenset()
-    """Clients that record no assignments: other programs, and runs of older versions."""
     read_back_failed: bool = False
     """The witness did not read everything."""
     behind_since: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """When a group that was behind at the end last read a partition that it still held."""
+    existing: bool = False
+    """The brokers belong to an existing cluster: their files and states are not read."""
     replicas: ReplicaBatches | None = None
+    """None if the brokers' files were not read."""
     open_transactions: tuple[OpenTransaction, ...] | None = None
+    """None if the brokers' files were not read."""

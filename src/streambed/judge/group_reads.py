@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streambed.judge.arrays import OFFSET_MASK, Reads
+from streambed.judge.arrays import OFFSET_MASK, Reads, place_of
 from streambed.judge.columns import NONE, Bools, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.hand_overs import rewinding_tenures
@@ -12,78 +12,83 @@ from streambed.judge.view import View, partition_of, stable_order, with_identity
 
 
 def unseen(view: View) -> Finding:
-    """A2: written and in the log, and a group that read the topic never saw it.
+    """A2: written, in the log or deleted from it, and a group that reads the topic never saw it.
 
     Beyond the last record that a group saw it is undecided, unless the group had caught up.
     """
-    in_log = view.written & (view.in_log > 0) if view.committed is not None else view.written
     place = view.written_place
-    undecided = 0
-    evidence: list[Evidence] = []
-    records = [np.empty(0, np.int64)]
-    for group, reads in view.topic.reads.items():
+    in_log = view.written
+    if view.committed is not None:
+        in_log = view.written & ((view.in_log > 0) | _deleted(view, place))
+    count, undecided, evidence, records = 0, 0, [], []
+    for group, reads in view.reads.items():
         seen = np.zeros(view.topic.record_count, bool)
         seen[with_identity(reads.record)] = True
         rows = np.flatnonzero(in_log & ~seen[: len(view.sends)])
         rows = rows[~_not_wanted(view, group, reads, place[rows])]
+        rows = rows[~_deleted_before(view, group, place[rows])]
         unsure = _beyond(view, group, reads, place[rows])
-        undecided += int(unsure.sum())
         missed = rows[~unsure]
+        undecided += int(unsure.sum())
+        count += len(missed)
         records.append(missed)
-        evidence += _evidence_of_missed(group, missed, place)
-    all_missed = np.concatenate(records)
+        evidence += [
+            Evidence(
+                text=f"{{record}} was written at {{place}}, and {group} never saw it",
+                record=int(record),
+                place=int(place[record]),
+                group=group,
+            )
+            for record in missed[:SHOWN]
+        ]
     return Finding(
         anomaly="A2",
-        count=len(all_missed),
-        records=np.unique(all_missed),
+        count=count,
+        records=np.unique(np.concatenate(records)) if records else np.empty(0, np.int64),
         evidence=tuple(evidence[:SHOWN]),
         undecided=undecided,
         why_undecided="the run ended before a group reached them",
     )
 
 
-def _evidence_of_missed(group: str, missed: Int64s, place: Int64s) -> list[Evidence]:
-    text = f"{{record}} is in the log at {{place}}, and {group} never saw it"
-    return [
-        Evidence(text=text, record=int(record), place=int(place[record]), group=group)
-        for record in missed[:SHOWN]
-    ]
+def _deleted(view: View, place: Int64s) -> Bools:
+    """Whether a record was in the log and was deleted by the end."""
+    if view.facts.compacted:
+        return np.zeros(len(place), bool)
+    return (place >= 0) & view.below_start(place)
+
+
+def _deleted_before(view: View, group: str, place: Int64s) -> Bools:
+    """Whether a record was deleted before a group began to read its partition."""
+    gone = _deleted(view, place)
+    tenures = view.topic.tenures
+    begun: set[int] = set()
+    for row in np.flatnonzero(tenures.group == view.topic.groups.known(group)).tolist():
+        partition, start = int(tenures.partition[row]), int(tenures.start[row])
+        if partition not in begun and start >= 0:  # They are sorted by time.
+            begun.add(partition)
+            gone &= (partition_of(place) != partition) | (place < place_of(partition, start))
+    return gone & np.isin(partition_of(place), list(begun))
 
 
 def _not_wanted(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
     """Whether a place lies before the one at which the group began to read its partition."""
-    begins = _first_offsets(view, group)
-    wanted = np.zeros(len(place), bool)
-    for partition in np.unique(partition_of(place[place >= 0])):
-        begin = begins.get(int(partition))
-        if begin is None:
-            begin = 0
-            if group in view.facts.latest_groups:
-                begin = _least_offset(reads, int(partition))
-        inside = partition_of(place) == partition
-        wanted |= inside & ((place & OFFSET_MASK) >= begin)
-    return ~wanted & (place >= 0)
-
-
-def _first_offsets(view: View, group: str) -> dict[int, int]:
-    """Where the first tenure of a group began, by partition; tenures are sorted by time."""
     tenures = view.topic.tenures
     begins: dict[int, int] = {}
     for row in np.flatnonzero(tenures.group == view.topic.groups.known(group)):
         partition, start = int(tenures.partition[row]), int(tenures.start[row])
-        if partition in begins or start < 0:
-            continue
-        origin = ""
-        if tenures.origin[row] >= 0:
-            origin = view.topic.words.words[tenures.origin[row]]
-        begins[partition] = 0 if origin in ("earliest", "all") else start
-    return begins
-
-
-def _least_offset(reads: Reads, partition: int) -> int:
-    """The least offset that was read of a partition; beyond every offset if none was."""
-    own = reads.place[partition_of(reads.place) == partition]
-    return int(own.min()) & OFFSET_MASK if len(own) else OFFSET_MASK
+        origin = view.topic.words.words[tenures.origin[row]] if tenures.origin[row] >= 0 else ""
+        if partition not in begins and start >= 0:  # They are sorted by time.
+            begins[partition] = 0 if origin in ("earliest", "all") else start
+    wanted = np.zeros(len(place), bool)
+    for partition in np.unique(partition_of(place[place >= 0])):
+        inside = partition_of(place) == partition
+        begin = begins.get(int(partition))
+        if begin is None and group in view.facts.latest_groups:
+            own = reads.place[partition_of(reads.place) == partition]
+            begin = int(own.min()) & OFFSET_MASK if len(own) else OFFSET_MASK
+        wanted |= inside & ((place & OFFSET_MASK) >= (begin or 0))
+    return ~wanted & (place >= 0)
 
 
 def _beyond(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
@@ -106,45 +111,38 @@ def rereads(view: View) -> Finding:
 
     After a hand-over a group may read again what was not committed: at least once allows it.
     """
-    allowed, undecided = 0, 0
-    evidence: list[Evidence] = []
-    records = [np.empty(0, np.int64)]
-    for group, reads in view.topic.reads.items():
+    count, allowed, undecided, evidence, records = 0, 0, 0, [], []
+    for group, reads in view.reads.items():
         rows = _read_before(reads)
         if not len(rows):
             continue
         tenure = reads.tenure[rows]
-        recorded = tenure != NONE
-        undecided += int((~recorded).sum())
-        again = _again_in_tenure(reads, rows) | rewinding_tenures(view, group)[tenure]
-        wrong = recorded & again
-        allowed += int((recorded & ~wrong).sum())
+        noted = tenure != NONE
+        undecided += int((~noted).sum())
+        wrong = noted & (_again_in_tenure(reads, rows) | rewinding_tenures(view, group)[tenure])
+        allowed += int((noted & ~wrong).sum())
         offenders = rows[wrong]
+        count += len(offenders)
         records.append(reads.record[offenders].astype(np.int64))
-        evidence += _evidence_of_rereads(group, reads, offenders)
-    reread = np.concatenate(records)
+        evidence += [
+            Evidence(
+                text=f"{group} read {{record}} at {{place}} again",
+                record=int(reads.record[row]),
+                place=int(reads.place[row]),
+                group=group,
+                end=int(reads.time[row]),
+            )
+            for row in offenders[:SHOWN]
+        ]
     return Finding(
         anomaly="A20",
-        count=len(reread),
-        records=reread,
+        count=count,
+        records=np.concatenate(records) if records else np.empty(0, np.int64),
         evidence=tuple(evidence[:SHOWN]),
         undecided=undecided,
         why_undecided="their readers recorded no assignments",
         allowed=allowed,
     )
-
-
-def _evidence_of_rereads(group: str, reads: Reads, offenders: Int64s) -> list[Evidence]:
-    return [
-        Evidence(
-            text=f"{group} read {{record}} at {{place}} again",
-            record=int(reads.record[row]),
-            place=int(reads.place[row]),
-            group=group,
-            end=int(reads.time[row]),
-        )
-        for row in offenders[:SHOWN]
-    ]
 
 
 def _read_before(reads: Reads) -> Int64s:

@@ -39,17 +39,32 @@ class _HandOver:
 def hand_overs(view: View) -> Finding:
     """A17: tenures that skip records or go back behind a commit, and commits of unread records."""
     evidence: list[Evidence] = []
-    missing = ""
-    for group, reads in view.topic.reads.items():
+    missing, excused = "", 0
+    for group, reads in view.reads.items():
         if len(reads) and not bool((reads.tenure != NONE).any()):
             missing = f"{group} recorded no assignments"
             continue
+        if _commits_missing(view, group):
+            missing = f"{group} recorded no commits"
         for one in _hand_overs(view, group, reads):
             evidence += _judge(view, group, one)
+            excused += one.committed < one.start <= one.read_to and one.committed != NONE
         evidence += _commits_of_unread(view, group, reads)
     return Finding(
-        anomaly="A17", count=len(evidence), evidence=tuple(evidence[:SHOWN]), missing=missing
+        anomaly="A17",
+        count=len(evidence),
+        evidence=tuple(evidence[:SHOWN]),
+        missing=missing,
+        allowed=excused,
     )
+
+
+def _commits_missing(view: View, group: str) -> bool:
+    """Whether a group began with a commit, and the ledger has none of it."""
+    number = view.topic.groups.known(group)
+    tenures = view.topic.tenures
+    began = (tenures.group == number) & (tenures.origin == view.topic.words.known("committed"))
+    return bool(began.any()) and not bool((view.topic.commits.group == number).any())
 
 
 def _judge(view: View, group: str, one: _HandOver) -> Iterator[Evidence]:
@@ -145,7 +160,7 @@ def _last_rows(view: View, reads: Reads) -> tuple[Int64s, Int64s]:
 def rewinding_tenures(view: View, group: str) -> Bools:
     """Whether each tenure began before what its group had committed."""
     rewinding = np.zeros(len(view.topic.tenures) + 1, bool)  # The last one is for no tenure.
-    for one in _hand_overs(view, group, view.topic.reads[group]):
+    for one in _hand_overs(view, group, view.reads[group]):
         rewinding[one.tenure] = one.committed != NONE and one.start < one.committed
     return rewinding
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streambed.judge.arrays import Log, Reads
-from streambed.judge.columns import NONE, Int32s, Int64s
+from streambed.judge.columns import NONE, Bools, Int32s, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.view import View
 from streambed.judge.writes import START_UNKNOWN
@@ -29,25 +29,28 @@ def inconsistent_offsets(view: View) -> Finding:
     base = view.uncommitted if view.uncommitted is not None else view.committed
     log = base if base is not None else view.inferred
     clashes = [_clashes(_claims_sorted(log.place, log.record))]
-    absent_places, absent_records = [], []
+    leftovers = []
     for claims in _claims(view, log):
         index = log.index_of(claims.place) if claims.index is None else claims.index
-        clashes.append(_clashes_with_log(log, claims, index))
+        other = log.record[np.maximum(index, 0)] if len(log) else index
+        differs = (index != NONE) & (other != claims.record) & (other != NONE)
+        if differs.any():
+            place, record = claims.place[differs], claims.record[differs]
+            clashes.append(
+                _Clashes(place, other[differs].astype(np.int64), record.astype(np.int64))
+            )
         absent = index == NONE
-        absent_places.append(claims.place[absent])
-        absent_records.append(claims.record[absent])
-    if absent_places:  # Claims that the log knows nothing of may contradict each other.
-        places, records = np.concatenate(absent_places), np.concatenate(absent_records)
-        clashes.append(_clashes(_claims_sorted(places, records)))
+        leftovers.append(_Claims(claims.place[absent], claims.record[absent]))
+    if leftovers:
+        clashes.append(
+            _clashes(
+                _claims_sorted(
+                    np.concatenate([claims.place for claims in leftovers]),
+                    np.concatenate([claims.record for claims in leftovers]),
+                )
+            )
+        )
     return _finding_of(clashes)
-
-
-def _clashes_with_log(log: Log, claims: _Claims, index: Int32s | Int64s) -> _Clashes:
-    """Claims that name another record than the log does at their places."""
-    other = log.record[np.maximum(index, 0)] if len(log) else index
-    differs = (index != NONE) & (other != claims.record) & (other != NONE)
-    one, two = other[differs], claims.record[differs]
-    return _Clashes(claims.place[differs], one.astype(np.int64), two.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def _claims(view: View, log: Log) -> list[_Claims]:
     claims = []
     if log.read_back:  # Otherwise the log is made of them.
         claims.append(_Claims(sends.place[placed], np.flatnonzero(placed).astype(np.int32)))
-        for group, reads in view.topic.reads.items():
+        for group, reads in view.reads.items():
             known = view.indexes(group) if view.log_of(group) is log.distinct else None
             claims.append(_claims_with_identity(reads.place, reads.record, known))
         for other in (view.committed, view.uncommitted):
@@ -119,27 +122,36 @@ def vanished_reads(view: View) -> Finding:
     """
     if view.facts.compacted:
         return Finding(anomaly="A18", not_judged="a compacted topic keeps the last record of a key")
-    undecided, missing = 0, ""
-    evidence: list[Evidence] = []
-    records = [np.empty(0, np.int64)]
-    for group, reads in view.topic.reads.items():
-        log = view.log_of(group)
-        if log is None:
+    count, undecided, missing = 0, 0, ""
+    records, evidence = [], []
+    for group, reads in view.reads.items():
+        gone = _gone(view, group, reads)
+        if gone is None:
             missing = f"the topic was not read back at the isolation level of {group}"
             continue
-        rows = _absent_rows(view, group, reads, log)
+        rows = np.flatnonzero(gone)
+        rows = rows[~view.below_start(reads.place[rows])]
         unsure = view.start_unknown(reads.place[rows])
         undecided += int(unsure.sum())
         rows = rows[~unsure]
-        _, first_of_place = np.unique(reads.place[rows], return_index=True)
-        rows = rows[first_of_place]
-        records.append(reads.record[rows].astype(np.int64))
-        evidence += _evidence_of_vanished(group, reads, rows)
-    vanished = np.concatenate(records)
+        _, once = np.unique(reads.place[rows], return_index=True)
+        count += len(once)
+        records.append(reads.record[rows[once]].astype(np.int64))
+        text = f"{group} read {{record}} at {{place}}, where the log has nothing now"
+        evidence += [
+            Evidence(
+                text=text,
+                record=int(reads.record[row]),
+                place=int(reads.place[row]),
+                group=group,
+                start=int(reads.time[row]),
+            )
+            for row in rows[once][:SHOWN]
+        ]
     return Finding(
         anomaly="A18",
-        count=len(vanished),
-        records=np.unique(vanished),
+        count=count,
+        records=np.unique(np.concatenate(records)) if records else np.empty(0, np.int64),
         evidence=tuple(evidence[:SHOWN]),
         undecided=undecided,
         why_undecided=START_UNKNOWN,
@@ -147,24 +159,19 @@ def vanished_reads(view: View) -> Finding:
     )
 
 
-def _absent_rows(view: View, group: str, reads: Reads, log: Log) -> Int64s:
-    """The rows whose places the log lacks and should have."""
-    gone = (reads.place >= 0) & (view.indexes(group) == NONE)
+def _gone(view: View, group: str, reads: Reads) -> Bools | None:
+    """Whether the log has nothing at the place of each row; None if no read-back tells."""
+    log = view.log_of(group)
+    absent: Bools = np.zeros(len(reads), bool)
+    if not len(reads):
+        return absent
+    if log is None:
+        return None
+    absent = (reads.place >= 0) & (view.indexes(group) == NONE)
+    if group in view.facts.unknown_isolation_groups and absent.any():
+        if view.uncommitted is None:
+            return None
+        absent &= view.uncommitted.index_of(reads.place) == NONE
     if log.began != NONE:
-        gone &= reads.time < log.began  # What was written after the read-back is not in it.
-    rows = np.flatnonzero(gone)
-    return rows[~view.below_start(reads.place[rows])]
-
-
-def _evidence_of_vanished(group: str, reads: Reads, rows: Int64s) -> list[Evidence]:
-    text = f"{group} read {{record}} at {{place}}, where the log has nothing now"
-    return [
-        Evidence(
-            text=text,
-            record=int(reads.record[row]),
-            place=int(reads.place[row]),
-            group=group,
-            start=int(reads.time[row]),
-        )
-        for row in rows[:SHOWN]
-    ]
+        absent &= reads.time < log.began  # What was written after the read-back is not in it.
+    return absent

@@ -37,7 +37,7 @@ class _Steps:
 def poll_orders(view: View) -> list[Finding]:
     """A6 to A9 of all groups."""
     findings = {name: Finding(anomaly=name) for name in TEXTS}
-    for group, reads in view.topic.reads.items():
+    for group, reads in view.reads.items():
         missing = _why_not(view, group, reads)
         steps = _steps(view, group, reads)
         masks = {

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from streambed.judge.columns import NONE
+from streambed.judge.columns import NONE, Bools
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.view import View
 from streambed.judge.writes import NO_READ_BACK
 from streambed.record.ledger.schemas import Outcome
 
+NO_READS_IN_TRANSACTIONS = "no client read inside a transaction"
+
 
 def precommitted_reads(view: View) -> Finding:
     """A13: a transaction polls a record that it sent itself."""
+    if not view.reads_in_transactions:
+        return Finding(anomaly="A13", not_judged=NO_READS_IN_TRANSACTIONS)
     records, evidence = [], []
-    for group, reads in view.topic.reads.items():
+    for group, reads in view.reads.items():
         rows = np.flatnonzero(
             (reads.transaction >= 0) & (reads.record >= 0) & (reads.record < len(view.sends))
         )
@@ -42,37 +46,48 @@ def torn_transactions(view: View) -> Finding:
     count = len(view.topic.transactions)
     if not count:
         return Finding(anomaly="A19")
-    if view.committed is None:
-        return Finding(anomaly="A19", missing=NO_READ_BACK)
     if view.facts.compacted:
         return Finding(anomaly="A19", not_judged="a compacted topic keeps the last record of a key")
+    if view.committed is None:
+        return Finding(anomaly="A19", missing=NO_READ_BACK)
     sends = view.sends
     part = (sends.transaction >= 0) & (sends.outcome != Outcome.NOT_WRITTEN)
     part &= ~view.below_start(sends.place)
     whole = np.bincount(sends.transaction[part], minlength=count)
     shown = part & (view.in_log > 0)
     visible = np.bincount(sends.transaction[shown], minlength=count)
+    if view.elsewhere.lost or view.elsewhere.visible.any():
+        whole, visible = whole + view.elsewhere.whole, visible + view.elsewhere.visible
     torn = np.flatnonzero((visible > 0) & (visible < whole))
-    if not len(torn):
-        return Finding(anomaly="A19")
-    evidence = []
-    for transaction in torn[:SHOWN]:
-        share = f"{visible[transaction]} of {whole[transaction]}"
-        inside = np.flatnonzero(shown & (sends.transaction == transaction))
-        outside = np.flatnonzero(part & ~shown & (sends.transaction == transaction))
-        evidence.append(_evidence_of_torn(view, share, int(inside[0]), int(outside[0])))
-    records = np.flatnonzero(part & np.isin(sends.transaction, torn))
+    evidence = [
+        _torn(
+            view, int(transaction), part, shown, f"{visible[transaction]} of {whole[transaction]}"
+        )
+        for transaction in torn[:SHOWN]
+    ]
+    records = np.flatnonzero(part & np.isin(sends.transaction, torn)) if len(torn) else torn
     return Finding(anomaly="A19", count=len(torn), records=records, evidence=tuple(evidence))
 
 
-def _evidence_of_torn(view: View, share: str, inside: int, outside: int) -> Evidence:
-    return Evidence(
-        text=f"{share} records of a transaction are in the log: {{record}} is, {{other}} is not",
-        record=inside,
-        other=outside,
-        place=int(view.sends.place[inside]),
-        other_place=int(view.sends.place[outside]),
-    )
+def _torn(view: View, transaction: int, part: Bools, shown: Bools, share: str) -> Evidence:
+    """A record of a transaction that is in its log, and one that is not."""
+    own = part & (view.sends.transaction == transaction)
+    inside, outside = np.flatnonzero(own & shown), np.flatnonzero(own & ~shown)
+    record = int(inside[0]) if len(inside) else int(outside[0])
+    place = int(view.sends.place[record])
+    text = f"{share} records of a transaction are in the log"
+    if len(inside) and len(outside):
+        return Evidence(
+            text=f"{text}: {{record}} is, {{other}} is not",
+            record=record,
+            other=int(outside[0]),
+            place=place,
+            other_place=int(view.sends.place[outside[0]]),
+        )
+    if len(outside):
+        return Evidence(text=f"{text}: {{record}} is not", record=record, place=place)
+    lost = view.elsewhere.lost[transaction]
+    return Evidence(text=f"{text}: {{record}} is, {lost} is not", record=record, place=place)
 
 
 def client_of(view: View, transaction: int) -> str:

@@ -9,7 +9,17 @@ import numpy as np
 from streambed.judge.arrays import OFFSET_BITS, OFFSET_MASK, Log, Reads, Topic
 from streambed.judge.columns import NONE, Bools, Int32s, Int64s
 from streambed.judge.findings import Facts
+from streambed.judge.reading.other_topics import NO_OTHER_PARTS, OtherParts, other_parts
 from streambed.record.ledger.schemas import Outcome
+
+NO_READS = Reads(
+    record=np.empty(0, np.int32),
+    place=np.empty(0, np.int64),
+    time=np.empty(0, np.int64),
+    tenure=np.empty(0, np.int32),
+    transaction=np.empty(0, np.int32),
+    client=np.empty(0, np.int32),
+)
 
 
 class View:
@@ -19,6 +29,10 @@ class View:
         self.topic = topic
         self.facts = facts
         self.sends = topic.sends
+        self.reads = topic.reads | {
+            name: NO_READS for name in sorted(facts.groups - set(topic.reads))
+        }
+        """By group, with declared groups that read nothing."""
         self._indexes: dict[str, Int32s] = {}
         whole = not facts.read_back_failed
         self.committed = topic.committed if whole else None
@@ -36,7 +50,7 @@ class View:
         acked = (self.sends.place >= 0) & self.written
         place_parts = [self.sends.place[acked]]
         record_parts = [np.flatnonzero(acked).astype(np.int32)]
-        for reads in self.topic.reads.values():
+        for reads in self.reads.values():
             known = reads.place >= 0
             place_parts.append(reads.place[known])
             record_parts.append(reads.record[known])
@@ -55,7 +69,7 @@ class View:
         """The index of each row of a group in its log; NONE if the log has nothing there."""
         if group not in self._indexes:
             log = self.log_or_inferred(group).distinct
-            index = log.index_of(self.topic.reads[group].place)
+            index = log.index_of(self.reads[group].place)
             self._indexes[group] = index.astype(np.int32)
         return self._indexes[group]
 
@@ -66,9 +80,14 @@ class View:
 
     @property
     def committed_reads(self) -> list[Reads]:
-        """What groups read that see committed records only."""
-        groups = self.topic.reads.items()
-        return [reads for group, reads in groups if group not in self.facts.uncommitted_groups]
+        """What groups read that are known to see committed records only."""
+        others = self.facts.uncommitted_groups | self.facts.unknown_isolation_groups
+        return [reads for group, reads in self.reads.items() if group not in others]
+
+    @cached_property
+    def reads_in_transactions(self) -> bool:
+        """Whether any client read the topic inside a transaction."""
+        return any(bool((reads.transaction >= 0).any()) for reads in self.reads.values())
 
     @cached_property
     def visible(self) -> Bools:
@@ -82,15 +101,30 @@ class View:
         return visible
 
     @cached_property
+    def seen_by_unknown(self) -> Bools:
+        """Whether a group read a record of which nobody knows whether it reads uncommitted ones."""
+        seen = np.zeros(self.topic.record_count, bool)
+        for group in self.facts.unknown_isolation_groups & set(self.reads):
+            seen[with_identity(self.reads[group].record)] = True
+        return seen
+
+    @cached_property
     def visible_to_any(self) -> Bools:
         """The same, with readers of uncommitted records and their read-back."""
         visible = self.visible.copy()
-        parts = [reads.record for reads in self.topic.reads.values()]
+        parts = [reads.record for reads in self.reads.values()]
         if self.uncommitted is not None:
             parts.append(self.uncommitted.record)
         for records in parts:
             visible[with_identity(records)] = True
         return visible
+
+    @cached_property
+    def elsewhere(self) -> OtherParts:
+        """What other topics hold of the transactions of this one."""
+        if not len(self.topic.transactions) or self.facts.read_back_failed:
+            return NO_OTHER_PARTS
+        return other_parts(self.topic, self.facts.compacted_topics)
 
     @cached_property
     def proven(self) -> Bools:
@@ -105,6 +139,7 @@ class View:
         proven_transactions = np.zeros(len(self.topic.transactions), bool)
         witnesses = unknown & ~alone & self.visible[: len(self.sends)]
         proven_transactions[self.sends.transaction[witnesses]] = True
+        proven_transactions[np.flatnonzero(self.elsewhere.visible)] = True
         inside = unknown & ~alone
         proven[inside] = proven_transactions[self.sends.transaction[inside]]
         return proven
@@ -150,7 +185,7 @@ class View:
         """The place at which each partition's log began; NONE if it is unknown. The last entry is
         for records whose partition is unknown.
         """
-        places = [self.sends.place, *(reads.place for reads in self.topic.reads.values())]
+        places = [self.sends.place, *(reads.place for reads in self.reads.values())]
         count = 1 + max(
             (int(place.max()) >> OFFSET_BITS for place in places if len(place)), default=0
         )

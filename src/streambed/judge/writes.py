@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from streambed.judge.arrays import Log
@@ -39,7 +37,14 @@ def lost_writes(view: View) -> Finding:
         evidence=_evidence_of_lost(view, lost),
         undecided=int(unsure.sum()),
         why_undecided=START_UNKNOWN,
+        missing=_no_outcome(view),
     )
+
+
+def _no_outcome(view: View) -> str:
+    """Why no loss could be found: not one send is known to be written or refused."""
+    known = view.written.any() or bool((view.sends.outcome != Outcome.UNKNOWN).any())
+    return "" if known or not len(view.sends) else "no send has a known outcome"
 
 
 def _anonymous(view: View) -> Bools:
@@ -54,48 +59,26 @@ def _anonymous(view: View) -> Bools:
     return anonymous[view.sends.producer]
 
 
-@dataclass(frozen=True)
-class _Indexes:
-    """The inferred log with each place counted once: indexes from 1 on, NONE for no place."""
-
-    first: Int64s
-    """The first index of each record."""
-    last: Int64s
-    partition: Int64s
-    """The partition of each index."""
-
-    @staticmethod
-    def of(log: Log, record_count: int) -> _Indexes:
-        index = np.cumsum(np.diff(log.place, prepend=np.int64(NONE)) != 0)
-        first = np.full(record_count + 1, NONE, np.int64)
-        last = first.copy()
-        first[log.record[::-1]] = index[::-1]
-        last[log.record] = index
-        first[NONE] = last[NONE] = NONE
-        distinct = log.place[np.diff(index, prepend=0) != 0]
-        return _Indexes(first, last, partition_of(np.append(np.int64(NONE), distinct)))
-
-    def last_read(self, view: View) -> Int64s:
-        """The highest index that any group read, by partition."""
-        bound = np.full(1 + int(self.partition.max()), NONE, np.int64)
-        for reads in view.topic.reads.values():
-            index = self.first[with_identity(reads.record)]
-            reached = index[index >= 0]
-            np.maximum.at(bound, self.partition[reached], reached)
-        return bound
-
-
 def _lost_below_reads(view: View) -> Finding:
     log = view.inferred
-    indexes = _Indexes.of(log, view.topic.record_count)
+    index = np.cumsum(np.diff(log.place, prepend=np.int64(NONE)) != 0)
+    first = np.full(view.topic.record_count + 1, NONE, np.int64)
+    last = first.copy()
+    first[log.record[::-1]], last[log.record] = index[::-1], index
+    first[NONE] = last[NONE] = NONE
+    place_of_index = np.append(np.int64(NONE), log.place[np.diff(index, prepend=0) != 0])
     seen = np.zeros(view.topic.record_count, bool)
-    for reads in view.topic.reads.values():
-        seen[with_identity(reads.record)] = True
+    bound = np.full(max(1, 1 + int(partition_of(place_of_index).max())), NONE, np.int64)
+    for reads in view.reads.values():
+        records = with_identity(reads.record)
+        seen[records] = True
+        reached = first[records][first[records] >= 0]
+        np.maximum.at(bound, partition_of(place_of_index[reached]), reached)
     unread = view.written & ~seen[: len(view.sends)]
-    at = indexes.last[: len(view.sends)]
-    partition = indexes.partition[np.maximum(at, 0)]
-    bound = indexes.last_read(view)[np.maximum(partition, 0)]
-    lost = np.flatnonzero(unread & (at >= 0) & (at <= bound))
+    at = last[: len(view.sends)]
+    partition = partition_of(place_of_index[np.maximum(at, 0)])
+    must_read = unread & (at >= 0) & (at <= bound[np.maximum(partition, 0)])
+    lost = np.flatnonzero(must_read)
     return Finding(
         anomaly="A1",
         count=len(lost),
@@ -103,7 +86,7 @@ def _lost_below_reads(view: View) -> Finding:
         evidence=_evidence_of_lost(view, lost),
         undecided=int(unread.sum()) - len(lost),
         why_undecided=f"{NO_READ_BACK}, and no reader reached it",
-        missing="" if len(log) else NO_READ_BACK,
+        missing=_no_outcome(view) if len(log) else NO_READ_BACK,
     )
 
 
@@ -128,6 +111,8 @@ def aborted_reads(view: View) -> Finding:
     if failed.any():
         wrong |= failed & view.visible_to_any[: len(view.sends)]
     offenders = np.flatnonzero(wrong)
+    unsure = aborted & ~wrong & view.seen_by_unknown[: len(view.sends)]
+    nobody_looked = view.committed is None and not any(map(len, view.committed_reads))
     text = "{record} was aborted or refused, and is visible"
     return Finding(
         anomaly="A3",
@@ -137,6 +122,9 @@ def aborted_reads(view: View) -> Finding:
             Evidence(text=text, record=int(record), place=int(view.sends.place[record]))
             for record in offenders[:SHOWN]
         ),
+        undecided=int(unsure.sum()),
+        why_undecided="their readers may read uncommitted records",
+        missing=NO_READ_BACK if nobody_looked and bool((aborted | failed).any()) else "",
     )
 
 
@@ -166,8 +154,8 @@ def _two_places(log: Log, record: int) -> Evidence:
 def phantoms(view: View) -> Finding:
     """A21: a record was read that was never sent.
 
-    A producer that was killed may have sent records that it had no time to note: from its last row
-    to the first record of its next life, or to no end if that was its last life.
+    A producer notes a record when its outcome is decided. One that was killed may have sent any
+    record of that life without noting it, up to the first record of its next life.
     """
     strangers = view.topic.strangers
     if not len(strangers):
@@ -224,6 +212,4 @@ def _is_phantom(view: View, producer: int, sequence: int) -> bool | None:
     life = max(begun)
     last_life = life == max(lives)
     killed = not last_life or view.topic.clients.words[producer] in view.facts.unfinished_producers
-    rows = (view.sends.producer == producer) & (view.sends.life == life)
-    last = int(view.sends.sequence[rows].max()) if rows.any() else NONE
-    return not killed or sequence <= last
+    return not killed

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from streambed.kinds.checks import check as needs
 from streambed.kinds.checks.check import Check
 from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.declared_components import Components
 from streambed.plan import STORE_READER, WITNESS, ProcessSpec, Starts
 from streambed.record.ledger.stored_rows import StoreProbe, StoreQuery, path_of
 from streambed.record.orders import StoreProbeOrder, StoreQueryOrder
-
-Components = Mapping[str, Any]
 
 
 def witnesses(

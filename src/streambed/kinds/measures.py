@@ -7,7 +7,7 @@ them; a comparison draws from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,7 @@ from pydantic import model_validator
 from streambed.errors import Problem, suggestion
 from streambed.kinds.checks import Latency, NoLoss
 from streambed.kinds.checks.no_loss import acked_records
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import IDENTITY
 from streambed.kinds.evidence.journeys import journeys
@@ -79,7 +80,7 @@ class Measure:
         """What it is measured of."""
         return str(getattr(self, self.quantity))
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """What is wrong with it, given the components of an experiment."""
         problems = _problems(self.quantity, self.of, components)
         return [Problem(key=self.quantity, says=problem.says) for problem in problems]
@@ -127,7 +128,7 @@ NAMES_BESIDE: dict[str, tuple[str, ...]] = {"ready": ("all",), "cpu": OURS}
 """What a quantity can be measured of, besides components."""
 
 
-def _problems(quantity: str, of: str, components: Mapping[str, Any]) -> list[Problem]:
+def _problems(quantity: str, of: str, components: Components) -> list[Problem]:
     if quantity == "latency":
         return Latency(of=of, max=Duration(1)).problems(components)
     if quantity == "lost":
@@ -242,7 +243,7 @@ def cores(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]
     cores_in_use = (pl.col("used_s") / pl.col("passed_s")).sum().alias("cores")
     used = steps.filter(counts_up & under_load).group_by("time").agg(cores_in_use).sort("time")
     if used.is_empty():
-        raise NotTaken(f"{of} was not sampled twice under load")
+        raise NotTaken(f"{of} ran under load for less than 2 s")
     return _since_load(history, used["time"]), used["cores"].to_numpy()
 
 

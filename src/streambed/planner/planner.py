@@ -196,7 +196,7 @@ def _context(
         numbers={name: number for number, name in enumerate(experiment.components)},
         brokers=brokers_among(experiment.components),
         outside=outside,
-        resolve=resolver(experiment, addresses=addresses, directory=directory),
+        resolve=resolver(experiment, addresses=addresses, directory=directory, java=machine.java),
         transactional_topics=_transactional_topics(experiment),
         stores=_stores(experiment, directory),
         kept_topics=kept_topics(experiment.checks, experiment.components),

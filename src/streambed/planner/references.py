@@ -25,12 +25,15 @@ _WORD = r"\{([A-Za-z][A-Za-z0-9_.-]*\.[A-Za-z_]+)\}"
 _REFERENCE = re.compile(rf"\{{{_WORD}\}}|{_WORD}")
 
 
-def answers(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Answers:
+def answers(
+    experiment: Experiment, *, addresses: Mapping[str, str], directory: Path, java: str
+) -> Answers:
     """What every component may refer to."""
     known = {
         "run.directory": str(directory),
         "run.seed": str(experiment.seed),
         "run.python": sys.executable,
+        "run.java": java,
     }
     for node, address in addresses.items():
         known |= {f"{node}.address": address, f"{node}.name": node}
@@ -53,9 +56,11 @@ def own_answers(component: Component, common: Answers, directory: Path) -> Answe
     return {f"self.{key}": text for key, text in own.items()}
 
 
-def resolver(experiment: Experiment, *, addresses: Mapping[str, str], directory: Path) -> Resolve:
+def resolver(
+    experiment: Experiment, *, addresses: Mapping[str, str], directory: Path, java: str
+) -> Resolve:
     """The function that replaces references in a text of a component."""
-    common = answers(experiment, addresses=addresses, directory=directory)
+    common = answers(experiment, addresses=addresses, directory=directory, java=java)
     own = {
         name: own_answers(component, common, directory)
         for name, component in experiment.components.items()
@@ -81,7 +86,7 @@ def reference_problems(experiment: Experiment) -> list[Problem]:
     """A problem for each reference to something that is not there."""
     directory = Path("run")  # Only names matter here, not what they become.
     addresses = dict.fromkeys(experiment.topology.nodes(), "")
-    common = answers(experiment, addresses=addresses, directory=directory)
+    common = answers(experiment, addresses=addresses, directory=directory, java="java")
     wrong = []
     for name, component in experiment.components.items():
         known = common | own_answers(component, common, directory)

@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from streambed.errors import FormatError
+
 RUNS = Path("runs")
 """The folder that keeps runs, unless the user names another."""
 EVENTS = "events.jsonl"
@@ -59,11 +61,15 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; empty if the file is not there yet."""
+    """A JSON object; empty if the file is not there yet, FormatError if it holds another thing."""
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
+        content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
+    except ValueError as error:
+        raise FormatError(f"{path} is damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise FormatError(f"{path} is damaged: this is not an object")
     return content
 
 

@@ -122,9 +122,9 @@ def fidelity(history: History) -> Fidelity:
     within_share = max(shares, default=None)
     says = "no link was emulated"
     if directions:
-        says = _good_text(within_ms, within_share)
+        says = good_text(within_ms, within_share)
     if spans:
-        says = _doubtful_text(history, spans, _reasons(doubts_in_window), says)
+        says = doubtful_text(history, spans, _reasons(doubts_in_window), says)
     return Fidelity(
         believable=not spans,
         says=says,
@@ -134,7 +134,8 @@ def fidelity(history: History) -> Fidelity:
     )
 
 
-def _good_text(within_ms: float, within_share: float | None) -> str:
+def good_text(within_ms: float, within_share: float | None) -> str:
+    """The sentence of a run whose links were as declared."""
     share = ""
     if within_share is not None and within_share <= SHARE_MAX:
         share = f" and {_brief(100 * within_share)} %"
@@ -281,7 +282,8 @@ def off_s(fidelity: Fidelity) -> float:
     return sum(span.end - span.start for span in fidelity.spans) / 1e9
 
 
-def _doubtful_text(history: History, spans: tuple[Span, ...], why: str, good: str) -> str:
+def doubtful_text(history: History, spans: tuple[Span, ...], why: str, good: str) -> str:
+    """The sentence of a run with doubtful spans; `good` is about the rest of the time."""
     start, end = judged_window(history) or (0, 0)
     if (spans[0].start, spans[0].end) == (start, end):
         return f"the network was not as declared: {why}"

@@ -20,8 +20,8 @@ class LoadBegins:
     start_ns: int
     report_ns: int = 0
     """How often agents write their gauges, if a fault waits for a count; 0: as usual."""
-    sync_points: dict[str, int] = field(default_factory=dict)
-    """The producers that wait at a commit until they are let go, and from when on."""
+    sync_points: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The producers that wait at a commit until they are let go: once from each of these times."""
 
 
 Gate = ServersReady | LoadBegins
@@ -42,18 +42,71 @@ COMMITTING = "committing"
 """The sync point of a producer that is about to commit a transaction."""
 SYNC_LIMIT_S = 5.0
 """How long an agent waits at a sync point at most."""
+ARRIVED, CLAIMED, DONE = "arrived", "claimed", "done"
+"""The states of a stop at a sync point, each a suffix of its file: the agent waits, a fault is
+being injected, the agent may continue.
+"""
 
 
-def sync_path(directory: Path, producer: str, point: str) -> Path:
-    """The file that an agent writes at a sync point; it may continue when that is gone."""
-    return directory / "gates" / f"{file_name(producer)}.{point}"
+@dataclass(frozen=True)
+class Stop:
+    """The stop of a producer at a sync point for one fault, the `number`th that wants it to."""
+
+    directory: Path
+    producer: str
+    point: str
+    number: int
+
+    def file(self, state: str) -> Path:
+        """The file that shows a state."""
+        name = f"{file_name(self.producer)}.{self.point}.{self.number}.{state}"
+        return self.directory / "gates" / name
+
+    @property
+    def used(self) -> bool:
+        """Whether a producer stopped here, perhaps in an earlier life."""
+        return any(self.file(state).exists() for state in (ARRIVED, CLAIMED, DONE))
+
+    @property
+    def done(self) -> bool:
+        """Whether the producer may continue."""
+        return self.file(DONE).exists()
+
+    def arrive(self) -> None:
+        """Tell that the producer waits."""
+        self.file(ARRIVED).touch()
+
+    def withdraw(self) -> None:
+        """Tell that it waits no longer. A fault that claimed the stop is injected all the same."""
+        self.move(ARRIVED, DONE)
+
+    def move(self, state: str, following: str) -> bool:
+        """Go from one state to another; False if somebody else was faster."""
+        try:
+            self.file(state).rename(self.file(following))
+        except FileNotFoundError:
+            return False
+        return True
 
 
-def has_arrived(directory: Path, producer: str, point: str) -> bool:
-    """Whether an agent waits at a sync point."""
-    return sync_path(directory, producer, point).exists()
+def claim(directory: Path, producer: str, point: str) -> bool:
+    """Take a stop at which a producer waits, for one fault; False if there is none."""
+    stops = _stops(directory, producer, point, ARRIVED)
+    return any(stop.move(ARRIVED, CLAIMED) for stop in stops)
 
 
 def release(directory: Path, producer: str, point: str) -> None:
-    """Let an agent continue that waits at a sync point."""
-    sync_path(directory, producer, point).unlink(missing_ok=True)
+    """Let a producer continue whose stop was claimed: it waits at one at a time."""
+    for stop in _stops(directory, producer, point, CLAIMED):
+        stop.move(CLAIMED, DONE)
+
+
+def _stops(directory: Path, producer: str, point: str, state: str) -> list[Stop]:
+    prefix, suffix = f"{file_name(producer)}.{point}.", f".{state}"
+    names = [path.name for path in (directory / "gates").iterdir()]
+    numbers = [
+        name.removeprefix(prefix).removesuffix(suffix)
+        for name in names
+        if name.startswith(prefix) and name.endswith(suffix)
+    ]
+    return [Stop(directory, producer, point, int(number)) for number in numbers]

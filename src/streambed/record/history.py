@@ -5,6 +5,7 @@ Checks and reports read it. All times are monotonic nanoseconds.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from streambed import record
 from streambed.errors import FormatError
-from streambed.record import handed_in, parquet_files, tables
+from streambed.record import codec, handed_in, parquet_files, tables
 from streambed.record.event_log import read_events
 from streambed.record.events import Event, Note, Phase, TableDamaged
 from streambed.record.ledger import broker_files, schemas, stored_rows
@@ -166,11 +167,25 @@ class Verdict:
         """Whether the check fails; `evidence` shows why."""
         return self.answer == "fails"
 
+    @property
+    def doubted(self) -> bool:
+        """Whether it is unknown because it depends on links that were not on time."""
+        in_doubt = self.evidence.get("in_doubtful_time")
+        return bool(self.punctual and in_doubt and self.answer == "unknown")
+
 
 EXIT_STATUS: dict[Answer | None, int] = {"holds": 0, "fails": 1, "unknown": 2, None: 0}
 """The exit status for an answer; None if nothing was checked."""
 NOTHING_CHECKED = "nothing was checked: the experiment declares no checks"
 WORST_FIRST: tuple[Answer, ...] = ("fails", "unknown", "holds")
+
+
+def read_verdicts(path: Path) -> list[Verdict]:
+    """The verdicts in a file; FormatError if it is damaged."""
+    try:
+        return [codec.convert(Verdict, fields) for fields in json.loads(path.read_bytes())]
+    except (ValueError, TypeError, FormatError) as error:
+        raise FormatError(f"{path} is damaged: {error}. Judge again: streambed check") from None
 
 
 def worst(verdicts: Iterable[Verdict]) -> Answer | None:

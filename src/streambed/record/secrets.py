@@ -11,7 +11,8 @@ MASK = "******"
 _SECRET = re.compile(
     r"passw(or)?d|passphrase|secret|token(?!s?[._-]?(url|endpoint|file|path))|credential"
     r"|private[._-]?key|api[._-]?key|access[._-]?key|account[._-]?key|jaas[._-]?config"
-    r"|sas[._-]?url|authorization",
+    r"|sas[._-]?url|authorization|requirepass|masterauth"
+    r"|(?<!streambed)[._-]pass$|^pass$|[._-]pwd$",
     re.IGNORECASE,
 )
 _DOTTED = re.compile(

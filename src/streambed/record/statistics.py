@@ -6,7 +6,7 @@ Everything random is drawn from a seed, so the same records give the same result
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -28,6 +28,7 @@ CONFIDENCE = 0.95
 RESAMPLES = 1000
 BLOCKS_MIN = 10
 """Fewer blocks than this in a run are too few to draw from."""
+BISECTIONS = 50
 GRID = 200_001
 GROUPS = 2000
 """Resampled percentiles are looked up among this many groups of neighbouring values: exact up to as
@@ -210,3 +211,36 @@ def _weighted_percentile(share: float, of: Observations, times: Numbers) -> Numb
     reached = np.sum(counted <= index, axis=0)
     percentiles: Numbers = of.values[order[ends[reached]]]
     return percentiles
+
+
+def share_interval(count: int, total: int) -> tuple[float, float]:
+    """The exact 95 % confidence interval (Clopper and Pearson) of a share, seen `count` times in
+    `total` independent tries.
+    """
+    tail = (1 - CONFIDENCE) / 2
+    low = 0.0
+    if count > 0:
+        low = _where(lambda share: 1 - _at_most(count - 1, total, share) >= tail)
+    high = 1.0
+    if count < total:
+        high = _where(lambda share: _at_most(count, total, share) <= tail)
+    return low, high
+
+
+def _at_most(count: int, total: int, share: float) -> float:
+    """The probability of `count` successes or fewer."""
+    return sum(
+        math.comb(total, n) * share**n * (1 - share) ** (total - n) for n in range(count + 1)
+    )
+
+
+def _where(is_beyond: Callable[[float], bool]) -> float:
+    """The share from which on something is true, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if is_beyond(middle):
+            high = middle
+        else:
+            low = middle
+    return high

@@ -9,22 +9,24 @@ from importlib.metadata import version
 
 import vl_convert
 
-from streambed.artifacts.locked_jars import cache
+from streambed.artifacts import manifests
+from streambed.artifacts.locked_jars import cache, make_cache
 
 
 @functools.cache
 def bundle() -> str:
     """The script. Building it takes seconds, so it is cached per version of vl-convert."""
     cached = cache() / "scripts" / f"vega-{version('vl-convert-python')}.js"
-    if cached.exists():
+    if manifests.is_whole(cached):
         return cached.read_text()
     script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     with contextlib.suppress(OSError):  # A page works without a cached script.
-        cached.parent.mkdir(parents=True, exist_ok=True)
+        make_cache(cached.parent.name)
         part = cached.with_suffix(f".{os.getpid()}")  # Other processes may be writing it too.
         try:
             part.write_text(script)
             part.replace(cached)
+            manifests.record(cached)
         finally:
             part.unlink(missing_ok=True)
     return script

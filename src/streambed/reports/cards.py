@@ -18,7 +18,8 @@ from streambed.units import count_of, shown
 RANGES = 12
 """Most ranges of lost records on a card."""
 IDENTITY = ["producer", "sequence"]
-STATISTICS = ("p50", "p99", "max")
+STATISTICS = ("p50", "p90", "p95", "p99", "p999", "max")
+ALWAYS_SHOWN = ("p50", "p99", "max")
 SHOWN_OTHERWISE = {"rows", "lost", "limits_ns", "readers", "worst", "in_doubtful_time"} | {
     f"{name}_ns" for name in STATISTICS
 }
@@ -202,9 +203,10 @@ def _ranges(records: pl.DataFrame, history: History) -> list[LostRange]:
 
 
 def _bars(evidence: dict[str, Any]) -> list[Bar]:
-    """p50, p99 and max against their limits; a value that is missing is "never"."""
+    """p50, p99, max and all that has a limit; a value that is missing is "never"."""
     limits = evidence.get("limits_ns") or {}
-    measured = {name: evidence[f"{name}_ns"] for name in STATISTICS if f"{name}_ns" in evidence}
+    names = [name for name in STATISTICS if name in ALWAYS_SHOWN or name in limits]
+    measured = {name: evidence[f"{name}_ns"] for name in names if f"{name}_ns" in evidence}
     finite = [value for value in (*measured.values(), *limits.values()) if value]
     if not finite:
         return []
@@ -227,9 +229,9 @@ def _bars(evidence: dict[str, Any]) -> list[Bar]:
 
 def _doubt(verdict: Verdict, fidelity: Fidelity) -> str:
     """Why the verdict depends on a network that was off, and what helps; empty if it does not."""
-    in_doubt = verdict.evidence.get("in_doubtful_time")
-    if not verdict.punctual or not in_doubt or verdict.answer != "unknown":
+    if not verdict.doubted:
         return ""
+    in_doubt = verdict.evidence["in_doubtful_time"]
     return f"{count_of(in_doubt, 'record')} on the way while {fidelity.says}. {REMEDY}"
 
 

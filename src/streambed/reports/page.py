@@ -19,14 +19,12 @@ from streambed import plan as plans
 from streambed import record
 from streambed.declare.yaml.masking import masked_declaration
 from streambed.plan import Machine, Plan
-from streambed.record import codec
 from streambed.record import fidelity as fidelities
 from streambed.record.codec import fields_of
 from streambed.record.events import Clock, Timers
-from streambed.record.history import History, Verdict, worst
+from streambed.record.history import History, Verdict, read_verdicts, worst
 from streambed.record.secrets import masked_command
 from streambed.reports import cards, style
-from streambed.reports.bundle import bundle
 from streambed.reports.figure import WIDTH_PX, Absent, Figure, doubts, end_s, faults, share_data
 from streambed.reports.figures import (
     delivery,
@@ -44,7 +42,8 @@ from streambed.reports.figures import (
     timeline,
     topology,
 )
-from streambed.reports.masking import Mask
+from streambed.reports.page_scripts import page_scripts
+from streambed.results.masking import Mask
 from streambed.results.runs import history_at
 from streambed.units import shown as shown_span
 
@@ -107,7 +106,7 @@ def read(directory: Path) -> Recorded:
 
 def _verdicts(path: Path, plan: Plan | None) -> list[Verdict]:
     """The verdicts of a run; those of an older version get what they are about from its checks."""
-    verdicts = [codec.convert(Verdict, fields) for fields in json.loads(path.read_text())]
+    verdicts = read_verdicts(path)
     checks = plan.declaration.get("checks") or [] if plan else []
     if len(checks) != len(verdicts):
         return verdicts
@@ -213,7 +212,7 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
         lives=processes.lives(run.history),
         logs={life: log for life in _processes(run) if (log := _log(run, life))},
         files=files(run.directory),
-        bundle=bundle(),
+        scripts=page_scripts(),
     )
 
 

@@ -3,12 +3,14 @@ const themes = JSON.parse(document.getElementById("themes").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const LEGEND_ENTRY_PX = 180;
 const LANE_AXIS_PX = 120;
+const NARROW_PX = 600;
 const views = new Map();
 let queue = Promise.resolve();
 
 function configFor(width) {
   const config = structuredClone(dark.matches ? themes.dark : themes.light);
   config.legend.columns = Math.max(1, Math.floor(width / LEGEND_ENTRY_PX));
+  if (width < NARROW_PX) config.legend.orient = "bottom";
   return config;
 }
 
@@ -25,7 +27,8 @@ async function drawOne(place) {
   views.set(name, null);
   const actions = { export: true, source: false, compiled: false, editor: false };
   const width = place.clientWidth;
-  const options = { mode: "vega-lite", renderer: "svg", actions, config: configFor(width), downloadFileName: name };
+  // `ast`: expressions are interpreted, because the page's policy allows no `eval`.
+  const options = { mode: "vega-lite", ast: true, renderer: "svg", actions, config: configFor(width), downloadFileName: name };
   views.set(name, await vegaEmbed(place, fitted(specs[name], width), options));
   document.body.dataset.drawn = String(views.size);
   document.body.dataset.drawnMs = String(Math.round(performance.now()));

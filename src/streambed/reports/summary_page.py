@@ -11,9 +11,9 @@ import polars as pl
 
 from streambed import record
 from streambed.reports import style
-from streambed.reports.bundle import bundle
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.page import TEMPLATES, as_script, plain, write_figure
+from streambed.reports.page_scripts import page_scripts
 from streambed.results.facts import Fact
 
 
@@ -61,7 +61,7 @@ def write(page: Page, path: Path) -> Path:
         themes={theme: style.config(theme) for theme in style.INK},
         ink=style.INK,
         font=style.FONT,
-        bundle=bundle(),
+        scripts=page_scripts(),
     )
     record.write_whole(path, text)
     return path

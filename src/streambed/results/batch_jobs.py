@@ -23,12 +23,13 @@ LIMIT_S = 600.0
 def run_batch_jobs(
     directory: Path, history: History, checks: Sequence[Check], *, base: Path, master: str = ""
 ) -> bool:
-    """Run the jobs whose answers are not recorded yet; with a `master`, all of them, there.
+    """Run the jobs that have no recorded answer, or failed; with a `master`, all of them, there.
 
     Says whether any ran: then the history has more to read.
     """
     wanted = dict.fromkeys(job for check in checks for job in batch_jobs(check, history.components))
-    pending = [job for job in wanted if master or job.name not in history.rows]
+    answered = {name for name, result in history.rows.items() if result.rows is not None}
+    pending = [job for job in wanted if master or job.name not in answered]
     for job in pending:
         _run(directory, history, job, base / job.file, master)
     return bool(pending)
@@ -58,15 +59,19 @@ def start_agent(order: Path, log: Path, answer: Path) -> None:
     command = [sys.executable, "-m", "streambed.agents.checks.batch_job", str(order)]
     log.parent.mkdir(exist_ok=True)
     with log.open("w") as output:
-        done = subprocess.run(
-            command,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            timeout=LIMIT_S,
-            check=False,
-        )
-    if done.returncode and not answer.exists():
-        answer.parent.mkdir(exist_ok=True)
-        says = f"the batch job ended with status {done.returncode}: see logs/{log.name}"
-        write_message(answer.with_suffix(".json"), Refusal(says=says))
+        try:
+            done = subprocess.run(
+                command,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                timeout=LIMIT_S,
+                check=False,
+            )
+            says = f"the batch job ended with status {done.returncode}"
+        except subprocess.TimeoutExpired:
+            says = f"the batch job did not end within {LIMIT_S:g} s"
+    if not answer.exists() and not answer.with_suffix(".json").exists():
+        answer.parent.mkdir(parents=True, exist_ok=True)
+        refusal = Refusal(says=f"{says}: see logs/{log.name}")
+        write_message(answer.with_suffix(".json"), refusal)

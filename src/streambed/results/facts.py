@@ -55,11 +55,13 @@ def _fidelity_fact(a: Fidelity, b: Fidelity) -> Fact:
 
 
 def _verdicts(run: Run) -> dict[str, Verdict]:
-    """The verdicts by name; only by kind if what is kept was judged by other checks."""
+    """The verdicts without secrets, by name; by kind alone if the run declares other checks."""
     verdicts = run.verdicts()
     if verdicts and len(verdicts) != len(run.checks()):
-        return {verdict.check: verdict for verdict in verdicts}
-    return run.named_verdicts()
+        by_name = {verdict.check: verdict for verdict in verdicts}
+    else:
+        by_name = run.named_verdicts()
+    return dict(zip(by_name, run.mask.verdicts(by_name.values()), strict=True))
 
 
 def _verdict_fact(name: str, first: Mapping[str, Verdict], second: Mapping[str, Verdict]) -> Fact:

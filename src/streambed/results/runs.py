@@ -20,6 +20,7 @@ from streambed import plan
 from streambed.errors import QueryError, UsageError, WorldError, suggestion
 from streambed.kinds.check_table import CHECKS
 from streambed.kinds.checks.check import Check
+from streambed.kinds.checks.expected import as_expected
 from streambed.kinds.declared_parts import components_of, revive
 from streambed.kinds.evidence.course import downgrade_if_fault_missing
 from streambed.record import EVENTS, codec, history, read_json, write_whole
@@ -30,6 +31,7 @@ from streambed.record.history import History, Ledger, Verdict
 from streambed.record.status import State, state_of
 from streambed.results import frames
 from streambed.results.batch_jobs import run_batch_jobs
+from streambed.results.masking import Mask
 from streambed.results.why import journey as journeys
 from streambed.results.why.record_name import find_record
 
@@ -59,7 +61,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """A small card for notebooks: state, verdicts, and where the report is."""
-        rows = "".join(map(_verdict_row, self.verdicts()))
+        rows = "".join(map(_verdict_row, self.mask.verdicts(self.verdicts())))
         title = f"<b>{escape(self.name)}</b> {escape(self.directory.name)}: {self.state}"
         reason = f" ({escape(self.reason)})" if self.reason else ""
         link = f'<a href="{self.report.absolute().as_uri()}">report</a>'
@@ -78,8 +80,15 @@ class Run:
 
     @property
     def reason(self) -> str:
-        """Why it is not finished."""
-        return state_of(self.directory)[1]
+        """Why it is not finished, without secrets."""
+        reason = state_of(self.directory)[1]
+        return self.mask.text(reason) if reason else ""
+
+    @property
+    def mask(self) -> Mask:
+        """Hides the secrets of its declaration."""
+        planned = self.directory / "plan.json"
+        return Mask.of(plan.read(planned).declaration if planned.exists() else {})
 
     @property
     def plan(self) -> plan.Plan:
@@ -199,7 +208,7 @@ class Run:
         """What was judged last; empty if it never was."""
         if not self._verdicts_file.exists():
             return []
-        return [Verdict(**fields) for fields in json.loads(self._verdicts_file.read_text())]
+        return history.read_verdicts(self._verdicts_file)
 
     def verdict(self, name: str) -> Verdict:
         """The verdict of one check: by its kind, such as no_loss, or with what it is about, such as
@@ -225,8 +234,11 @@ class Run:
         by_name: dict[str, Verdict] = {}
         counts: Counter[str] = Counter()
         verdicts = self.verdicts() or self.check()
-        for check, verdict in zip(self.checks(), verdicts, strict=True):
-            name = f"{verdict.check}:{check.about}" if check.about else verdict.check
+        abouts = [check.about for check in self.checks()]
+        if len(abouts) != len(verdicts):  # Other checks were judged than the run declares.
+            abouts = [verdict.about for verdict in verdicts]
+        for about, verdict in zip(abouts, verdicts, strict=True):
+            name = f"{verdict.check}:{about}" if about else verdict.check
             counts[name] += 1
             number = counts[name]
             by_name[f"{name}#{number}" if number > 1 else name] = verdict
@@ -266,10 +278,7 @@ class Run:
         base = Path(next(iter(self.plan.writable), self.directory))
         if run_batch_jobs(self.directory, recorded, checks, base=base, master=spark_master):
             recorded = self.history()
-        verdicts = []
-        for check in checks:
-            verdict = replace(check.judge(recorded), about=check.about)
-            verdicts.append(downgrade_if_fault_missing(verdict, recorded))
+        verdicts = [_verdict_of(check, recorded) for check in checks]
         return Judgement(verdicts=verdicts, fidelity=fidelity(recorded))
 
     def keep(self, judgement: Judgement) -> None:
@@ -277,6 +286,15 @@ class Run:
         verdicts = [asdict(verdict) for verdict in judgement.verdicts]
         write_whole(self._verdicts_file, json.dumps(verdicts, default=str, indent=1))
         write_whole(self._fidelity_file, json.dumps(asdict(judgement.fidelity), indent=1))
+
+
+def _verdict_of(check: Check, recorded: History) -> Verdict:
+    """What a check says. Without a declared fault, what it holds is unknown, before and after it is
+    turned round by `expect`.
+    """
+    verdict = replace(check.judge(recorded), about=check.about)
+    verdict = as_expected(check, downgrade_if_fault_missing(verdict, recorded))
+    return downgrade_if_fault_missing(verdict, recorded)
 
 
 def history_at(directory: Path) -> History:

@@ -1,3 +1,1 @@
-"""One module for each experiment: the claim, how it is measured, its plot, and what the numbers say
-of the claim.
-"""
+"""One module per experiment: the claim, how it is measured, its plot, and the verdict."""

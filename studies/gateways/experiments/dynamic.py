@@ -1,4 +1,4 @@
-"""Open question: source rates that change, with and without a limit of each batch."""
+"""Open question: changing source rates, with and without a limit on batches."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ CLAIM = (
 )
 CALM, SPIKE, LIMIT = 2_000, 30_000, 10_000
 SMALLER = 10
-"""By how much all three are smaller in the quick form."""
+"""Factor by which all three are smaller in the quick form."""
 CHEAPER = "the cost of a record falls as batches grow"
 
 
 def course(elapsed_s: float, quick: bool) -> float:
-    """Records a second: calm, a spike, calm."""
+    """Records per second: calm, a spike, calm."""
     begin, end = (1.0, 2.0) if quick else (5.0, 9.0)
     return (SPIKE if begin <= elapsed_s < end else CALM) / (SMALLER if quick else 1)
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """The same course of rates, each batch limited or not; batches of 1 s."""
+    """The same course of rates, with and without a limit on batches; batches of 1 s."""
     spike_s, whole_s = (1.0, 3.0) if bench.quick else (4.0, 15.0)
     smaller = SMALLER if bench.quick else 1
     sizes = {"calm_per_s": CALM // smaller, "spike_per_s": SPIKE // smaller}
@@ -77,7 +77,7 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
 
 
 def latency(batches: list[harness.Batch], began_s: float, quick: bool) -> float:
-    """The longest that a record waited from when it was due until its batch had ended."""
+    """The longest time from a record's due time to the end of its batch."""
     due, at, waits = np.cumsum([course(step / 10, quick) / 10 for step in range(600)]), 0, []
     for batch in batches:
         first_s = float(np.searchsorted(due, at + 1)) / 10
@@ -118,7 +118,7 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def statements(measurements: pl.DataFrame) -> list[Statement]:
-    """What the limit does to batches and to latency."""
+    """The effect of the limit on batches and latency."""
     limit = int(measurements["limit"].max())
     limited, free = {"limit": limit}, {"limit": 0}
     longest, latency = (

@@ -18,7 +18,7 @@ PLATFORM = Path(__file__).parents[1] / "platform.yaml"
 
 
 def run(bench: harness.Bench, seed: int, *changes: str) -> dict[str, Any]:
-    """What clients measured in one run, and what was lost of what was acknowledged."""
+    """What clients measured in one run, and how many acknowledged records were lost."""
     into = bench.fresh("emulated")
     sets = [word for change in changes for word in ("--set", change)]
     command = [

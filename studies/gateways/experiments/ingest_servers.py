@@ -22,12 +22,12 @@ SHARED = "servers, client and broker share two cores here"
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """One server and three that share a port; one client as fast as acknowledgements come."""
+    """One server and three that share a port; one client, as fast as acknowledgements arrive."""
     file = trace(bench)
     with server(bench.broker.bootstrap) as url:
         sent(
             file, url, "websocket", "--records", "20000", "--speed-up", "0"
-        )  # The broker's compiler warms up.
+        )  # Warms up the broker's JIT compiler.
     for repetition in range(repetitions):
         for servers in (1, 2) if bench.quick else (1, 3):
             (port,) = free_ports(1)
@@ -81,7 +81,7 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def statements(measurements: pl.DataFrame) -> list[Statement]:
-    """Whether more servers take in more."""
+    """Whether more servers have a higher rate."""
     made, most = [], int(measurements["servers"].max())
     for name in measurements["protocol"].unique(maintain_order=True):
         changes = judging.changes(
@@ -109,7 +109,7 @@ def statements(measurements: pl.DataFrame) -> list[Statement]:
 
 
 def verdict(measurements: pl.DataFrame) -> str:
-    """What more servers bring here."""
+    """The effect of more servers."""
     sentences = [
         f"{row['protocol']} {row['servers']}: {row['acked_per_s']:,.0f}"
         for row in table(measurements).iter_rows(named=True)

@@ -24,14 +24,14 @@ CLAIM = (
 RATE = 5000
 CLAIMED_RATE = 1200
 TRIED_S = (0.25, 0.5, 1.0)
-"""Intervals among which the shortest stable one is searched for, at the thesis's rate."""
+"""Candidates for the shortest stable interval at the thesis's rate."""
 PROBE_S = 8.0
 WARM_S = 3.0
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """Batch times of what comes in an interval; then, with records that keep coming, the shortest
-    interval that is stable.
+    """Batch times of the records of one interval; then the shortest stable interval under a steady
+    load.
     """
     intervals, rate, parts = (
         ((1.0,), 1000, (1,)) if bench.quick else ((0.5, 2.0, 4.0), RATE, (1, 2, 3))
@@ -73,7 +73,7 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
 def shortest_stable(
     bench: harness.Bench, partitions: int, rate: int, tried_s: tuple[float, ...]
 ) -> float:
-    """By halving; infinite if none is stable."""
+    """Find the shortest stable interval by bisection; infinite if none is stable."""
     low, high = 0, len(tried_s)
     while low < high:
         middle = (low + high) // 2
@@ -85,8 +85,8 @@ def shortest_stable(
 
 
 def stable(bench: harness.Bench, partitions: int, rate: int, interval_s: float) -> bool:
-    """Batches fit into the interval at the median, and the lag's slope is not above zero by its 95
-    % interval.
+    """Whether the median batch fits into the interval and the lag does not grow, by the 95 %
+    interval of its slope.
     """
     probe_s = 4.0 if bench.quick else PROBE_S
     topic = f"live-{bench.fresh('live').name}"
@@ -117,7 +117,7 @@ def stable(bench: harness.Bench, partitions: int, rate: int, interval_s: float) 
 
 
 def _grows(batches: list[harness.Batch], rate: int, began_s: float) -> bool:
-    """Whether what was sent and not yet processed grows, for sure."""
+    """Whether the lag grows, by the 95 % interval of its slope."""
     if len(batches) < 4:
         return False
     times = np.array([batch.ended_s - began_s for batch in batches])
@@ -141,7 +141,7 @@ def table(measurements: pl.DataFrame) -> pl.DataFrame:
 
 def chart(measurements: pl.DataFrame) -> alt.Chart:
     """Batch time over interval, and the stable line."""
-    # The shortest stable interval may be infinite, which plots do not know.
+    # The shortest stable interval may be infinite, which cannot be plotted.
     shown = table(measurements).drop("shortest_stable_s")
     rate = int(measurements.filter(measure="batch")["rate"].max())
     titles = {
@@ -166,9 +166,7 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def bends(measurements: pl.DataFrame, partitions: int) -> list[float]:
-    """How far batch times lie off the straight line through them at most, relatively, in each
-    repetition.
-    """
+    """Largest relative deviation of batch times from their regression line, for each repetition."""
     made = []
     for _, group in (
         measurements.filter(partitions=partitions, measure="batch")
@@ -223,7 +221,7 @@ def statements(measurements: pl.DataFrame) -> list[Statement]:
 
 
 def _shortest(name: str, shortest_s: list[float], *, single: bool) -> Statement:
-    """That the shortest stable interval is the claimed one, in each repetition."""
+    """State that the shortest stable interval is the claimed one in each repetition."""
     claimed, within_limit = (
         ("about 1 s", [each == 1.0 for each in shortest_s])
         if single

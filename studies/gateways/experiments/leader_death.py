@@ -26,7 +26,7 @@ CASES = {"1 replica": (1, 1), "3 replicas, 2 in sync": (3, 2)}
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """The broker that leads is killed under load and comes back after 5 s."""
+    """The leading broker is killed under load and restarted after 5 s."""
     for repetition in range(repetitions):
         for case, (replicas, in_sync) in list(CASES.items())[-1:] if bench.quick else CASES.items():
             topic = "components.kafka.topics.traffic-counter"
@@ -58,7 +58,7 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def statements(measurements: pl.DataFrame) -> list[Statement]:
-    """Lost or not, and who waits longer."""
+    """Whether records are lost, and which protocol waits longer."""
     made, cases = [], measurements["case"].unique(maintain_order=True).to_list()
     for case in cases:
         lost, acked = (
@@ -85,7 +85,7 @@ def statements(measurements: pl.DataFrame) -> list[Statement]:
 
 
 def verdict(measurements: pl.DataFrame) -> str:
-    """Lost or not."""
+    """Whether records are lost."""
     sentences = [
         f"{row['case']}: longest wait {row['longest_ms'] / 1000:.1f} s"
         for row in table(measurements).iter_rows(named=True)

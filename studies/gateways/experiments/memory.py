@@ -24,12 +24,12 @@ CASES = {
 }
 SIZE = 40_000
 PLAIN = "2 GiB, serial"
-"""What the others are compared with."""
+"""The case that the others are compared with."""
 LITTLE = 0.1
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """A JVM for each case; in it the same batches, again and again."""
+    """One JVM per case, with the same batches in each repetition."""
     size = 2_000 if bench.quick else SIZE
     topic = bench.topic(Version.CUMULATIVE, "json.2", 2, bench.needed(size))
     cases = dict(list(CASES.items())[:1]) if bench.quick else CASES
@@ -47,7 +47,7 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
 
 
 def collecting_s(spark: object) -> float:
-    """What the JVM's collectors have taken so far."""
+    """Time of the JVM's garbage collectors so far."""
     beans = spark._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()  # type: ignore[attr-defined]
     return sum(bean.getCollectionTime() for bean in beans) / 1000
 
@@ -76,8 +76,8 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def statements(measurements: pl.DataFrame) -> list[Statement]:
-    """Whether each case changes a batch's time over PLAIN, and whether collecting takes little of
-    it.
+    """Whether each case changes the batch time compared with PLAIN, and whether garbage collection
+    is a small part of it.
     """
     made, cases = [], measurements["case"].unique(maintain_order=True).to_list()
     for case in cases:

@@ -1,4 +1,4 @@
-"""4.5: partitions, and tasks that read apart from them."""
+"""4.5: partitions, and reading tasks independent of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = {
     "1, minPartitions 2": (1, 2, 2),
     "1, minPartitions 3": (1, 3, 3),
 }
-"""Partitions of the topic, tasks that read if others than these, and tasks after the shuffle."""
+"""Partitions of the topic, reading tasks if they differ from these, and tasks after the shuffle."""
 TWO_CORES = "there are two cores here, which a third task has to share"
 FEW = "a task costs more to start than so few records take to compute"
 
@@ -68,7 +68,7 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def statements(measurements: pl.DataFrame) -> list[Statement]:
-    """What more partitions bring, and whether tasks that read bring the same."""
+    """The effect of more partitions, and whether more reading tasks have the same effect."""
     made = []
     for rate in measurements["rate"].unique().sort():
         for more, fewer, reason in (
@@ -103,7 +103,7 @@ def statements(measurements: pl.DataFrame) -> list[Statement]:
 
 
 def verdict(measurements: pl.DataFrame) -> str:
-    """What a second and a third partition bring."""
+    """The effect of a second and a third partition."""
     intro = (
         "That the input rate is the same is not measured: a batch takes as many records here as "
         "would come. `minPartitions` splits the "

@@ -26,13 +26,13 @@ CLAIMED_MAXIMUM = 1200
 SECONDS = 3.0
 RECORDS_MAX = 24_000
 BELOW_MAXIMUM = 0.8
-"""Rates up to this share of a maximum are called below it."""
+"""Rates up to this share of a maximum count as below it."""
 AGREE = 0.95
 
 
 @contextmanager
 def server(bootstrap: str, *options: str, port: int = 0) -> Iterator[str]:
-    """An ingest server; its address."""
+    """Run an ingest server; gives its address."""
     words = [*harness.COMMAND, "serve", "--bootstrap", bootstrap, "--port", str(port), *options]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     try:
@@ -44,7 +44,7 @@ def server(bootstrap: str, *options: str, port: int = 0) -> Iterator[str]:
 
 
 def trace(bench: harness.Bench) -> Path:
-    """Of 256 gateways."""
+    """A trace of 256 gateways."""
     path = bench.folder / "trace.parquet"
     if not path.exists():
         words = [*harness.COMMAND, "trace", str(path), "--gateways", "256", "--days", "0.2"]
@@ -76,20 +76,20 @@ def sent(file: Path, url: str, protocol: str, *options: str) -> dict[str, Any]:
     if done.returncode not in (
         0,
         1,
-    ):  # 1: some records were not acknowledged, which is a result too.
+    ):  # Status 1: some records were not acknowledged, which is also a result.
         raise RuntimeError(done.stderr)
     summary: dict[str, Any] = json.loads(done.stdout)
     return summary
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """Each protocol at growing rates, then as fast as acknowledgements come."""
+    """Each protocol at growing rates, then as fast as acknowledgements arrive."""
     rates = [300] if bench.quick else [1200, 4000, 12000]
     file = trace(bench)
     with server(bench.broker.bootstrap) as url:
         sent(
             file, url, "websocket", "--records", "20000", "--speed-up", "0"
-        )  # The broker's compiler warms up.
+        )  # Warms up the broker's JIT compiler.
         for repetition in range(repetitions):
             for protocol in PROTOCOLS:
                 for rate in rates:
@@ -131,7 +131,7 @@ def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
 
 
 def table(measurements: pl.DataFrame) -> pl.DataFrame:
-    """Points with intervals; scheduled 0 is as fast as acknowledgements come."""
+    """Points with intervals; scheduled 0 is as fast as acknowledgements arrive."""
     return results.points(measurements, ["protocol", "scheduled"], "true").sort(
         "protocol", "scheduled"
     )
@@ -150,7 +150,7 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def agreement(measurements: pl.DataFrame, protocol: str) -> list[float]:
-    """The worst true rate over its scheduled rate below the maximum, in each repetition; none if
+    """The lowest ratio of true to scheduled rate below the maximum, for each repetition; empty if
     all rates were above.
     """
     own = measurements.filter(pl.col("protocol") == protocol)

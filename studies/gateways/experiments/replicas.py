@@ -45,7 +45,7 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def statements(measurements: pl.DataFrame) -> list[Statement]:
-    """Whether replicas cost time, and whether anything is lost without a fault."""
+    """Whether replicas add latency, and whether records are lost without a fault."""
     made, numbers = [], measurements["replicas"].unique().sort()
     for more in numbers[1:]:
         for value, name in (("p50_ms", "median"), ("p99_ms", "99th percentile")):
@@ -76,7 +76,7 @@ def statements(measurements: pl.DataFrame) -> list[Statement]:
 
 
 def verdict(measurements: pl.DataFrame) -> str:
-    """What each replica adds."""
+    """The latency that each replica adds."""
     sentences = [
         f"{row['replicas']}: {row['p50_ms']:.1f} ms (p99 {row['p99_ms']:.0f} ms)"
         for row in table(measurements).iter_rows(named=True)

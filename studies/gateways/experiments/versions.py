@@ -28,8 +28,8 @@ SMALLER = (
 
 
 def rows(bench: harness.Bench, repetitions: int) -> Iterator[results.Row]:
-    """Batches of as many records as come in 5 s at each rate; an ingest server takes no more than
-    the highest here (4.4).
+    """Batches of 5 s of records at each rate; the highest one is the limit of an ingest server
+    (4.4).
     """
     rates = [400, 1200] if bench.quick else [450, 1200, 10000, 30000]
     needed = bench.needed(max(rates) * INTERVAL_S)
@@ -60,7 +60,7 @@ def chart(measurements: pl.DataFrame) -> alt.Chart:
 
 
 def gaps(measurements: pl.DataFrame, rate: int, other: str) -> list[float]:
-    """How much less *counter* takes."""
+    """How much shorter *counter* takes."""
     ratios = judging.ratios(
         measurements,
         "batch_s",
@@ -109,7 +109,7 @@ def statements(measurements: pl.DataFrame) -> list[Statement]:
 
 
 def _claimed(measurements: pl.DataFrame, rate: int, gap: float, other: str) -> Statement:
-    """That *counter* takes about so much less; a gap that is there but small has an explanation."""
+    """State that *counter* takes about this much less; a small gap has an explanation."""
     measured = gaps(measurements, rate, other)
     likely = {Outcome.BELOW: SMALLER} if min(measured) > 0 else None
     return judging.about(

@@ -188,7 +188,7 @@ def test_outputs_that_were_not_read_yet_are_not_lost() -> None:
 
 
 @pytest.mark.parametrize("writes", [(OUT,), ()])
-def test_without_any_output_nothing_is_told(writes: tuple[str, ...]) -> None:
+def test_without_any_output_nothing_is_reported(writes: tuple[str, ...]) -> None:
     assert NO_LOSS.judge(run_of(*TRIPS, writes=writes)).answer == "unknown"
 
 

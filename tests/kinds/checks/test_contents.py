@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from streambed.kinds.checks import Equals, LateAsDeclared, Ordered, SameAs
+from streambed.record.ledger.stored_rows import BatchJob
 from tests.support.histories import (
     acked,
     batch,
@@ -93,6 +94,17 @@ def test_late_rows_may_be_missing_but_none_may_be_added():
     assert equals(WORDS, dropped, totals(("be", 1), ("to", 2))).holds
 
 
+def test_late_rows_must_count_if_they_are_declared_wrong():
+    dropped = replace(batch("shout", 1, 2, lines=(0, 3)), late_rows=1)
+
+    verdict = equals(WORDS, dropped, totals(("to", 2)), counts="n", late="wrong")
+
+    assert verdict.fails
+    assert verdict.says.endswith("be is missing")
+    with pytest.raises(ValidationError, match="give event_time or `late: wrong`"):
+        equals(late="wrong", event_time="timestamp")
+
+
 def test_columns_that_are_not_there_are_unknown():
     verdict = equals(WORDS, stored("archive", QUERY, ["word", "m"], ("to", 2)))
 
@@ -138,7 +150,8 @@ def by_job(*lines):
 
 
 def test_a_store_equals_the_answer_of_a_batch_job():
-    truth = stored("spark", "truth.py:totals", ["word", "n"], ("be", 1), ("to", 2))
+    job = BatchJob(text="truth.py:totals", topics=("lines",))
+    truth = replace(stored("spark", "", ["word", "n"], ("be", 1), ("to", 2)), name=job.name)
 
     assert by_job(WORDS, truth, totals(("to", 2), ("be", 1))).holds
     assert by_job(WORDS, truth, totals(("to", 3), ("be", 1))).fails
@@ -347,3 +360,70 @@ def test_counts_may_leave_out_records_that_are_late_by_their_event_time():
 
     assert equals(words, *dropped, totals(("100", 1), ("101", 1)), **keys).holds
     assert equals(words, *dropped, totals(("80", 1), ("101", 1)), **keys).fails
+
+
+def test_rows_of_a_store_that_are_there_twice_are_too_many():
+    verdict = equals(WORDS, totals(("be", 1), ("to", 2), ("to", 2)))
+
+    assert verdict.fails
+    assert verdict.says.endswith("to is there 2 times")
+
+
+def test_an_answer_with_several_rows_for_a_key_cannot_be_compared():
+    check = Equals(
+        store="archive", query=QUERY, sql="select value as word, 1 as n from lines", key="word"
+    )
+
+    verdict = check.judge(history_of(WORDS, totals(("be", 1), ("to", 1)), components=PIPELINE))
+
+    assert verdict.answer == "unknown"
+    assert "several rows" in verdict.says
+
+
+def test_outputs_of_a_key_in_two_partitions_have_no_order_whatever_other_topics_are_named():
+    """One of three outputs names a record of another topic."""
+    places = [("lines", 2, 0), ("other", 0, 1), ("lines", 1, 2)]
+    outputs = []
+    for number, (topic, offset, partition) in enumerate(places):
+        value = f'{{"t": "{topic}", "p": 0, "o": {offset}}}'
+        outputs.append(
+            seen("shouted", f"x={number}", by="witness", partition=partition, offset=0, key="k")
+        )
+        outputs.append(kept("shouted", value, offset=0, partition=partition))
+    identity = {"topic": "$.t", "partition": "$.p", "offset": "$.o"}
+
+    assert ordered(*INPUT, *outputs, to="shouted", identity=identity).holds
+
+
+def test_two_jobs_that_had_not_read_everything_may_still_differ():
+    late_ones = undrained(behind("shout", "lines"), behind("other", "lines"))
+
+    assert same(log("one", "x:1"), log("two", "x:1"), late_ones).answer == "unknown"
+
+
+def test_jobs_on_different_inputs_are_not_compared():
+    kafka = {"kind": "kafka", "nodes": ["broker"]}
+    topics = {"lines": {}, "more": {}, "one": {}, "two": {}}
+    components = TWO_JOBS | {
+        "kafka": {**kafka, "topics": topics},
+        "other": {**TWO_JOBS["other"], "reads": ["more"]},
+    }
+
+    (problem,) = SameAs(topic="one", other="two").problems(declared(components))
+
+    assert problem.key == "other"
+    assert "shout reads lines, other reads more" in problem.says
+
+
+def test_each_query_has_a_watermark_of_its_own():
+    ahead = replace(timed(0, (0, 1), watermark=85, late=0), query="second")
+
+    verdict = late(FIRST, timed(1, (1, 4), watermark=90, late=1), ahead)
+
+    assert verdict.fails
+
+
+def test_one_function_over_different_topics_has_different_answers():
+    one = BatchJob(text="job.py:count", topics=("lines",))
+
+    assert one.name != BatchJob(text="job.py:count", topics=("words",)).name

@@ -40,7 +40,7 @@ def test_a_fault_that_was_never_healed_lasts_until_the_end():
     assert [fault.end for fault in faults_of(history)] == [FOREVER_NS]
 
 
-def test_several_faults_of_a_kind_are_told_apart_by_their_target():
+def test_several_faults_of_a_kind_are_distinguished_by_their_target():
     history = history_of(
         inject(1, "kill", "one"),
         heal(2, "kill", "one"),
@@ -64,7 +64,7 @@ def test_a_run_without_a_word_on_its_drain_did_not_drain():
     assert unread_of(history_of()) == NOTHING
 
 
-def test_a_reader_that_had_died_did_not_catch_up_whatever_the_drain_says():
+def test_a_reader_that_had_died_did_not_catch_up_even_if_the_drain_is_done():
     died = event(150, "process_ended", component="reader", status=-9)
 
     assert unread_of(history_of(event(1, "process_started", component="reader"), died)) == ALL
@@ -80,7 +80,7 @@ def test_a_reader_that_is_behind_leaves_open_the_partitions_that_it_is_behind_in
     assert unread_of(history, "readers", ["one", "two"]) == Unread(partitions=frozenset({2}))
 
 
-def test_names_that_begin_alike_are_different_readers():
+def test_names_with_the_same_prefix_are_different_readers():
     history = history_of(undrained(behind("reader.two"), behind("reader-2"), behind("reader/host")))
 
     assert unread_of(history) == NOTHING
@@ -128,7 +128,7 @@ def test_a_promise_kept_without_the_declared_fault_is_unknown():
     )
 
 
-def test_a_promise_that_was_broken_stays_broken_whatever_was_injected():
+def test_a_promise_that_was_broken_stays_broken_during_any_fault():
     failed = event(3, "inject_failed", fault=0, kind="kill", target="poet", reason="gone")
     history = history_of(
         acked("lines", "a=1"),

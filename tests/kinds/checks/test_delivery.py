@@ -3,6 +3,8 @@ from pydantic import ValidationError
 
 from streambed.kinds.checks import AtLeastOnce, AtMostOnce, ExactlyOnce
 from streambed.kinds.evidence.outputs.identity import Identity
+from streambed.record import codec
+from streambed.record.events import PartitionState
 from tests.support.histories import (
     acked,
     batch,
@@ -244,3 +246,58 @@ def test_a_store_is_queried_after_the_drain_and_both_logs_are_read_back():
     assert [query.text for query in to_store.store_queries(components)] == [TABLE]
     assert to_topic.witnessed(components) == ("lines", "shouted")
     assert to_topic.store_queries(components) == ()
+
+
+@pytest.mark.parametrize("kind", [AtLeastOnce, AtMostOnce, ExactlyOnce])
+def test_a_reader_without_a_ledger_leaves_it_unknown(kind):
+    silent = PIPELINE | {"reader": {**PIPELINE["reader"], "ledger": False}}
+
+    verdict = kind(topic="lines", to="reader").judge(history_of(*LOG, components=silent))
+
+    assert (verdict.answer, verdict.says) == ("unknown", "reader kept no ledger of lines")
+
+
+POET = {"kind": "producer", "node": "home", "writes": "lines"}
+
+
+def log_start(offset):
+    """The log of lines begins here after the drain."""
+    state = PartitionState(
+        topic="lines", partition=0, leader="broker", replicas=(), in_sync=(), start=offset
+    )
+    return event(195, "cluster_state", component="kafka", partitions=[codec.fields_of(state)])
+
+
+def after_deletion(kind, *lines, to="archive", **components):
+    """Records 1 and 2 were deleted before the read-back, which found 3."""
+    keys = {"table": "words"} if to == "archive" else {}
+    logged = [*THREE, witnessed("lines", "a=3"), log_start(3)]
+    history = history_of(*logged, *lines, components=PIPELINE | {"a": POET} | components)
+    return kind(topic="lines", to=to, **keys).judge(history)
+
+
+def test_a_record_that_was_deleted_before_a_reader_saw_it_is_missing():
+    lines = [seen("lines", "a=1"), seen("lines", "a=3")]
+
+    verdict = after_deletion(AtLeastOnce, *lines, to="reader")
+
+    assert verdict.fails
+    assert "1 of 3 records of lines is not in reader: a=2" in verdict.says
+
+
+def test_a_record_that_was_deleted_after_it_was_stored_is_no_strange_output():
+    assert after_deletion(ExactlyOnce, rows(1, 2, 3)).holds
+
+
+def test_deleted_records_that_nobody_noted_leave_it_unknown():
+    verdict = after_deletion(AtLeastOnce, rows(1, 2, 3), a={**POET, "ledger": False})
+
+    assert verdict.answer == "unknown"
+
+
+def test_a_row_without_a_topic_names_no_record():
+    row = stored("archive", TABLE, PLACE, *[("lines", 0, n) for n in (1, 3)], (None, 0, 2))
+
+    verdict = judged(AtLeastOnce, row)
+
+    assert (verdict.answer, verdict.evidence["unnamed"]) == ("unknown", 1)

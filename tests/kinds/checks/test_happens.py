@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from streambed.kinds.checks import Happens, InputComplete
-from tests.support.histories import batch, event, heal, history_of, inject, sent, witnessed
+from streambed.record import codec
+from streambed.record.events import PartitionState
+from tests.support.histories import acked, batch, event, heal, history_of, inject, sent, witnessed
 from tests.support.pipelines import PIPELINE, declared
 
 
@@ -138,3 +140,31 @@ def test_only_a_job_with_declared_topics_can_be_judged():
     (problem,) = InputComplete(of="reader").problems(declared(PIPELINE))
 
     assert problem.says.startswith("no job is called 'reader'")
+
+
+def deleted(*batches, **changes):
+    """Records 1 to 3 were deleted before the read-back, which found 5."""
+    state = PartitionState(
+        topic="lines", partition=0, leader="broker", replicas=(), in_sync=(), start=4
+    )
+    end = event(195, "cluster_state", component="kafka", partitions=[codec.fields_of(state)])
+    acks = [acked("lines", f"a={number}") for number in (1, 2, 3, 5)]
+    poet = {"kind": "producer", "node": "home", "writes": "lines", **changes}
+    lines = [*acks, witnessed("lines", "a=5"), end, *batches]
+    history = history_of(*lines, components={**PIPELINE, "a": poet})
+    return InputComplete(of="shout").judge(history)
+
+
+def test_records_that_were_deleted_before_a_batch_read_them_are_lacking():
+    verdict = deleted(read(1, lines=(1, 6)))
+
+    assert verdict.fails
+    assert "query 0 read 1 of 4" in verdict.says
+
+
+def test_records_that_were_deleted_after_a_batch_read_them_are_not_lacking():
+    assert deleted(read(4, lines=(1, 6))).holds
+
+
+def test_records_that_were_deleted_and_that_nobody_noted_leave_it_unknown():
+    assert deleted(read(1, lines=(1, 6)), ledger=False).answer == "unknown"

@@ -39,7 +39,7 @@ def test_a_command_that_ended_badly_fails():
         history_of(broken=True),
     ],
 )
-def test_a_command_that_came_to_no_end_of_its_own_is_unknown(history):
+def test_a_command_that_did_not_exit_by_itself_is_unknown(history):
     assert Succeeds(of="audit").judge(history).answer == "unknown"
 
 

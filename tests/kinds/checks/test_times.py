@@ -197,3 +197,25 @@ def test_recovery_needs_a_fault():
     (problem,) = Recovers(of="reader", within="5s").fault_problems(())
     assert problem.says == "no fault is declared: there is nothing to recover from"
     assert recovers(*load(30), within="5s").answer == "unknown"
+
+
+def test_seconds_in_which_nothing_was_due_do_not_count_for_the_hold():
+    early = [sent("lines", f"a={n}", due=n, acked_at=n + 0.05) for n in range(15)]
+    early += [seen("lines", f"a={n}", at=n + 0.1) for n in range(15)]
+    last = [sent("lines", "a=40", due=40, acked_at=40.05), seen("lines", "a=40", at=40.1)]
+
+    verdict = recovers(*early, *last, *FAULT, within="5s")
+
+    assert verdict.answer == "unknown"
+
+
+def test_an_outage_without_end_lasts_until_the_last_due_record():
+    lines = [sent("lines", f"a={n}", due=n, acked_at=n + 0.05) for n in range(60)]
+    lines += [seen("lines", f"a={n}", at=n + 0.1) for n in range(15)]
+
+    verdict = recovers(*lines, *FAULT, within="5s")
+
+    assert verdict.fails
+    (fault,) = verdict.evidence["faults"]
+    assert 44e9 < fault["outage_ns"] < 46e9
+    assert fault["ack_outage_ns"] < 2e9

@@ -26,7 +26,7 @@ def process(**keys: Any) -> ProcessSpec:
     return next(spec for spec in plan.processes if spec.name == "homes")
 
 
-def test_a_program_is_told_where_to_hand_in_its_ledger() -> None:
+def test_a_program_gets_the_folder_for_its_ledger() -> None:
     assert process().env["STREAMBED_HAND_IN"] == "/runs/1/handed_in"
 
 

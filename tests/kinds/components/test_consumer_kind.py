@@ -43,7 +43,7 @@ def test_consumers_of_many_hosts_are_held_by_few_processes() -> None:
     assert consumer.group_names == ("reader",)
 
 
-def test_each_host_may_be_a_group_of_its_own() -> None:
+def test_each_host_may_be_a_separate_group() -> None:
     assert Consumer(name="reader", reads="lines", nodes=["a", "b"], share=False).group_names == (
         "reader/a",
         "reader/b",

@@ -44,18 +44,18 @@ def read(folder: Path, text: str) -> Any:
         (
             "[disk1, disk2]",
             "[disk1, disk2], replicas: 3",
-            "3 replicas need as many data nodes, but there are 2",
+            "3 replicas need as many data nodes, and it has 2",
         ),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_impossible_values_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
     with pytest.raises(StreambedError, match=says.replace("?", r"\?")):
         read(tmp_path, FILE.replace(old, new))
 
 
 def test_the_checkpoint_of_a_job_lies_where_it_is_declared(tmp_path: Path) -> None:
     experiment = read(tmp_path, FILE)
-    resolve = resolver(experiment, addresses={}, directory=tmp_path)
+    resolve = resolver(experiment, addresses={}, directory=tmp_path, java="java")
 
     assert resolve("{self.checkpoint}", "shout") == "hdfs://names:8020/shout/checkpoint"
     assert resolve("{self.checkpoint}", "hdfs") == f"{tmp_path}/data/hdfs/checkpoint"

@@ -164,7 +164,7 @@ def test_a_cluster_may_be_balanced_as_a_whole_and_a_topic_may_differ():
     assert [specs[name].assignment for name in topics] == [[[1]], [], [[3]], [[2]]]
 
 
-def test_brokers_with_short_names_are_told_to_clients_by_longer_ones():
+def test_brokers_with_short_names_are_advertised_by_longer_ones():
     assert [advertised_name(node) for node in ("h1", "broker", "broker1")] == [
         "h1.streambed",
         "broker.streambed",
@@ -172,7 +172,7 @@ def test_brokers_with_short_names_are_told_to_clients_by_longer_ones():
     ]
 
 
-def test_controllers_may_have_hosts_of_their_own():
+def test_controllers_may_have_their_own_hosts():
     kafka = Kafka(name="kafka", nodes=("b1", "b2"), controllers=("c1", "b2", "c2"))
 
     assert [(member.number, member.node, member.roles) for member in kafka.members] == [
@@ -189,7 +189,7 @@ def test_controllers_may_have_hosts_of_their_own():
     }
 
 
-def test_a_quorum_that_cannot_be_and_strangers_are_problems(tmp_path):
+def test_an_impossible_quorum_and_unknown_nodes_are_problems(tmp_path):
     kafka = Kafka(
         name="kafka",
         nodes=("b1",),
@@ -229,7 +229,7 @@ def test_a_quorum_that_cannot_be_and_strangers_are_problems(tmp_path):
         ),
     ],
 )
-def test_a_placement_that_cannot_be_is_a_problem(keys, found):
+def test_an_impossible_placement_is_a_problem(keys, found):
     assert next(Topic(**keys).problems(["b1", "b2"])) == found
 
 

@@ -20,7 +20,7 @@ def test_the_newest_epoch_counts_and_at_one_epoch_the_smaller_set_in_sync():
     }
 
 
-def test_a_new_leader_and_a_smaller_set_in_sync_are_told_once():
+def test_a_new_leader_and_a_smaller_set_in_sync_are_recorded_once():
     seen = watch()
     assert list(seen.changes([{"lines": {0: part(1, 3, 1, 2, 3)}}], "b3")) == [
         ControllerChanged(component="kafka", was="", now="b3"),

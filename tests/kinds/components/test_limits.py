@@ -121,7 +121,7 @@ def test_what_this_machine_cannot_limit_is_refused(limits: dict[str, Any], says:
         ),
     ],
 )
-def test_limits_that_cannot_be_are_problems(
+def test_impossible_limits_are_problems(
     topology: dict[str, Any], limits: dict[str, Any], key: str, says: str
 ) -> None:
     (problem,) = problems(experiment(topology, **limits), Path())

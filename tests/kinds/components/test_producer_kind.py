@@ -113,7 +113,9 @@ def test_the_order_of_thousands_of_producers_is_in_a_file_and_not_in_the_command
 
     assert agents[1].argv == (
         "python",
+        "-P",
         "-m",
+        "streambed.agents.host_network",
         "streambed.agents.producer.main",
         "runs/1/orders/load.h6.json",
     )

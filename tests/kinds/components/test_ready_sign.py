@@ -28,7 +28,7 @@ NODE = "localhost"
         ({"http": "8080/health"}, "write it so: ':8080/health'"),
     ],
 )
-def test_a_sign_that_cannot_be_is_refused(given: dict[str, object], says: str) -> None:
+def test_an_invalid_ready_sign_is_refused(given: dict[str, object], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         ReadySign(**given)
 

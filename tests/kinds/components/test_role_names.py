@@ -33,7 +33,7 @@ def said(target: str, components: dict[str, object] = COMPONENTS) -> list[str]:
         ("coordinator of readers/1", None),
     ],
 )
-def test_a_role_is_told_by_its_words(text, wanted):
+def test_a_role_is_recognised_by_its_words(text, wanted):
     assert role(text) == wanted
 
 
@@ -63,7 +63,7 @@ def test_a_misspelt_role_is_answered_with_what_can_be_written(target):
     ]
 
 
-def test_an_unknown_topic_partition_group_or_kafka_is_told():
+def test_an_unknown_topic_partition_group_or_kafka_is_reported():
     assert said("leader of line/0") == [
         "no kafka component declares the topic 'line'. Did you mean 'lines'?"
     ]

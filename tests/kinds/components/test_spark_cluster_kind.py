@@ -54,7 +54,7 @@ def complaint(folder: Path, old: str, new: str) -> str:
     return str(refused.value)
 
 
-def test_a_master_and_each_worker_is_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_master_and_each_worker_are_separate_processes(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
 
     assert process(plan, "spark/m").argv[-7] == "org.apache.spark.deploy.master.Master"
@@ -66,7 +66,7 @@ def test_a_master_and_each_worker_is_a_process_of_its_own(tmp_path: Path) -> Non
     assert "1024M" in worker.argv
 
 
-def test_a_job_is_told_its_cluster_its_share_and_where_its_modules_are(tmp_path: Path) -> None:
+def test_a_job_gets_its_cluster_its_share_and_the_path_of_its_modules(tmp_path: Path) -> None:
     settings = order_of(process(plan_of(tmp_path), "one"), SparkDriverOrder).settings
 
     assert settings["spark.master"] == "spark://m:7077"
@@ -158,7 +158,7 @@ def test_jobs_that_would_wait_for_ever_are_refused(tmp_path: Path) -> None:
     assert "executors of one, two ask for" in complaint(tmp_path, "memory: 1GiB", "memory: 600MiB")
 
 
-def test_a_master_has_a_host_of_its_own(tmp_path: Path) -> None:
+def test_a_master_has_its_own_host(tmp_path: Path) -> None:
     assert "components.spark.master: 'w1' is a worker too" in complaint(
         tmp_path, "master: m", "master: w1"
     )

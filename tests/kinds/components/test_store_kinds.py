@@ -88,7 +88,7 @@ def test_a_ring_shares_its_tokens_equally_and_each_node_is_a_seed(tmp_path: Path
     assert "-Xmx256m" in process(plan, "ring/one").argv
 
 
-def test_a_sink_is_told_its_store_and_its_columns(tmp_path: Path) -> None:
+def test_a_sink_gets_its_store_and_its_columns(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     order = order_of(process(plan, "to-pg"), SinkOrder)
     other = order_of(process(plan, "to-file"), SinkOrder)
@@ -158,7 +158,7 @@ def test_a_sink_of_text_takes_a_producer_of_text(tmp_path: Path) -> None:
         (
             "replicas: 2",
             "replicas: 3",
-            "components.ring.replicas: 3 replicas need as many nodes, but there are 2",
+            "components.ring.replicas: 3 replicas need as many nodes, and it has 2",
         ),
         (
             "nodes: [one, two], rep",
@@ -173,7 +173,7 @@ def test_a_sink_of_text_takes_a_producer_of_text(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_key(
+def test_impossible_values_are_refused_with_their_key(
     tmp_path: Path, old: str, new: str, says: str
 ) -> None:
     assert complaint(tmp_path, old, new).startswith(says)
@@ -225,3 +225,12 @@ def test_an_embedded_store_is_set_up_before_others_start(tmp_path: Path) -> None
 
     assert store.readiness(FakeWorld(tmp_path))() == ""
     assert (tmp_path / "data" / "file" / "store.sqlite").exists()
+
+
+def test_a_password_of_redis_is_refused(tmp_path: Path) -> None:
+    text = FILE.replace(
+        "{kind: redis, node: two}", "{kind: redis, node: two, settings: {requirepass: pw}}"
+    )
+
+    with pytest.raises(DeclarationError, match="requirepass: clients log in without a password"):
+        plan_of(tmp_path, text)

@@ -77,7 +77,7 @@ def test_two_of_them_on_one_host_have_different_ports() -> None:
         ({"pattern": "on_off", "pauses": "0s"}, "must be above 0s"),
     ],
 )
-def test_what_cannot_be_is_refused(changes: dict[str, Any], says: str) -> None:
+def test_impossible_values_are_refused(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         traffic(**changes)
 

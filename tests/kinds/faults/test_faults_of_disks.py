@@ -55,7 +55,7 @@ def test_a_process_that_never_syncs_has_no_syncs_to_fail():
     assert says.startswith("'shout': Spark does not sync its checkpoint")
 
 
-def test_a_store_that_is_told_to_sync_has_syncs_to_fail():
+def test_a_store_that_syncs_has_syncs_to_fail():
     synced = PostgreSQL(name="synced", node="s", settings={"fsync": True})
 
     assert FailSync(**TIMES, target="synced").problems([], {}, {"synced": synced}) == []

@@ -52,7 +52,7 @@ def test_a_folder_cannot_be_corrupted():
     ]
 
 
-def test_only_a_job_with_a_checkpoint_of_its_own_is_rewound():
+def test_only_a_job_with_its_own_checkpoint_is_rewound():
     assert problems(RewindCheckpoint(**TIMES, target="shout")) == []
     assert len(problems(RewindCheckpoint(**TIMES, target="far"))) == 1
     assert len(problems(RewindCheckpoint(**TIMES, target="kafka"))) == 1

@@ -75,7 +75,7 @@ def test_a_role_on_a_side_is_the_host_of_its_broker():
     assert injected.target == "b2 (controller) | b1, b3"
 
 
-def test_a_role_that_came_to_the_other_side_cannot_be_separated_from_it():
+def test_a_role_that_moved_to_the_other_side_cannot_be_separated_from_it():
     world = FakeWorld()
     world.roles["controller"] = "kafka/b1"
 

@@ -2,7 +2,7 @@ from streambed import Pause
 from tests.support.fakes import FakeWorld
 
 
-def test_a_paused_process_lives_on_and_goes_on_when_healed():
+def test_a_paused_process_survives_and_continues_when_healed():
     world = FakeWorld()
 
     injected = Pause(at="1s", lasts="2s", target="reader").inject(world)

@@ -7,7 +7,7 @@ COMPONENTS = {
 }
 
 
-def test_the_first_life_stands_still_beside_the_second_and_goes_on_when_healed():
+def test_the_first_life_is_paused_beside_the_second_and_continues_when_healed():
     world = FakeWorld()
 
     injected = Replace(at="1s", lasts="2s", target="reader").inject(world)

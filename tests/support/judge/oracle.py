@@ -269,11 +269,4 @@ class Oracle:
         """Whether a life that was killed may have sent it without noting it."""
         firsts = {row["life"]: row["first"] for row in self.lives if row["client"] == producer}
         begun = [life for life, first in firsts.items() if first <= sequence]
-        if not begun or max(begun) == max(firsts):
-            return False
-        noted = [
-            row["sequence"]
-            for row in self.sent
-            if row["producer"] == producer and row["life"] == max(begun)
-        ]
-        return sequence > max(noted, default=-1)
+        return bool(begun) and max(begun) != max(firsts)

@@ -23,6 +23,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
 }
+LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""For Spark inside this process: nobody else need reach it."""
 CONTENT = ("key", "value")
 
 
@@ -40,7 +42,8 @@ def function_of(order: BatchJobOrder) -> Any:
 def answer(order: BatchJobOrder) -> pl.DataFrame:
     """Run the function on Spark."""
     builder = SparkSession.builder.appName("streambed check").master(order.master or "local[2]")
-    for name, setting in SETTINGS.items():
+    settings = SETTINGS if order.master else {**SETTINGS, **LOOPBACK}
+    for name, setting in settings.items():
         builder = builder.config(name, setting)
     spark = builder.getOrCreate()
     try:

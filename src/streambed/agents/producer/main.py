@@ -9,6 +9,7 @@ import gc
 import heapq
 import os
 import time
+from functools import partial
 
 from streambed.agents import host_network
 from streambed.agents.agent import Agent, import_factory, read_order
@@ -142,8 +143,6 @@ def senders_of(
     make: SenderFactory = import_factory(order.sender)
     senders: list[Sender] = []
     for member, source in zip(order.members, sources, strict=True):
-        if member.host:
-            host_network.enter(member.host)
         setup = SenderSetup(
             agent=agent,
             name=member.name,
@@ -152,7 +151,7 @@ def senders_of(
             rows=rows,
             transaction=order.transaction,
         )
-        senders.append(make(setup))
+        senders.append(host_network.call_in(member.host, partial(make, setup)))
     for sender in senders:
         sender.prepare()
     return senders

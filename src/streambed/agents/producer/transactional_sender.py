@@ -17,6 +17,8 @@ from streambed.record.gates import COMMITTING
 from streambed.record.ledger.schemas import Outcome
 from streambed.record.tables import KeyHashes
 
+NO_PLACE = -1
+
 
 class Taken(NamedTuple):
     """A record of the open transaction, as it was handed to the client."""
@@ -150,8 +152,11 @@ class TransactionalSender(ClientSender):
 
     def _on_delivery(self, sequence: int, error: KafkaError | None, message: Message) -> None:
         partition, offset = message.partition(), message.offset()
-        assert partition is not None and offset is not None
-        self._reports[sequence] = Report(partition, offset, why(error) if error else "")
+        self._reports[sequence] = Report(
+            partition=NO_PLACE if partition is None else partition,
+            offset=NO_PLACE if offset is None else offset,  # A record that failed has none.
+            error=why(error) if error else "",
+        )
 
     def _close(self, outcome: Outcome, trouble: str) -> None:
         """Note all records of the transaction, as acknowledged now if it was committed."""
@@ -160,7 +165,7 @@ class TransactionalSender(ClientSender):
         at_ns = now_ns()
         written = []
         for sequence, taken in self._taken.items():
-            report = self._reports.get(sequence, Report(-1, -1, UNDECIDED))
+            report = self._reports.get(sequence, Report(NO_PLACE, NO_PLACE, UNDECIDED))
             if trouble or report.error:
                 self._note_lost(taken, report, outcome, trouble)
             else:

@@ -172,7 +172,9 @@ class _Reader:
             key = key_node.value
             here = (*path, key)
             if key in content:
-                self._wrong(key_node, here, "this key is given twice")
+                self._wrong(
+                    key_node, here, "this key is given twice: remove one, or give it another name"
+                )
                 continue
             self.document.keys[dotted_key(here)] = _place(key_node.start_mark)
             marked = value_node if isinstance(value_node, ScalarNode) else key_node

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from pyarrow import compute
 
@@ -104,8 +105,8 @@ class _Reading:
             name=self.name,
             sends=sends,
             reads={self.groups.words[int(label)]: found for label, found in reads.items()},
-            committed=logs.get(WITNESS),
-            uncommitted=logs.get(WITNESS_UNCOMMITTED),
+            committed=logs.get(WITNESS) or self._empty_log(WITNESS),
+            uncommitted=logs.get(WITNESS_UNCOMMITTED) or self._empty_log(WITNESS_UNCOMMITTED),
             tenures=tenures.table,
             commits=commits_of(self),
             transactions=transactions,
@@ -117,6 +118,16 @@ class _Reading:
             strangers=strangers,
             ledger=self.ledger,
         )
+
+    def _empty_log(self, witness: str) -> Log | None:
+        """The log if a witness read the topic back and found nothing; None if it did not."""
+        rows = self.ledger.assignments.filter(
+            (pl.col("consumer") == witness) & (pl.col("topic") == self.name)
+        )
+        if rows.is_empty():
+            return None
+        nothing = np.empty(0, np.int64)
+        return Log(place=nothing, record=nothing.astype(np.int32), began=rows["time"].to_list()[0])
 
     def _sends(self) -> tuple[Sends, Identities]:
         rows = Rows(

@@ -10,7 +10,7 @@ import numpy as np
 
 from streambed.errors import FormatError
 from streambed.judge.arrays import SEQUENCE_BITS, SEQUENCE_MAX
-from streambed.judge.columns import NONE, Int32s, Int64s, Numbers
+from streambed.judge.columns import NONE, Int32s, Int64s, Numbers, RunIndex
 
 
 def sort_keys(producers: Int32s, sequences: Int64s) -> tuple[Int64s, Int64s]:
@@ -45,23 +45,16 @@ class Identities:
 
     def __init__(self, keys: Int64s, least: Int64s) -> None:
         self._least = least
-        self._first_rows = np.flatnonzero(np.diff(keys, prepend=np.int64(NONE - 1)) != 1)
-        self._first_keys = keys[self._first_rows]
-        self._last_rows = np.append(self._first_rows[1:], len(keys)) - 1
+        self._runs = RunIndex(keys)
 
     def rows(self, producers: Int32s, sequences: Int64s) -> Int32s:
         """The row of each identity; NONE if there is none."""
         rows: Numbers = np.full(len(producers), NONE, np.int32)
-        if not len(self._first_keys):
-            return rows
         known = (producers >= 0) & (producers < len(self._least))
         whole = bool(known.all())
         chosen = slice(None) if whole else known
         relative = sequences[chosen] - self._least[producers[chosen]]
         inside = (relative >= 0) & (relative < SEQUENCE_MAX)
         keys = relative | (producers[chosen].astype(np.int64) << SEQUENCE_BITS)
-        run = np.searchsorted(self._first_keys, keys, side="right") - 1
-        row = self._first_rows[run] + (keys - self._first_keys[run])
-        inside &= (run >= 0) & (row <= self._last_rows[run])
-        rows[chosen] = np.where(inside, row, NONE)
+        rows[chosen] = np.where(inside, self._runs.rows(keys), NONE)
         return rows

@@ -8,7 +8,9 @@ import polars as pl
 from pydantic import Field
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, job_problems, store_problems
+from streambed.kinds.checks.components import job_problems, store_problems
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of
 from streambed.kinds.evidence.course import load_ended
@@ -22,7 +24,7 @@ SHOWN = 5
 
 
 @declared
-class Atomic:
+class Atomic(MayFail):
     """Rows that one batch of the job `of` writes to `store` appear all at once.
 
     A probe reads the store again and again under load. It can find a batch that was seen in part,

@@ -8,17 +8,20 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, topic_problems
+from streambed.judge.columns import frame_of_topic
+from streambed.kinds.checks.components import topic_problems
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.checks.phases import due_in_phase, phase_problems, phase_text
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, load_ended, names_between
-from streambed.kinds.evidence.unsent import unsent_records
+from streambed.kinds.evidence.unsent import columns_needed, unsent_records
 from streambed.record.history import Answer, History, Verdict
 from streambed.units import Duration, Share, clock, count_of, shown
 
 
 @declared
-class Available:
+class Available(MayFail):
     """Of the records due for `topic`, at least `share` are acknowledged `within` a time.
 
     Records count by when they were due, not by when they were sent. Records that were due while
@@ -71,8 +74,10 @@ class Available:
         """Count the records that were acknowledged in time, and look for the longest gap."""
         if not load_ended(history):
             return self._verdict("unknown", "the run broke before the load ended", {})
-        of_topic = history.ledger.sent.filter(pl.col("topic") == self.topic)
-        due = of_topic.filter(due_in_phase(history, self.during))
+        columns = ("due", "acked", "offset", *columns_needed(history))
+        due = frame_of_topic(history.ledger, "sent", self.topic, columns)
+        if self.during:
+            due = due.filter(due_in_phase(history, self.during))
         if due.is_empty():
             when = f" {phase_text(self.during)}" if self.during else ""
             return self._verdict("unknown", f"no record of {self.topic} was due{when}", {})

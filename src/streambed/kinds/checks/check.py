@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.record.history import History, Verdict
 from streambed.record.ledger.stored_rows import BatchJob, StoreProbe, StoreQuery
 
@@ -23,10 +24,10 @@ class Check(Protocol):
         in latency:reader.
         """
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """What is wrong with the declaration; keys are relative to the check."""
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topics that the witness must read back after the drain."""
 
     def judge(self, history: History) -> Verdict:
@@ -50,7 +51,7 @@ def fault_problems(check: Check, kinds: Sequence[str]) -> list[Problem]:
 class NeedsRows(Protocol):
     """A check that also needs what stores hold after the drain."""
 
-    def store_queries(self, components: Mapping[str, Any]) -> tuple[StoreQuery, ...]:
+    def store_queries(self, components: Components) -> tuple[StoreQuery, ...]:
         """The queries to run, and to record the results of."""
 
 
@@ -58,7 +59,7 @@ class NeedsRows(Protocol):
 class NeedsValues(Protocol):
     """A check that also needs the keys and values of topics."""
 
-    def topics_kept(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def topics_kept(self, components: Components) -> tuple[str, ...]:
         """The topics that the witness must keep with keys and values."""
 
 
@@ -66,11 +67,11 @@ class NeedsValues(Protocol):
 class NeedsBatchJobs(Protocol):
     """A check that also needs the answer of a batch job over topics."""
 
-    def batch_jobs(self, components: Mapping[str, Any]) -> tuple[BatchJob, ...]:
+    def batch_jobs(self, components: Components) -> tuple[BatchJob, ...]:
         """The jobs to run when a run is first judged."""
 
 
-def batch_jobs(check: Check, components: Mapping[str, Any]) -> tuple[BatchJob, ...]:
+def batch_jobs(check: Check, components: Components) -> tuple[BatchJob, ...]:
     """The batch jobs that a check needs; none for most."""
     return check.batch_jobs(components) if isinstance(check, NeedsBatchJobs) else ()
 
@@ -79,20 +80,20 @@ def batch_jobs(check: Check, components: Mapping[str, Any]) -> tuple[BatchJob, .
 class NeedsProbes(Protocol):
     """A check that also needs stores read under load."""
 
-    def store_probes(self, components: Mapping[str, Any]) -> tuple[StoreProbe, ...]:
+    def store_probes(self, components: Components) -> tuple[StoreProbe, ...]:
         """What to read, and how often."""
 
 
-def store_probes(check: Check, components: Mapping[str, Any]) -> tuple[StoreProbe, ...]:
+def store_probes(check: Check, components: Components) -> tuple[StoreProbe, ...]:
     """The probes that a check needs; none for most."""
     return check.store_probes(components) if isinstance(check, NeedsProbes) else ()
 
 
-def store_queries(check: Check, components: Mapping[str, Any]) -> tuple[StoreQuery, ...]:
+def store_queries(check: Check, components: Components) -> tuple[StoreQuery, ...]:
     """The queries that a check needs; none for most."""
     return check.store_queries(components) if isinstance(check, NeedsRows) else ()
 
 
-def topics_kept(check: Check, components: Mapping[str, Any]) -> tuple[str, ...]:
+def topics_kept(check: Check, components: Components) -> tuple[str, ...]:
     """The topics whose values a check needs; none for most."""
     return check.topics_kept(components) if isinstance(check, NeedsValues) else ()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from streambed.errors import UNKNOWN_TOPIC, Problem, suggestion
-
-Components = Mapping[str, Any]
+from streambed.kinds.declared_components import Components
 
 
 def topics_among(components: Components) -> list[str]:
@@ -54,13 +50,19 @@ def store_problems(components: Components, store: str, key: str = "store") -> li
     return [Problem(key=key, says=says, about=frozenset({store}))]
 
 
+def topics_read(components: Components, job: str) -> tuple[str, ...]:
+    """The topics that a job declares to read."""
+    engine = components[job].as_engine
+    return tuple(engine.reads) if engine else ()
+
+
 def job_problems(components: Components, job: str, key: str = "of") -> list[Problem]:
     """A job must be declared, and say which topics it reads."""
     jobs = jobs_among(components)
     if job not in jobs:
         says = f"no job is called '{job}'. {suggestion(job, jobs)}"
         return [Problem(key=key, says=says, about=frozenset({job}))]
-    if not components[job].as_engine.reads:
+    if not topics_read(components, job):
         says = f"'{job}' declares no topic in `reads`: declare what it reads"
         return [Problem(key=key, says=says)]
     return []

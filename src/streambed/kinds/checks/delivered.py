@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from pydantic import model_validator
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.checks.components import (
-    Components,
     readers_among,
     stores_among,
     topic_problems,
     topics_among,
 )
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.outputs.delivery import (
     Delivery,
@@ -28,9 +31,12 @@ from streambed.record.history import History
 from streambed.record.ledger.stored_rows import StoreQuery
 from streambed.stores.store import COLUMNS
 
+if TYPE_CHECKING:  # Checks never import a world.
+    from streambed.kinds.components.sink import Sink
+
 
 @declared
-class Delivered:
+class Delivered(MayFail):
     """From the log of `topic` to `to`."""
 
     kind: str
@@ -97,10 +103,11 @@ class Delivered:
             says = f"'{self.to}' is a store: give the table, or a query"
             return [Problem(key="table", says=says)]
         sinks = [
-            component
+            cast("Sink", component)
             for component in components.values()
-            if self.to in component.stores_used and getattr(component, "table", "") == self.table
+            if component.kind == "sink" and self.to in component.stores_used
         ]
+        sinks = [sink for sink in sinks if sink.table == self.table]
         if not self.table or not sinks:
             return []
         columns = {*COLUMNS, *(name for sink in sinks for name in sink.columns)}

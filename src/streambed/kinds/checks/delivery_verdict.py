@@ -11,6 +11,7 @@ import polars as pl
 from streambed.kinds.checks.delivered import Delivered
 from streambed.kinds.checks.no_loss import NAMES_SHOWN, names_of
 from streambed.kinds.evidence.course import load_ended
+from streambed.kinds.evidence.outputs.deleted import deleted_without_ledger
 from streambed.kinds.evidence.outputs.delivery import (
     Delivery,
     NothingKnown,
@@ -18,6 +19,7 @@ from streambed.kinds.evidence.outputs.delivery import (
     undecided_inputs,
 )
 from streambed.kinds.evidence.outputs.input_log import InputLog, Numbers, input_log
+from streambed.kinds.evidence.readers import without_ledger
 from streambed.record.history import Answer, History, Verdict
 from streambed.units import count_of
 
@@ -52,15 +54,27 @@ def judge_delivery(check: Delivered, history: History, promise: Promise) -> Verd
     """Compare how often each record reached the target with what is promised."""
     if not load_ended(history):
         return _verdict(check, "unknown", "the run broke before the load ended")
+    if silent := silent_clients(check, history):
+        return _verdict(check, "unknown", f"{', '.join(silent)} kept no ledger of {check.topic}")
     log = input_log(history, check.topic)
-    if log is None:
+    if log is None or not len(log):
         return _verdict(check, "unknown", f"{check.topic} was not read back, or holds nothing")
     try:
         delivery = check.delivery(history, log)
+        untold = deleted_without_ledger(history, check.topic)
         counts = _counts(check, history, log, delivery)
     except NothingKnown as error:
         return _verdict(check, "unknown", str(error))
-    return _verdict_of(check, promise, log, delivery, counts)
+    return _verdict_of(check, promise, log, delivery, counts, untold=untold)
+
+
+def silent_clients(check: Delivered, history: History) -> list[str]:
+    """The reader that a check is about, if it kept no ledger. A store has rows of its own."""
+    named = {check.to}
+    for name, component in history.components.items():
+        if any(check.to == reader.name for reader in component.readers):
+            named.add(name)
+    return [name for name in without_ledger(history, check.topic) if name in named]
 
 
 def _counts(check: Delivered, history: History, log: InputLog, delivery: Delivery) -> Counts:
@@ -77,7 +91,13 @@ def _counts(check: Delivered, history: History, log: InputLog, delivery: Deliver
 
 
 def _verdict_of(
-    check: Delivered, promise: Promise, log: InputLog, delivery: Delivery, counts: Counts
+    check: Delivered,
+    promise: Promise,
+    log: InputLog,
+    delivery: Delivery,
+    counts: Counts,
+    *,
+    untold: bool,
 ) -> Verdict:
     evidence = _evidence(log, delivery, counts)
     wrong = _wrong(check, promise, log, delivery, counts)
@@ -85,6 +105,8 @@ def _verdict_of(
         says = f"{'; '.join(wrong)} (by {delivery.how})"
         return _verdict(check, "fails", says, evidence, _brief(check, promise, counts, delivery))
     doubts = _doubts(check, promise, delivery, counts)
+    if untold and promise.arrives:
+        doubts.append(f"records of {check.topic} were deleted that no producer noted")
     if doubts:
         return _verdict(check, "unknown", "; ".join(doubts), evidence)
     says = _says_of_all(check, promise, delivery, counts)

@@ -11,18 +11,16 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from streambed.errors import Problem, QueryError, suggestion
-from streambed.kinds.checks.components import (
-    Components,
-    store_problems,
-    topic_problems,
-    topics_among,
-)
+from streambed.kinds.checks.components import store_problems, topic_problems, topics_among
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Names, declared
 from streambed.kinds.evidence.by_batches import batches_of
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.outputs.contents import contents_of
+from streambed.kinds.evidence.outputs.deleted import was_deleted
 from streambed.kinds.evidence.outputs.lateness import event_time_problem, late_records, timed_log
-from streambed.kinds.evidence.outputs.row_comparison import Compared, compare_rows
+from streambed.kinds.evidence.outputs.row_comparison import Compared, compare_rows, has_several_rows
 from streambed.kinds.evidence.readers import readers_of, witness_of
 from streambed.record.history import Answer, History, Verdict
 from streambed.record.ledger.stored_rows import BatchJob, StoreQuery
@@ -33,7 +31,7 @@ JOB = re.compile(r".+\.py:[A-Za-z_]\w*")
 
 
 @declared
-class Equals:
+class Equals(MayFail):
     """What `query` finds in `store` after the drain equals what `sql` finds in the input log.
 
     In `sql`, which DuckDB runs, each topic is a table with the columns partition, offset,
@@ -65,6 +63,8 @@ class Equals:
     """For a job that drops late rows: the event time, as in `late_as_declared`."""
     window: Duration = Duration(0)
     """The size of the tumbling windows of that job."""
+    late: Literal["allowed", "wrong"] = "allowed"
+    """`wrong`: records that a job dropped as late must count like all others."""
 
     @model_validator(mode="after")
     def _has_one_reference(self) -> Equals:
@@ -74,6 +74,8 @@ class Equals:
             raise ValueError("topics are needed with job, and with job only")
         if self.job and not JOB.fullmatch(self.job):
             raise ValueError(f"job is '{self.job}': write FILE.py:FUNCTION")
+        if self.late == "wrong" and self.event_time:
+            raise ValueError("give event_time or `late: wrong`: it tells which may be missing")
         return self
 
     @property
@@ -142,29 +144,28 @@ class Equals:
         if absent:
             says = f"{', '.join(absent)} was not read back, or holds nothing"
             return self._verdict("unknown", says)
+        deleted = [topic for topic in topics if was_deleted(history, topic)]
+        if deleted:
+            says = f"records of {', '.join(deleted)} were deleted before they were read back"
+            return self._verdict("unknown", says)
         may = {topic: contents_of(history, topic) for topic in topics}
         if any(table.is_empty() for table in may.values()):
             return self._verdict("unknown", "keys and values were not kept")
         if self.job:
             return self._judge_by_job(history, stored.rows, may)
-        return self._judge_by_sql(history, stored.rows, may)
-
-    def _judge_by_sql(
-        self, history: History, rows: pl.DataFrame, may: Mapping[str, pl.DataFrame]
-    ) -> Verdict:
-        """Compare with the answers to the SQL over the records that may and that must count."""
+        unread = {topic: _unread(history, topic) for topic in topics}
         try:
-            must = {}
-            for topic, table in may.items():
-                late = self._late(history, topic, table.height)
-                must[topic] = table.filter(~_unread(history, topic) & ~late)
+            must = {
+                topic: table.filter(~unread[topic] & ~self._late(history, topic, table.height))
+                for topic, table in may.items()
+            }
             most = log_sql.run_sql(self.sql, may)
             least = log_sql.run_sql(self.sql, must)
         except QueryError as error:
             return self._verdict("unknown", f"the SQL failed: {error}")
-        undecided = sum(may[topic].height - must[topic].height for topic in may)
-        late_rows = 0 if self.event_time else _late_rows(history, tuple(may))
-        return self._compare(rows, least, most, undecided, late_rows)
+        undecided = sum(may[topic].height - must[topic].height for topic in topics)
+        late = 0 if self.event_time else self._late_rows(history, topics)
+        return self._compare(stored.rows, least, most, undecided, late)
 
     def _judge_by_job(
         self, history: History, rows: pl.DataFrame, topics: Mapping[str, pl.DataFrame]
@@ -177,16 +178,21 @@ class Equals:
         undecided = sum(
             table.filter(_unread(history, topic)).height for topic, table in topics.items()
         )
-        late = _late_rows(history, tuple(topics))
+        late = self._late_rows(history, tuple(topics))
         none = expected.rows.clear() if undecided else expected.rows
         return self._compare(rows, none, expected.rows, undecided, late)
 
     def _compare(
         self, rows: pl.DataFrame, least: pl.DataFrame, most: pl.DataFrame, undecided: int, late: int
     ) -> Verdict:
-        missing = self._missing_columns(rows, most)
+        missing = [name for name in most.columns if name not in rows.columns]
+        missing += [name for name in self.key if name not in most.columns]
         if missing:
-            return self._verdict("unknown", missing)
+            says = f"no column {', '.join(missing)}; {self.store} has {', '.join(rows.columns)}"
+            return self._verdict("unknown", f"{says}, the SQL has {', '.join(most.columns)}")
+        if has_several_rows(most, self.key):
+            says = f"what {self.store} must equal has several rows for one {', '.join(self.key)}"
+            return self._verdict("unknown", f"{says}: name more columns in `key`")
         exact = compare_rows(rows, most, most, self.key, (), self.tolerance)
         evidence: dict[str, Any] = {
             "rows": rows.height,
@@ -201,20 +207,11 @@ class Equals:
         if not undecided and not late:
             return self._differ(exact, evidence)
         if late:
-            least = least.clear()  # It is unknown which rows were dropped: any may be missing.
+            least = least.clear()  # Nobody knows which rows were dropped: any may be missing.
         bounded = compare_rows(rows, least, most, self.key, self.counts, self.tolerance)
         if bounded.sure:
             return self._differ(bounded, evidence)
         return self._within_bounds(bounded, evidence)
-
-    def _missing_columns(self, rows: pl.DataFrame, most: pl.DataFrame) -> str:
-        """Which columns the store or the SQL lacks; empty if none."""
-        missing = [name for name in most.columns if name not in rows.columns]
-        missing += [name for name in self.key if name not in most.columns]
-        if not missing:
-            return ""
-        stored, answered = ", ".join(rows.columns), ", ".join(most.columns)
-        return f"no column {', '.join(missing)}; {self.store} has {stored}, the SQL has {answered}"
 
     def _within_bounds(self, bounded: Compared, evidence: dict[str, Any]) -> Verdict:
         """The verdict if no row is surely wrong, although some are not exact."""
@@ -239,6 +236,13 @@ class Equals:
             for job in _jobs_on(history, (topic,)):
                 late |= late_records(history, job, topic, log)
         return pl.Series(late)
+
+    def _late_rows(self, history: History, topics: tuple[str, ...]) -> int:
+        """How many rows may be missing because the jobs on these topics dropped them as late."""
+        if self.late == "wrong":
+            return 0
+        jobs = _jobs_on(history, topics)
+        return sum(batch.late_rows or 0 for job in jobs for batch in batches_of(history, job))
 
     def _equal(self, expected: pl.DataFrame, evidence: dict[str, Any]) -> Verdict:
         if expected.is_empty():
@@ -274,12 +278,6 @@ def _unread(history: History, topic: str) -> pl.Expr:
 def _writes_store(history: History, members: tuple[str, ...]) -> bool:
     components = [history.components.get(member) for member in members]
     return any(component and component.stores_used for component in components)
-
-
-def _late_rows(history: History, topics: tuple[str, ...]) -> int:
-    """How many rows the jobs on these topics dropped as late."""
-    jobs = _jobs_on(history, topics)
-    return sum(batch.late_rows or 0 for job in jobs for batch in batches_of(history, job))
 
 
 def _jobs_on(history: History, topics: tuple[str, ...]) -> list[str]:

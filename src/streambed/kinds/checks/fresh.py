@@ -8,7 +8,10 @@ import numpy as np
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, traced_problems
+from streambed.judge.columns import RunIndex, frame_of_topic
+from streambed.kinds.checks.components import traced_problems
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, load_ended, names_between
 from streambed.kinds.evidence.journeys import journeys
@@ -23,7 +26,7 @@ NEVER_NS = 2**62
 
 
 @declared
-class Fresh:
+class Fresh(MayFail):
     """The staleness of the consumer, sink or job `of` stays `within` a limit.
 
     At each moment of the load it is the age of the oldest acknowledged record that was not yet
@@ -59,9 +62,11 @@ class Fresh:
         if records["seen"].count() == 0:
             return self._verdict("unknown", f"{self.of} saw no record with a due time", {})
         decided = pl.col("seen").is_not_null() | pl.col("lost") | pl.col("latest").is_not_null()
-        undecided = records.filter(~decided).height
-        worst = _staleness(history, records)
-        best = _staleness(history, records.filter(decided))
+        records = records.with_columns(known=_known_since(history, records), decided=decided)
+        worst = best = _staleness(history, records)
+        undecided = records.filter(~pl.col("decided")).height
+        if undecided:
+            best = _staleness(history, records.filter("decided"))
         return self._judge_staleness(history, worst, best, undecided)
 
     def _judge_staleness(
@@ -111,10 +116,9 @@ def _staleness(history: History, records: pl.DataFrame) -> Numbers:
     """How old the oldest unseen record was, at each step from the start of the load to the last
     record due.
     """
-    rows = records.with_columns(known=_known_since(history, records)).sort("due")
-    due = rows["due"].to_numpy()
-    known = rows["known"].to_numpy()
-    seen = rows.select(pl.coalesce("seen", "latest").fill_null(NEVER_NS)).to_series().to_numpy()
+    seen_by = pl.coalesce("seen", "latest").fill_null(NEVER_NS)
+    rows = records.select("due", "known", seen=seen_by).sort("due")
+    due, known, seen = (rows[column].to_numpy() for column in ("due", "known", "seen"))
     all_seen = np.maximum.accumulate(seen)
     steps = np.arange(history.load_ns or 0, int(due[-1]) + 1, STEP_NS, dtype=np.int64)
     oldest = np.searchsorted(all_seen, steps, side="right")
@@ -134,20 +138,17 @@ def _known_since(history: History, records: pl.DataFrame) -> pl.Series:
     known.
     """
     known = records["due"].to_numpy().copy()
-    topics = records["topic"].unique().drop_nulls()
-    for topic in topics:
-        of_topic = (records["topic"] == topic).to_numpy()
-        mine = records.filter(pl.col("topic") == topic)
-        sent = history.ledger.sent.filter(
-            (pl.col("topic") == topic) & pl.col("acked").is_not_null() & (pl.col("offset") >= 0)
-        )
-        if sent.is_empty():
-            continue
+    for topic in records["topic"].unique().drop_nulls():
+        columns = ("partition", "offset", "acked")
+        sent = frame_of_topic(history.ledger, "sent", topic, columns)
+        sent = sent.filter(pl.col("acked").is_not_null() & (pl.col("offset") >= 0))
         places = places_of(sent["partition"], sent["offset"])
-        order = np.argsort(places, kind="stable")
-        wanted = places_of(mine["partition"], mine["offset"])
-        rows = np.minimum(np.searchsorted(places[order], wanted), len(order) - 1)
-        here = places[order][rows] == wanted
-        acked = sent["acked"].to_numpy()[order][rows]
-        known[of_topic] = np.where(here, acked, known[of_topic])
+        index = RunIndex(np.sort(places))
+        acked = np.zeros(len(places), np.int64)
+        acked[index.rows(places)] = sent["acked"].to_numpy()
+        of_topic = np.flatnonzero((records["topic"] == topic).to_numpy())
+        mine = records[of_topic] if len(of_topic) < records.height else records
+        rows = index.rows(places_of(mine["partition"], mine["offset"]))
+        found = rows >= 0
+        known[of_topic[found]] = acked[rows[found]]
     return pl.Series(known)

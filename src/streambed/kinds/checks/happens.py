@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, jobs_among
+from streambed.kinds.checks.components import jobs_among
 from streambed.kinds.checks.phases import phase_problems
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.occurrences import SITUATIONS, times_of, within
 from streambed.record.history import History, Verdict

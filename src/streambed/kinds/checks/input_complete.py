@@ -8,10 +8,13 @@ from typing import Literal
 import numpy as np
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, job_problems
+from streambed.kinds.checks.components import job_problems, topics_read
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of, unreported_ranges
 from streambed.kinds.evidence.course import load_ended
+from streambed.kinds.evidence.outputs.deleted import deleted_without_ledger
 from streambed.kinds.evidence.outputs.input_log import OFFSET_BITS, InputLog, input_log
 from streambed.record.events import Batch
 from streambed.record.history import Answer, History, Verdict
@@ -22,7 +25,7 @@ SHOWN = 5
 
 
 @declared
-class InputComplete:
+class InputComplete(MayFail):
     """Each batch of the job `of` read as many rows as its offset ranges hold visible records.
 
     With `failOnDataLoss: false` Spark leaves out what is gone, and reports the range all the same.
@@ -43,7 +46,7 @@ class InputComplete:
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
         """All topics that the job reads."""
-        return tuple(components[self.of].as_engine.reads)
+        return topics_read(components, self.of)
 
     def judge(self, history: History) -> Verdict:
         """Compare the rows of each batch with the records in its ranges."""
@@ -57,6 +60,10 @@ class InputComplete:
         absent = [topic for topic, log in logs.items() if log is None and _read_of(batches, topic)]
         if absent:
             return self._verdict("unknown", f"{', '.join(absent)} was not read back")
+        untold = [topic for topic in sorted(topics) if deleted_without_ledger(history, topic)]
+        if untold:
+            says = f"records of {', '.join(untold)} were deleted that no producer noted"
+            return self._verdict("unknown", says)
         visible = [_visible(batch, logs) for batch in batches]
         return self._compare(history, batches, visible)
 

@@ -8,7 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from streambed.errors import Problem, QueryError
-from streambed.kinds.checks.components import Components, job_problems
+from streambed.kinds.checks.components import job_problems, topics_read
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.by_batches import batches_of, unreported_ranges
 from streambed.kinds.evidence.course import load_ended
@@ -33,7 +35,7 @@ class _Found:
 
 
 @declared
-class LateAsDeclared:
+class LateAsDeclared(MayFail):
     """The watermark of the job `of` is never ahead of the latest event time of earlier batches less
     `delay`, and no batch drops more rows than it had late records.
 
@@ -59,7 +61,7 @@ class LateAsDeclared:
         """`of` must be a job on one topic, and the expression be right."""
         if wrong := job_problems(components, self.of):
             return wrong
-        topics = components[self.of].as_engine.reads
+        topics = topics_read(components, self.of)
         if len(topics) > 1:
             says = f"'{self.of}' reads {len(topics)} topics: only jobs on one topic can be judged"
             return [Problem(key="of", says=says)]
@@ -68,7 +70,7 @@ class LateAsDeclared:
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic that the job reads."""
-        return tuple(components[self.of].as_engine.reads)
+        return topics_read(components, self.of)
 
     def topics_kept(self, components: Components) -> tuple[str, ...]:
         """The topic that the job reads."""
@@ -97,8 +99,10 @@ class LateAsDeclared:
         log = timed_log(history, topic, self.event_time, self.window.ns)
         if not len(log.places):
             raise QueryError("keys and values were not kept")
-        latest, found = NO_TIME, []
+        latest, found, query = NO_TIME, [], ""
         for batch in sorted(batches, key=lambda batch: (batch.query, batch.batch or 0)):
+            if batch.query != query:
+                latest, query = NO_TIME, batch.query  # Each query has a watermark of its own.
             rows = log.rows(batch, topic)
             watermark = batch.watermark_ns
             allowed = max(0, latest - self.delay.ns) if latest != NO_TIME else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,12 +11,14 @@ import polars as pl
 from pydantic import model_validator
 
 from streambed.errors import Problem, suggestion
+from streambed.kinds.checks.expected import MayFail
 from streambed.kinds.checks.phases import (
     due_after_warm_up,
     due_in_phase,
     phase_problems,
     phase_text,
 )
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import faults_of, in_doubt, load_ended, names_between
 from streambed.kinds.evidence.journeys import journeys
@@ -35,7 +37,7 @@ ALWAYS_SHOWN = ("p50", "p99", "max")
 
 
 @declared
-class Latency:
+class Latency(MayFail):
     """The latency of records through `of`, a consumer, a sink or a job, stays within the limits.
 
     It is measured from the time a record was due, not from when it was sent, until it was first
@@ -82,7 +84,7 @@ class Latency:
         """The component, and the phase if there is one: latency:reader, latency:reader:kill."""
         return f"{self.of}:{self.during}" if self.during else self.of
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """`of` must be a consumer, a sink, or a job that declares what it reads and writes."""
         known = {
             name: component
@@ -103,7 +105,7 @@ class Latency:
         """`during` must name a phase that this experiment has."""
         return phase_problems(self.during, kinds)
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topics between chained jobs, which may have no consumer."""
         return intermediate_topics(components, self.of)
 

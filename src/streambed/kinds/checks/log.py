@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
@@ -11,6 +11,7 @@ from streambed.errors import Problem, suggestion
 from streambed.judge import engine, reading
 from streambed.judge.anomalies import ANOMALIES, BY_NUMBER, number_of
 from streambed.judge.promises import promise
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence import log_facts, log_rows
 from streambed.kinds.evidence.course import load_ended
@@ -81,7 +82,7 @@ class Log:
         """The topic: verdicts are named log:TOPIC."""
         return self.topic
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """The topic must be declared, on a broker with offsets."""
         brokers = [component.as_broker for component in components.values() if component.as_broker]
         partitions = {
@@ -95,7 +96,7 @@ class Log:
             return [Problem(key="topic", says=says)]
         return []
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic: without a read-back much is unknown."""
         return (self.topic,)
 

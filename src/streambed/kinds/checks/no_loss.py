@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +10,8 @@ import polars as pl
 
 from streambed.errors import Problem, suggestion
 from streambed.judge import reading
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import (
     IDENTITY,
@@ -39,7 +41,7 @@ LOG, WAY, EITHER = "log", "way", "either"
 
 
 @declared
-class NoLoss:
+class NoLoss(MayFail):
     """Every acked record of `topic` is seen by each of its readers: consumer groups and jobs.
 
     Seeing a record twice is allowed. A group that starts at the latest offset need not see records
@@ -57,7 +59,7 @@ class NoLoss:
         """The topic: verdicts are named no_loss:TOPIC."""
         return self.topic
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """The topic must be declared, and those named in `by` must read it."""
         brokers = [component.as_broker for component in components.values() if component.as_broker]
         topics = [topic for broker in brokers for topic in broker.partitions]
@@ -72,7 +74,7 @@ class NoLoss:
                 problems.append(Problem(key="by", says=says, about=frozenset({name})))
         return problems
 
-    def _declared_readers(self, components: Mapping[str, Any]) -> list[str]:
+    def _declared_readers(self, components: Components) -> list[str]:
         """Every name that `by` may hold: of components, and of their groups."""
         names = []
         for name, component in components.items():
@@ -81,7 +83,7 @@ class NoLoss:
                     names += [name, reader.name]
         return list(dict.fromkeys(names))
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic: only a read-back tells what the log lost from what a reader missed."""
         return (self.topic,)
 

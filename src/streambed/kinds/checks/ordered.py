@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, jobs_among, stores_among
+from streambed.kinds.checks.components import jobs_among, stores_among
 from streambed.kinds.checks.delivered import Delivered
-from streambed.kinds.checks.delivery_verdict import names_at
+from streambed.kinds.checks.delivery_verdict import names_at, silent_clients
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.outputs.delivery import Delivery, NothingKnown
-from streambed.kinds.evidence.outputs.input_log import InputLog, Numbers, input_log
+from streambed.kinds.evidence.outputs.input_log import Flags, InputLog, Numbers, input_log
 from streambed.record.history import Answer, History, Verdict
 from streambed.units import count_of
 
@@ -48,8 +50,11 @@ class Ordered(Delivered):
         """Compare each output with the one before it of the same key."""
         if not load_ended(history):
             return self._verdict("unknown", "the run broke before the load ended")
+        if silent := silent_clients(self, history):
+            says = f"{', '.join(silent)} kept no ledger of {self.topic}"
+            return self._verdict("unknown", says)
         log = input_log(history, self.topic)
-        if log is None:
+        if log is None or not len(log):
             return self._verdict("unknown", f"{self.topic} was not read back, or holds nothing")
         try:
             delivery = self.delivery(history, log, order=self.order)
@@ -81,7 +86,7 @@ class Ordered(Delivered):
             count = count_of(unmatched, "output")
             says = f"{count} of {self.to} cannot be matched to a record of {self.topic}"
             return self._verdict("unknown", says, evidence)
-        keys = count_of(len(np.unique(log.keys[index])), "key")
+        keys = count_of(pl.Series(log.keys[index]).n_unique(), "key")
         says = f"{len(index)} outputs of {keys} in the order of {self.topic} (by {delivery.how})"
         return self._verdict("holds", says, evidence)
 
@@ -113,6 +118,8 @@ def out_of_order(log: InputLog, index: Numbers, lanes: Numbers) -> tuple[Numbers
 
     Inputs of one key in different partitions have no order.
     """
+    suspects = _not_rising(log.partitions[index], index)
+    index, lanes = index[suspects], lanes[suspects]
     keys, partitions = log.keys[index], log.partitions[index]
     rows = np.lexsort((np.arange(len(index)), partitions, keys, lanes))
     ordered = index[rows]
@@ -122,3 +129,14 @@ def out_of_order(log: InputLog, index: Numbers, lanes: Numbers) -> tuple[Numbers
     step = np.diff(ordered)
     later = ordered[1:]
     return later[same & (step < 0)], later[same & (step == 0)]
+
+
+def _not_rising(partitions: Numbers, index: Numbers) -> Flags:
+    """The rows of partitions whose inputs do not rise. In the others every key is in order."""
+    suspects = np.zeros(len(index), dtype=bool)
+    for partition in range(int(partitions.max(initial=-1)) + 1):
+        rows = partitions == partition
+        inputs = index[rows]
+        if not (inputs[1:] > inputs[:-1]).all():
+            suspects |= rows
+    return suspects

@@ -14,7 +14,9 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, traced_problems
+from streambed.kinds.checks.components import traced_problems
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.journeys import journeys
@@ -26,7 +28,7 @@ from streambed.units import Duration, clock, shown
 
 
 @declared
-class Recovers:
+class Recovers(MayFail):
     """After every fault, `of` has caught up `within` a time of its healing.
 
     Caught up: for `hold` of due time, the p99 of each second is within 1.5 times the p99 before the

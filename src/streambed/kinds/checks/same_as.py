@@ -7,7 +7,9 @@ from typing import Any, Literal
 import polars as pl
 
 from streambed.errors import Problem
-from streambed.kinds.checks.components import Components, topic_problems
+from streambed.kinds.checks.components import topic_problems
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.outputs.contents import contents_of
@@ -20,7 +22,7 @@ SHOWN = 5
 
 
 @declared
-class SameAs:
+class SameAs(MayFail):
     """`topic` and `other`, which two jobs wrote, hold the same records.
 
     Each key has the same records in the same order; records of different keys, and records without
@@ -52,7 +54,7 @@ class SameAs:
             if not _writers(components, topic):
                 says = f"no job is declared to write {topic}: name it in `writes`"
                 wrong.append(Problem(key=key, says=says))
-        return wrong
+        return wrong or _input_problems(components, self.topic, self.other)
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
         """Both topics."""
@@ -93,13 +95,13 @@ class SameAs:
             wrong.append(f"only in {self.other}: {_rows_text(less)}")
         if not wrong and moved:
             wrong.append(f"{count_of(moved, 'key')} in another order")
-        if not wrong:
-            says = f"{count_of(one.height, 'record')}, the same in {self.topic} and {self.other}"
-            return self._verdict("holds", says, evidence)
+        same = f"{count_of(one.height, 'record')}, the same in {self.topic} and {self.other}"
         behind = _behind(history, (self.topic, self.other))
         if behind:
-            says = f"{', '.join(behind)} may not have read everything; {'; '.join(wrong)}"
+            says = f"{', '.join(behind)} may not have read everything; {'; '.join(wrong) or same}"
             return self._verdict("unknown", says, evidence)
+        if not wrong:
+            return self._verdict("holds", same, evidence)
         return self._verdict("fails", "; ".join(wrong), evidence)
 
     def _verdict(
@@ -124,6 +126,18 @@ def _writers(components: Components, topic: str) -> list[str]:
         for name, component in components.items()
         if component.as_engine and topic in component.as_engine.writes
     ]
+
+
+def _input_problems(components: Components, topic: str, other: str) -> list[Problem]:
+    """Both jobs must read the same topics: otherwise their outputs may differ."""
+    jobs = [*_writers(components, topic), *_writers(components, other)]
+    engines = {job: components[job].as_engine for job in jobs}
+    inputs = {job: sorted(engine.reads) for job, engine in engines.items() if engine}
+    if len({tuple(reads) for reads in inputs.values()}) == 1:
+        return []
+    reads = ", ".join(f"{job} reads {', '.join(topics)}" for job, topics in inputs.items())
+    says = f"{reads}: only jobs on the same topics can be compared"
+    return [Problem(key="other", says=says)]
 
 
 def _behind(history: History, topics: tuple[str, ...]) -> list[str]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from streambed.errors import Problem, suggestion
+from streambed.kinds.checks.expected import MayFail
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.record.events import ProcessEnded
 from streambed.record.history import History, Verdict
 
+if TYPE_CHECKING:  # Checks never import a world.
+    from streambed.kinds.components.command import Command
+
 
 @declared
-class Succeeds:
+class Succeeds(MayFail):
     """The command `of`, which starts after the drain, ends with status 0.
 
     The verdict says the last line that it printed.
@@ -22,13 +26,9 @@ class Succeeds:
     kind: Literal["succeeds"] = "succeeds"
     of: str
 
-    def problems(self, components: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, components: Components) -> list[Problem]:
         """`of` must be a command that starts after the drain, and whose failure is recorded."""
-        commands = {
-            name: component
-            for name, component in components.items()
-            if component.kind == "command" and component.starts == "drain"
-        }
+        commands = _commands_after_drain(components)
         if self.of not in commands:
             known = suggestion(self.of, commands)
             says = f"no command with `starts: drain` is called '{self.of}'. {known}"
@@ -43,7 +43,7 @@ class Succeeds:
         """The command: verdicts are named succeeds:COMMAND."""
         return self.of
 
-    def witnessed(self, components: Mapping[str, Any]) -> tuple[str, ...]:
+    def witnessed(self, components: Components) -> tuple[str, ...]:
         """It needs no topic read back."""
         return ()
 
@@ -75,3 +75,12 @@ def _was_stopped(end: ProcessEnded) -> bool:
 
 def _last_line(end: ProcessEnded) -> str:
     return next((line for line in reversed(end.last_lines) if line.strip()), "")
+
+
+def _commands_after_drain(components: Components) -> dict[str, Command]:
+    commands = [
+        cast("Command", component)
+        for component in components.values()
+        if component.kind == "command"
+    ]
+    return {command.name: command for command in commands if command.starts == "drain"}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from streambed.errors import UNKNOWN_TOPIC, Problem, suggestion
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Setting
 from streambed.plan import ProcessSpec
 from streambed.record.events import Event
@@ -119,13 +120,13 @@ class Elects(Protocol):
         """
 
 
-def brokers_among(components: Mapping[str, Any]) -> dict[str, Broker]:
+def brokers_among(components: Components) -> dict[str, Broker]:
     """The brokers among declared components, by name."""
     brokers = {name: component.as_broker for name, component in components.items()}
     return {name: broker for name, broker in brokers.items() if broker is not None}
 
 
-def broker_of(topics: Iterable[str], components: Mapping[str, Any]) -> Broker | None:
+def broker_of(topics: Iterable[str], components: Components) -> Broker | None:
     """The broker that declares the first of these topics that any broker declares."""
     brokers = brokers_among(components).values()
     for topic in topics:
@@ -135,7 +136,7 @@ def broker_of(topics: Iterable[str], components: Mapping[str, Any]) -> Broker | 
     return None
 
 
-def unknown_topics(topics: Iterable[str], others: Mapping[str, Any], key: str) -> list[Problem]:
+def unknown_topics(topics: Iterable[str], others: Components, key: str) -> list[Problem]:
     """A problem for each topic that no broker declares."""
     known = [topic for broker in brokers_among(others).values() for topic in broker.partitions]
     nouns = {others[name].kind for name in brokers_among(others)} or {"kafka"}
@@ -149,7 +150,7 @@ def unknown_topics(topics: Iterable[str], others: Mapping[str, Any], key: str) -
 
 
 def client_problems(
-    client: Any, topics: tuple[str, ...], others: Mapping[str, Any], key: str
+    client: Any, topics: tuple[str, ...], others: Components, key: str
 ) -> list[Problem]:
     """Problems of a producer, consumer or sink with its topics, and with their broker."""
     problems = unknown_topics(topics, others, key)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -17,6 +16,7 @@ from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext, reference_texts
 from streambed.kinds.components.progress import DeclaredReader, Progress
 from streambed.kinds.components.ready_sign import ReadySign
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
@@ -103,7 +103,7 @@ class Command(OnOneNode):
         """If it declares what it writes or reads."""
         return bool(self.writes or self.reads)
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """The program, the folder and the topics must be there."""
         program = self.argv[0]
         wrong = missing_folder(self.cwd, base, "cwd") if self.cwd else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self
 
 from streambed.artifacts import Need
 from streambed.errors import Problem, suggestion
@@ -19,6 +19,7 @@ from streambed.kinds.components.progress import (
     Progress,
 )
 from streambed.kinds.components.stores.store_protocol import Store
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Setting
 from streambed.kinds.disks import HasDisks, NoDisks
 from streambed.plan import ProcessSpec
@@ -136,7 +137,7 @@ class Component(HasDisks, Protocol):
 
     # The declaration.
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """What is wrong with the declaration; keys are relative to the component."""
 
     def answers(self, data: Path) -> dict[str, str]:
@@ -198,7 +199,7 @@ class Component(HasDisks, Protocol):
     def final_problem(self, world: World) -> str:
         """What is not as declared after the drain; empty if nothing."""
 
-    def exit_reason(self, directory: Path, components: Mapping[str, Any]) -> str:
+    def exit_reason(self, directory: Path, components: Components) -> str:
         """Why a process of it ended unexpectedly, by its report in the run's folder, or empty."""
 
     # What is looked up on the machine before the planner is called.
@@ -342,7 +343,7 @@ class ComponentBase(NoDisks):
         """No state is declared for the end of the run."""
         return ""
 
-    def exit_reason(self, directory: Path, components: Mapping[str, Any]) -> str:
+    def exit_reason(self, directory: Path, components: Components) -> str:
         """It writes no report when it fails."""
         return ""
 

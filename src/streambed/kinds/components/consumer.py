@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -16,6 +16,7 @@ from streambed.kinds.components.many_hosts import OnManyHosts
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import WITNESS, WITNESS_UNCOMMITTED, OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, ConsumerOrder
@@ -120,7 +121,7 @@ class Consumer(OnManyHosts):
                 positions += positions_of(world, process, self._groups_on(hosts), self.reads)
         return Progress(positions=tuple(positions))
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Its topics must be declared, its hosts differ, and its broker be able to do what it
         asks.
         """
@@ -178,7 +179,7 @@ def reader(
         name=process,
         component=component,
         node=hosts[0],
-        argv=(context.machine.python, "-m", "streambed.agents.consumer", file.path),
+        argv=context.agent("streambed.agents.consumer", file, hosts),
         env=context.variables(component, hosts[0], context.bootstrap_for(order.topics)),
         files=(file,),
         on_exit=on_exit,

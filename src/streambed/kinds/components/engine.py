@@ -10,10 +10,11 @@ its own `evidence`; where it has none, checks answer "unknown".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from streambed.kinds.declared_components import Components
 from streambed.record.events import Batch
 from streambed.world import Process, World
 
@@ -48,7 +49,7 @@ class Engine(Protocol):
     def driver(self) -> str:
         """The process that runs its main program."""
 
-    def executor_of(self, components: Mapping[str, Any]) -> str:
+    def executor_of(self, components: Components) -> str:
         """The component whose processes start its executors; empty if it has none."""
 
     def executors(self, world: World) -> Sequence[Process]:
@@ -73,7 +74,7 @@ class InOneProcess:
         """Its only process."""
         return self.name
 
-    def executor_of(self, components: Mapping[str, Any]) -> str:
+    def executor_of(self, components: Components) -> str:
         """It has none."""
         return ""
 
@@ -143,7 +144,7 @@ class CoveredByKeyCount(InOneProcess):
         return []
 
 
-def engines_among(components: Mapping[str, Any]) -> dict[str, Engine]:
+def engines_among(components: Components) -> dict[str, Engine]:
     """The engines among declared components, by name."""
     engines = {name: component.as_engine for name, component in components.items()}
     return {name: engine for name, engine in engines.items() if engine is not None}

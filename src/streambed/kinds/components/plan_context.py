@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -55,6 +55,14 @@ class PlanContext:
         """
         path = self.directory / orders.FOLDER / f"{file_name(process)}.json"
         return PlannedFile(path=str(path), text=codec.encode(order).decode())
+
+    def agent(self, module: str, order: PlannedFile, hosts: Sequence[str]) -> tuple[str, ...]:
+        """The command of an agent; one of several hosts enters their networks first."""
+        words: tuple[str, ...] = ("-m", module)
+        if len(hosts) > 1:
+            # -P: what other programs left in its folder is not imported.
+            words = ("-P", "-m", "streambed.agents.host_network", module)
+        return (self.machine.python, *words, order.path)
 
     @property
     def java(self) -> Java:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,6 +17,7 @@ from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.profile import RATE_MAX, Profile
 from streambed.kinds.components.progress import DeclaredWriter, Progress, writer_of
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Names, Setting, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Wait
@@ -166,7 +166,7 @@ class Producer(OnManyHosts):
         if self.rounds is not None:
             raise ValueError("rounds needs a file")
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Its topics must be declared, its hosts differ, its file or folder be there."""
         wrong = client_problems(self, self.writes, others, "writes")
         wrong += self.named_twice()
@@ -188,7 +188,7 @@ class Producer(OnManyHosts):
             return missing
         return [Problem(key="file", says=f"the folder '{self.file}' holds no file to send")]
 
-    def _text_problems(self, others: Mapping[str, Any]) -> list[Problem]:
+    def _text_problems(self, others: Components) -> list[Problem]:
         """A reader that takes only text fails at the first made-up record, random bytes."""
         made_up = not self.file and not self.function
         if not made_up or (self.text and "{record}" not in self.text):
@@ -257,7 +257,7 @@ class Producer(OnManyHosts):
                 name=name,
                 component=self.name,
                 node=hosts[0],
-                argv=(context.machine.python, "-m", "streambed.agents.producer.main", file.path),
+                argv=context.agent("streambed.agents.producer.main", file, hosts),
                 env=context.variables(self.name, hosts[0], bootstrap),
                 files=(file,),
                 on_exit=self.on_exit,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker, brokers_among
 from streambed.kinds.components.engine import engines_among
+from streambed.kinds.declared_components import Components
 from streambed.world import World
 
 FORMS = (
@@ -76,7 +76,7 @@ def holder_of(wanted: Role, world: World) -> str:
 
 
 def role_problems(
-    target: str, components: Mapping[str, Any], key: str, also: tuple[str, ...] = ()
+    target: str, components: Components, key: str, also: tuple[str, ...] = ()
 ) -> list[Problem]:
     """What is wrong with a target that is meant to be a role, or has a form of `also`."""
     wanted = role(target)
@@ -134,7 +134,7 @@ def _controller_problem(wanted: Role, brokers: Brokers) -> str:
     return "" if brokers else "there is no kafka component, so there is no controller"
 
 
-def _coordinator_problem(wanted: Role, brokers: Brokers, components: Mapping[str, Any]) -> str:
+def _coordinator_problem(wanted: Role, brokers: Brokers, components: Components) -> str:
     groups = groups_of(components)
     if wanted.of in groups:
         return ""
@@ -143,7 +143,7 @@ def _coordinator_problem(wanted: Role, brokers: Brokers, components: Mapping[str
     return f"no consumer is in the group '{wanted.of}'. {suggestion(wanted.of, groups)}"
 
 
-def _job_problem(wanted: Role, components: Mapping[str, Any]) -> str:
+def _job_problem(wanted: Role, components: Components) -> str:
     engines = engines_among(components)
     if wanted.of not in engines:
         return f"there is no job '{wanted.of}'. {suggestion(wanted.of, engines)}"
@@ -155,20 +155,20 @@ def _job_problem(wanted: Role, components: Mapping[str, Any]) -> str:
     return ""
 
 
-def _transaction_problem(wanted: Role, components: Mapping[str, Any]) -> str:
+def _transaction_problem(wanted: Role, components: Components) -> str:
     ids = [name for component in components.values() for name in component.transactional_ids]
     if wanted.of in ids:
         return ""
     return f"no producer sends transactions as '{wanted.of}'. {suggestion(wanted.of, ids)}"
 
 
-def groups_of(components: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def groups_of(components: Components) -> dict[str, tuple[str, ...]]:
     """All declared consumer groups, and the topics that each reads."""
     readers = [reader for component in components.values() for reader in component.readers]
     return {reader.name: reader.topics for reader in readers if reader.group}
 
 
-def _topics_sent_by(transactional_id: str, components: Mapping[str, Any]) -> tuple[str, ...]:
+def _topics_sent_by(transactional_id: str, components: Components) -> tuple[str, ...]:
     for component in components.values():
         if transactional_id in component.transactional_ids:
             topics: tuple[str, ...] = component.topics_written
@@ -176,7 +176,7 @@ def _topics_sent_by(transactional_id: str, components: Mapping[str, Any]) -> tup
     return ()
 
 
-def broker_for(wanted: Role, components: Mapping[str, Any]) -> Broker:
+def broker_for(wanted: Role, components: Components) -> Broker:
     """The broker whose servers may hold a role; `role_problems` must have found none."""
     brokers = brokers_among(components)
     if wanted.kind == "controller" and wanted.of:

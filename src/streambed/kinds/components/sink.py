@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,6 +14,7 @@ from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.progress import DeclaredReader, Progress, positions_of
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Names, Setting, Word, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.orders import ConsumerMember, SinkOrder
@@ -75,7 +75,7 @@ class Sink(OnOneNode):
             return Progress()
         return Progress(positions=tuple(positions_of(world, self.name, [self.group], self.reads)))
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Its topics and its store must be declared, and its broker must support its settings."""
         return [
             *client_problems(self, self.reads, others, "reads"),
@@ -83,7 +83,7 @@ class Sink(OnOneNode):
             *self._column_problems(),
         ]
 
-    def _store_problems(self, others: Mapping[str, Any]) -> list[Problem]:
+    def _store_problems(self, others: Components) -> list[Problem]:
         stores = {name: other.as_store for name, other in others.items() if other.as_store}
         store = stores.get(self.store)
         if store is None:
@@ -91,7 +91,7 @@ class Sink(OnOneNode):
             return [Problem(key="store", says=says, about=frozenset({self.store}))]
         if not store.store_address(Path()).path or not self.node:
             return []
-        store_node = others[self.store].node
+        store_node = store.places.get("node", "")
         if store_node != self.node:
             says = f"'{self.store}' is a file on '{store_node}': its sink must be there too"
             return [Problem(key="node", says=says)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -13,6 +12,7 @@ from streambed.errors import Problem
 from streambed.kinds.components.component import ComponentBase, Needs, gauge_is_ready
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Names, declared
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.orders import TrafficOrder
@@ -92,7 +92,7 @@ class Traffic(ComponentBase):
             for number, node in enumerate(nodes)
         }
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """There must be a pair of hosts, and a host must not send more than its process can."""
         problems = self._named_twice()
         if not self.pairs:

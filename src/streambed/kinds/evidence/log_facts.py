@@ -14,7 +14,13 @@ from streambed.judge.findings import Facts, OpenTransaction, PartitionEnd, Repli
 from streambed.judge.promises import Settings
 from streambed.kinds.evidence.course import witness_finished
 from streambed.kinds.evidence.readers import readers_of
-from streambed.record.events import ClusterState, DrainIncomplete, ProcessEnded, TopicSettings
+from streambed.record.events import (
+    ClusterState,
+    DrainIncomplete,
+    Phase,
+    ProcessEnded,
+    TopicSettings,
+)
 from streambed.record.history import History
 
 if TYPE_CHECKING:
@@ -39,15 +45,19 @@ def facts_of(history: History, topic: Topic) -> Facts:
     """All facts about a topic."""
     settings = topic_settings(history, topic.name)
     return Facts(
-        ends=_ends(history, topic.name),
+        ends=ends_of(history, topic.name),
         compacted="compact" in settings.get("cleanup.policy", ""),
+        compacted_topics=_compacted_topics(history),
         uncommitted_groups=_groups(history, topic.name, lambda reader: reader.uncommitted),
+        unknown_isolation_groups=_of_unknown_isolation(history, topic),
+        groups=_declared_groups(history, topic.name),
         latest_groups=_groups(history, topic.name, lambda reader: reader.from_latest),
         unread=_unread(history, topic.name),
         unfinished_producers=_killed_producers(history, topic),
         anonymous_producers=_handing_in(history, topic),
         read_back_failed=not witness_finished(history),
         behind_since=_behind(history, topic),
+        existing=_on_existing_cluster(history, topic.name),
         replicas=_replica_batches(history, topic.name),
         open_transactions=_open_transactions(history),
     )
@@ -89,6 +99,27 @@ def _declaring_broker(history: History, topic: str) -> DeclaresTopics | None:
     return None
 
 
+def _compacted_topics(history: History) -> frozenset[str]:
+    brokers = [component.as_broker for component in history.components.values()]
+    names = [
+        topic
+        for broker in brokers
+        if broker
+        for topic in broker.partitions
+        if "compact" in topic_settings(history, topic).get("cleanup.policy", "")
+    ]
+    return frozenset(names)
+
+
+def _on_existing_cluster(history: History, topic: str) -> bool:
+    owners = [
+        component
+        for component in history.components.values()
+        if component.as_broker and topic in component.as_broker.partitions
+    ]
+    return any(component.existing_address for component in owners)
+
+
 def _replicas(history: History, topic: str) -> int | None:
     counts = [
         len(partition.replicas)
@@ -102,10 +133,12 @@ def _replicas(history: History, topic: str) -> int | None:
     return broker.replicas_of(topic) if broker else None
 
 
-def _ends(history: History, topic: str) -> dict[int, PartitionEnd]:
-    """The last state of each partition: after the drain, if it was recorded."""
+def ends_of(history: History, topic: str) -> dict[int, PartitionEnd]:
+    """The state of each partition after the drain; none if the cluster did not answer then."""
     ends = {}
-    for state in history.of(ClusterState):
+    drains = [event.time for event in history.of(Phase) if event.phase == "drain"]
+    states = [event for event in history.of(ClusterState) if drains and event.time >= drains[-1]]
+    for state in states:
         for one in state.partitions:
             if one.topic == topic:
                 ends[one.partition] = PartitionEnd(
@@ -159,6 +192,27 @@ def _groups(
     )
 
 
+def _of_unknown_isolation(history: History, topic: Topic) -> frozenset[str]:
+    """Groups with a member that does not say whether it reads uncommitted records."""
+    unknown = []
+    for group, client in topic.members():
+        component = history.components.get(client.partition("/")[0])
+        readers = [] if component is None else component.readers
+        if not any(reader.isolation for reader in readers if topic.name in reader.topics):
+            unknown.append(group)
+    return frozenset(unknown)
+
+
+def _declared_groups(history: History, topic: str) -> frozenset[str]:
+    """Groups that must read a topic. A program of the user names its groups in its ledger only."""
+    return frozenset(
+        reader.name
+        for component in history.components.values()
+        for reader in component.readers
+        if topic in reader.topics and reader.group and not component.hands_in_ledger
+    )
+
+
 def _unread(history: History, topic: str) -> dict[str, frozenset[int] | None]:
     unread = {}
     for reader in readers_of(history, topic):
@@ -190,19 +244,22 @@ def _behind(history: History, topic: Topic) -> dict[tuple[str, int], int]:
     behind = {}
     for end in history.of(DrainIncomplete):
         for wait in end.waits:
-            reads = topic.reads.get(wait.reader)
             concerned = wait.reason == "behind" and topic.name in wait.topics
-            if reads is None or not concerned or wait.partition is None:
+            if not concerned or wait.partition is None:
                 continue
-            own = reads.time[reads.place >> OFFSET_BITS == wait.partition]
-            last = int(own.max()) if len(own) else NONE
-            held = _holds(topic, wait.reader, wait.partition)
-            if held and last != NONE and end.time - last > STUCK_NS:
-                behind[wait.reader, wait.partition] = last
+            since = _idle_since(topic, wait.reader, wait.partition)
+            if since is not None and end.time - since > STUCK_NS:
+                behind[wait.reader, wait.partition] = since
     return behind
 
 
-def _holds(topic: Topic, group: str, partition: int) -> bool:
+def _idle_since(topic: Topic, group: str, partition: int) -> int | None:
+    """When a group last got the partition or a record of it; None if it does not hold it."""
     tenures = topic.tenures
     mine = (tenures.group == topic.groups.known(group)) & (tenures.partition == partition)
-    return bool(np.any(mine & (tenures.ended == NONE)))
+    held = tenures.began[mine & (tenures.ended == NONE)]
+    if not len(held):
+        return None
+    reads = topic.reads.get(group)
+    times = [held] if reads is None else [held, reads.time[reads.place >> OFFSET_BITS == partition]]
+    return int(np.concatenate(times).max())

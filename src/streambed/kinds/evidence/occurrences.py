@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+from streambed.judge.columns import Rows, numbers
 from streambed.kinds.evidence.course import FOREVER_NS, faults_of
 from streambed.record.events import (
     Batch,
@@ -117,8 +118,11 @@ def _phase(name: str, following: str) -> Callable[[History], list[Span]]:
 
 def _in_flight(history: History) -> list[Span]:
     """When at least one record was sent and not yet acknowledged, as far as that is known."""
-    sent = history.ledger.sent.select("sent", "acked").drop_nulls()
-    return _merge(sent["sent"].to_numpy(), sent["acked"].to_numpy())
+    rows = Rows(sent=np.int64, acked=np.int64)
+    for batch in history.ledger.batches("sent", ["sent", "acked"]):
+        known = batch.drop_null()
+        rows.add(sent=numbers(known.column(0), np.int64), acked=numbers(known.column(1), np.int64))
+    return _merge(rows.take("sent"), rows.take("acked"))
 
 
 def _merge(starts: np.ndarray, ends: np.ndarray) -> list[Span]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from streambed.judge.columns import batches_of_topic, numbers
 from streambed.kinds.evidence.by_batches import batches_of
 from streambed.kinds.evidence.course import FOREVER_NS, ActiveFault, faults_of
 from streambed.record.history import History
@@ -62,6 +64,8 @@ class Recovery:
     at_least_ns: int | None
     """What is sure of `caught_up_ns`: it is this, or more."""
     why_unknown: str = ""
+    ack_outage_ns: int | None = None
+    """The longest span without an acknowledgement of the inputs, from the injection on."""
 
     def evidence(self, history: History) -> dict[str, Any]:
         """For programs."""
@@ -71,6 +75,7 @@ class Recovery:
             "end_s": history.seconds(self.end),
             "effect_ns": self.effect_ns,
             "outage_ns": self.outage_ns,
+            "ack_outage_ns": self.ack_outage_ns,
             "restored_ns": self.restored_ns,
             "caught_up_ns": self.caught_up_ns,
             "at_least_ns": self.at_least_ns,
@@ -126,9 +131,13 @@ def recoveries(
     """The recovery from each set of faults."""
     sets = fault_sets(faults_of(history))
     measured = _with_latency(records)
+    acks = _acks(history, records)
     ends = [*(following.start for following in sets[1:]), FOREVER_NS]
     return [
-        _recovery(measured, faults, baseline, hold, until)
+        replace(
+            _recovery(measured, faults, baseline, hold, until),
+            ack_outage_ns=_outage(acks, faults.start, until, _last_due(measured, until)),
+        )
         for faults, until in zip(sets, ends, strict=True)
     ]
 
@@ -156,13 +165,14 @@ def _recovery(
         return _recovery_without_heal(records, faults, effect, until)
     outputs = records["seen"].drop_nulls().sort()
     after = outputs.filter(outputs >= faults.end)
+    last_due = _last_due(records, until)
     caught_up, at_least, why = _caught_up(records, faults.end, bound, hold, until)
     return Recovery(
         faults=faults.names,
         start=faults.start,
         end=faults.end,
         effect_ns=effect,
-        outage_ns=_outage(outputs, faults.start, until),
+        outage_ns=_outage(outputs, faults.start, until, last_due),
         restored_ns=after[0] - faults.end if len(after) else None,
         caught_up_ns=caught_up,
         at_least_ns=at_least,
@@ -179,7 +189,7 @@ def _recovery_without_heal(
         start=faults.start,
         end=faults.start,
         effect_ns=effect,
-        outage_ns=_outage(outputs, faults.start, until),
+        outage_ns=_outage(outputs, faults.start, until, _last_due(records, until)),
         restored_ns=None,
         caught_up_ns=None,
         at_least_ns=None,
@@ -187,11 +197,29 @@ def _recovery_without_heal(
     )
 
 
-def _outage(outputs: pl.Series, start: int, until: int) -> int | None:
-    """The longest span without an output that ends after the injection."""
-    gaps = pl.DataFrame({"seen": outputs, "gap": outputs.diff()})
-    longest = gaps.filter(pl.col("seen").is_between(start, until))["gap"].max()
-    return longest if isinstance(longest, int) else None
+def _last_due(records: pl.DataFrame, until: int) -> int:
+    last = records.filter(pl.col("due") < until)["due"].max()
+    return last if isinstance(last, int) else 0
+
+
+def _acks(history: History, records: pl.DataFrame) -> pl.Series:
+    """When records of the topics that these are of were acknowledged, in order."""
+    parts = [np.empty(0, np.int64)]
+    for topic in records["topic"].unique().sort():
+        for batch in batches_of_topic(history.ledger, "sent", topic, ("acked",)):
+            parts.append(numbers(batch.column(0), np.int64))
+    times = np.concatenate(parts)
+    return pl.Series(np.sort(times[times >= 0]))
+
+
+def _outage(outputs: pl.Series, start: int, until: int, last_due: int) -> int | None:
+    """The longest span without one of these that ends after the injection. One without end lasts
+    until the last record was due.
+    """
+    ends = pl.concat([outputs.filter(outputs <= until), pl.Series([last_due], dtype=outputs.dtype)])
+    gaps = pl.DataFrame({"end": ends, "gap": ends.diff()})
+    longest = gaps.filter(pl.col("end").is_between(start, until))["gap"].max()
+    return longest if isinstance(longest, int) and longest > 0 else None
 
 
 def _caught_up(
@@ -211,18 +239,24 @@ def _caught_up(
         )
     )
     states = {second: (p99, is_open) for second, p99, is_open in seconds.iter_rows()}
+    if not states:
+        return None, None, "no record was due after it was healed"
     needed = -(-hold.ns // SECOND_NS)
-    last = max(states, default=-1)
-    start = 0
-    for second in range(last + 1):
-        p99, is_open = states.get(second, (0, False))
+    start, held = 0, 0
+    for second in sorted(states):  # A second in which nothing was due says nothing.
+        p99, is_open = states[second]
         if p99 is not None and p99 > bound:
-            start = second + 1
-        elif is_open:
+            start, held = second + 1, 0
+            continue
+        if is_open:
             return None, None, "it is unknown whether all records were seen"
-        elif second + 1 - start >= needed:
+        if not held and second > start:
+            why = f"no record was due from {start} s to {second} s after it was healed"
+            return None, start * SECOND_NS, why
+        held += 1
+        if held >= needed:
             return start * SECOND_NS, start * SECOND_NS, ""
-    why = f"only {last + 1 - start} s of load after it had caught up: too short for the hold"
-    if start > last:
+    why = f"only {held} s of load after it had caught up: too short for the hold"
+    if not held:
         why = "it had not caught up when the load ended, or the next fault came"
     return None, start * SECOND_NS, why

@@ -26,18 +26,25 @@ class Unsent:
     """Due while the producer was down."""
 
 
+def columns_needed(history: History) -> tuple[str, ...]:
+    """The columns of `sent` that `unsent_records` needs beside `due`: none if nobody died."""
+    return ("producer", "sequence") if _deaths(history) else ()
+
+
 def unsent_records(history: History, sent: pl.DataFrame) -> Unsent:
     """The gaps in the sequences of restarted producers, given rows of `sent`."""
     unnoted = down = 0
-    for end in history.of(ProcessEnded):
-        if not end.expected:
-            for producer in sent.filter(of_component("producer", end.component))[
-                "producer"
-            ].unique():
-                before, after = _gap(sent.filter(pl.col("producer") == producer), end.time)
-                unnoted += before
-                down += after
+    for end in _deaths(history):
+        of_producers = sent.filter(of_component("producer", end.component))
+        for producer in of_producers["producer"].unique():
+            before, after = _gap(sent.filter(pl.col("producer") == producer), end.time)
+            unnoted += before
+            down += after
     return Unsent(unnoted=unnoted, down=down)
+
+
+def _deaths(history: History) -> list[ProcessEnded]:
+    return [end for end in history.of(ProcessEnded) if not end.expected]
 
 
 def _gap(rows: pl.DataFrame, end: int) -> tuple[int, int]:

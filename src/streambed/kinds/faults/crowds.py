@@ -11,11 +11,11 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker, brokers_among
 from streambed.kinds.components.roles import broker_for, role, role_problems
+from streambed.kinds.declared_components import Components
 from streambed.world import World
 
 CROWD_FORMS = ("any broker", "any of KAFKA", "every broker but ROLE", "minority of KAFKA")
@@ -50,7 +50,7 @@ def crowd(target: str) -> Crowd | None:
     return Crowd(how=match["how"], of=match["of"] or "", but=match["but"] or "")
 
 
-def crowd_problems(wanted: Crowd, components: Mapping[str, Any], key: str) -> list[Problem]:
+def crowd_problems(wanted: Crowd, components: Components, key: str) -> list[Problem]:
     """What is wrong with a crowd: an unknown component, or one with too few brokers."""
     brokers = brokers_among(components)
     if wanted.of and wanted.of not in brokers:
@@ -79,7 +79,7 @@ def _processes(brokers: Mapping[str, Broker]) -> list[str]:
     return [f"{broker.name}/{node}" for broker in brokers.values() for node in broker.nodes]
 
 
-def crowd_broker(wanted: Crowd, components: Mapping[str, Any]) -> Broker:
+def crowd_broker(wanted: Crowd, components: Components) -> Broker:
     """The component whose brokers are meant; `crowd_problems` must have found none."""
     brokers = brokers_among(components)
     if wanted.of:

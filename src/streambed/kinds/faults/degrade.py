@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, WithJsonSchema
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.direction import Direction
 from streambed.kinds.direction_rules import direction_problems
@@ -63,9 +64,7 @@ class Degrade(Direction, _Aimed):
         values = ", ".join(f"{name} {value}" for name, value in self.given.items())
         return f"{links}: {values}"
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """Links must exist, something must change, and the values must be possible on some link.
 
         Whether they are possible on these links is up to the planner.
@@ -82,7 +81,7 @@ class Degrade(Direction, _Aimed):
             problems.append(Problem(key="jitter", says="jitter needs a delay: give that as well"))
         return problems + direction_problems(self, self.over(_ANY_LINK))
 
-    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+    def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """Every link that a target names."""
         return [name for target in self.link for name in links_named(target, links)]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from streambed.errors import Problem
 from streambed.kinds.components.broker import Elects, broker_of
 from streambed.kinds.components.roles import Role, role_problems
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import Momentary
 from streambed.kinds.faults.of_links import Links
@@ -39,9 +40,7 @@ class Elect(Momentary):
             return None
         return Role(kind="leader", of=match["topic"], partition=int(match["number"] or 0))
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The partition must exist, and its broker must hold elections."""
         wanted = self._role
         if wanted is None:

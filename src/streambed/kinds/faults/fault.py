@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.direction import Direction
 from streambed.kinds.disks import Preparation
@@ -45,7 +46,7 @@ class NeedsNothing:
         """Once, at `at`."""
         return Timing(at=self.at)
 
-    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """It holds nothing that another fault may not hold at the same time."""
         return ()
 
@@ -62,19 +63,19 @@ class NeedsNothing:
         """Targets that are roles: none."""
         return ()
 
-    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+    def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """Links that the fault must be able to change: none."""
         return ()
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """It kills nothing."""
         return ()
 
-    def slowed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def slowed_components(self, components: Components) -> Collection[str]:
         """It slows nothing down."""
         return ()
 
-    def prepares(self, components: dict[str, Any]) -> Sequence[Preparation]:
+    def prepares(self, components: Components) -> Sequence[Preparation]:
         """Processes start as they would without it."""
         return ()
 
@@ -124,12 +125,10 @@ class Fault(Protocol):
     def roles(self) -> Sequence[str]:
         """The roles among its targets. Who holds them is looked up shortly before the injection."""
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """What is wrong with the declaration; keys are relative to the fault."""
 
-    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+    def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """The names of the links that it may cut or change."""
 
     def changes_of(self, links: Links) -> LinkChange | None:
@@ -138,13 +137,13 @@ class Fault(Protocol):
         None if it gives no values.
         """
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """The names of the components whose processes it may kill."""
 
-    def slowed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def slowed_components(self, components: Components) -> Collection[str]:
         """The names of the components whose processes need a control group for CPU time."""
 
-    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """What it holds in a state, so that no other fault may while it lasts.
 
         Roles are left out: who holds them is not known before.
@@ -153,7 +152,7 @@ class Fault(Protocol):
     def possible_outside(self, ours: Collection[str]) -> bool:
         """Whether it works without an emulated network; `ours` are the components that we run."""
 
-    def prepares(self, components: dict[str, Any]) -> Sequence[Preparation]:
+    def prepares(self, components: Components) -> Sequence[Preparation]:
         """What it needs of processes before they start."""
 
     def lacks(self, machine: Machine) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import Held, Lasting
 from streambed.kinds.faults.of_links import (
@@ -40,9 +41,7 @@ class Flap(Lasting):
         """The link, and its rhythm."""
         return f"{link_label(self.link, '')}, down {self.down}, up {self.up}"
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The link must exist, and the fault must last for at least one round."""
         problems = link_problems(self.link, "", links, "link")
         for key, time in (("down", self.down), ("up", self.up)):
@@ -53,11 +52,11 @@ class Flap(Lasting):
             problems.append(Problem(key="lasts", says=says))
         return problems
 
-    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+    def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """The named link, or every link between the two ends."""
         return links_named(self.link, links)
 
-    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """Each direction of the link."""
         directions = directions_of(links_named(self.link, links), "", links)
         return [Held(direction, "cut") for direction in directions]

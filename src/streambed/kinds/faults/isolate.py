@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 from streambed.errors import Problem
 from streambed.kinds.components.roles import means_role
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import Held
 from streambed.kinds.faults.of_links import Links, directions_of
@@ -24,19 +25,17 @@ class Isolate(OnATarget):
     target: str
     """A node, or a role such as leader of lines/0: the host of that broker."""
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must be a node or a role."""
         ends = chain.from_iterable(link.ends for link in links.values())
         return node_problems(self.target, {*hosts, *ends}, components)
 
-    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+    def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """All links of all hosts that it may hit."""
         hosts = set(candidates(self.target, components))
         return [name for name, link in links.items() if hosts & set(link.ends)]
 
-    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """Both directions of each of its links, if the node is named."""
         if means_role(self.target):
             return ()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import Held, Lasting
 from streambed.kinds.faults.of_links import (
@@ -33,17 +34,15 @@ class OnALink(Lasting):
         """The link, or the direction of it that is hit."""
         return link_label(self.link, self.source)
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The link must exist, and `source` must be one of its ends."""
         return link_problems(self.link, self.source, links, "link")
 
-    def emulated(self, links: Links, components: dict[str, Any]) -> Sequence[str]:
+    def emulated(self, links: Links, components: Components) -> Sequence[str]:
         """The named link, or every link between the two ends."""
         return links_named(self.link, links)
 
-    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """Each direction of the link."""
         directions = directions_of(links_named(self.link, links), self.source, links)
         return [Held(direction, self.state) for direction in directions]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from streambed.errors import Problem, WorldError
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import Lasting
 from streambed.kinds.faults.of_links import Links
@@ -59,9 +60,7 @@ class Partition(Lasting):
         """The roles among all targets."""
         return roles_among(self._targets.values())
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """One of the three forms; its targets are hosts and roles, each named once."""
         forms = [key for key in ("sides", "deaf", "ring") if getattr(self, key)]
         if len(forms) != 1:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.of_links import Links
 from streambed.kinds.faults.targets import (
@@ -30,9 +31,7 @@ class Replace(OnAProcess):
     target: str
     """A component with one process that is not a server, or driver of JOB."""
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """Two servers cannot share a port and a data folder."""
         if problems := process_problems(self.target, components):
             return problems
@@ -42,7 +41,7 @@ class Replace(OnAProcess):
             return [Problem(key="target", says=f"{says}. Replace a client or a job")]
         return []
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """One of the two lives may end the other."""
         return (component_of(self.target, components),)
 

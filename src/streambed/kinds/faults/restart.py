@@ -5,10 +5,11 @@ ready.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from streambed.errors import Problem, WorldError
 from streambed.kinds.components.roles import role
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.fault import Momentary
 from streambed.kinds.faults.of_links import Links
@@ -51,9 +52,7 @@ class Restart(Momentary):
         """The roles that must be looked up."""
         return roles_among((self.target,))
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must be a component, a process or a role; an executor starts by itself."""
         if self.target in components:
             return []
@@ -63,7 +62,7 @@ class Restart(Momentary):
             return [Problem(key="target", says=says)]
         return process_problems(self.target, components)
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """The target's component."""
         return (component_of(self.target, components),)
 

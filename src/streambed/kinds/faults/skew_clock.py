@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.of_links import Links
 from streambed.kinds.faults.targets import OnAProcess, resolve_process
@@ -47,9 +48,7 @@ class SkewClock(OnAProcess):
         values = {"ahead": self.ahead, "behind": self.behind, "fast": self.fast, "slow": self.slow}
         return ", ".join(f"{value} {word}" for word, value in values.items() if value)
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The clock must be wrong in one direction, and within what programs know."""
         problems = super().problems(hosts, links, components)
         if not self._words:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import ExitStack
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.targets import OnAProcess, component_of, resolve_processes
 from streambed.units import Share
@@ -41,7 +42,7 @@ class SlowCpu(OnAProcess):
         """The target and its share."""
         return f"{self.target} to {self.share}"
 
-    def slowed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def slowed_components(self, components: Components) -> Collection[str]:
         """The target's component: its processes get control groups."""
         return (component_of(self.target, components),)
 

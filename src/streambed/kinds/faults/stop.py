@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import ExitStack
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.targets import OnAProcess, component_of, resolve_processes
 from streambed.world import Injected, World
@@ -24,7 +25,7 @@ class Stop(OnAProcess):
     target: str
     """As for kill."""
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """The target's component."""
         return (component_of(self.target, components),)
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components.engine import engines_among
 from streambed.kinds.components.roles import broker_for, means_role, role, role_problems
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.crowds import CROWD_FORMS, crowd, crowd_broker, crowd_problems, members
 from streambed.kinds.faults.fault import Held, Lasting
 from streambed.kinds.faults.of_links import Links
 from streambed.world import Process, World
-
-Components = dict[str, Any]
 
 
 @declared
@@ -41,7 +40,7 @@ class OnAProcess(OnATarget):
     state: ClassVar[str] = ""
     """What its target is while it lasts; empty if that does not matter to other faults."""
 
-    def holds(self, links: Links, components: dict[str, Any]) -> Sequence[Held]:
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
         """The process, if it is named."""
         if not self.state or means_role(self.target):
             return ()
@@ -51,9 +50,7 @@ class OnAProcess(OnATarget):
         """A process that we run can be hit with or without an emulated network."""
         return self.target.partition("/")[0] in ours
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must be a single process, a role or a crowd."""
         return process_problems(self.target, components)
 

@@ -49,6 +49,12 @@ class BatchJob(StoreQuery):
     topics: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        """By its topics as well: one function may be asked about several."""
+        digest = hashlib.sha256("\0".join((self.text, *self.topics)).encode()).hexdigest()[:12]
+        return f"{file_name(self.store)}-{digest}"
+
+    @property
     def file(self) -> str:
         """The file, beside the declaration."""
         return self.text.rpartition(":")[0]

@@ -147,7 +147,9 @@ def pressure(history: History) -> Figure | Absent:
     name, title = "pressure", "Pressure on the machine"
     grown = series.rates(history, *SHARES)
     if grown.is_empty():
-        return Absent(name=name, title=title, reason="The machine was not sampled twice.")
+        return Absent(
+            name=name, title=title, reason="Not available: the run recorded less than 2 s."
+        )
     cores = (
         series.rates(history, "machine_busy_s", "machine_idle_s", "machine_stolen_s")
         .group_by("time_s")

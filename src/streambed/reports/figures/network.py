@@ -25,7 +25,7 @@ def throughput(history: History, plan: Plan | None, direction: Direction) -> Fig
         return Absent(
             name=name,
             title=title,
-            reason="No port of a host was sampled twice, so there is no rate to show.",
+            reason="Not available: the run recorded less than 2 s.",
         )
     table = bytes_per_s.select("time_s", port="of", bit_per_s=pl.col("value") * 8)
     chart, says = lines(history, table, by="port", value="bit_per_s", unit="bit/s", number="~s")

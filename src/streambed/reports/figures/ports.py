@@ -40,7 +40,7 @@ def switch_ports(history: History, plan: Plan | None, direction: Direction) -> F
     bytes_per_s = series.rates(history, METRICS[direction])
     of_switches = bytes_per_s.filter(pl.col("of").is_in(list(names)))
     if of_switches.is_empty():
-        reason = "No port of a switch was sampled twice."
+        reason = "Not available: the run recorded less than 2 s."
         return Absent(name=name, title=title, reason=reason)
     port = pl.col("of").replace(names)
     table = of_switches.select("time_s", port=port, bit_per_s=pl.col("value") * 8)

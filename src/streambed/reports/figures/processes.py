@@ -77,7 +77,7 @@ def processors(history: History, plan: Plan | None) -> Figure | Absent:
         return Absent(
             name=name,
             title=title,
-            reason="No process was sampled twice.",
+            reason="Not available: no process ran for 2 s.",
         )
     table = cores.select("time_s", process="of", cores="value")
     alive = while_alive(history, table, by="process")

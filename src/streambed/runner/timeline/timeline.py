@@ -88,14 +88,14 @@ class Timeline:
         counted = any(trigger.counts for trigger in self._triggers())
         return REPORT_NS if counted else 0
 
-    def sync_points(self, start_ns: int) -> dict[str, int]:
-        """The producers that must wait at a commit, and from when on."""
-        points = {}
+    def sync_points(self, start_ns: int) -> dict[str, tuple[int, ...]]:
+        """The producers that must wait at a commit, once from each of these times."""
+        points: dict[str, list[int]] = {}
         for injection in self._injections:
             trigger = self._faults[injection.fault].timing.trigger
             if trigger and trigger.sync_point:
-                points[trigger.sync_point] = start_ns + injection.at_ns
-        return points
+                points.setdefault(trigger.sync_point, []).append(start_ns + injection.at_ns)
+        return {producer: tuple(sorted(times)) for producer, times in points.items()}
 
     def _triggers(self) -> Iterator[Trigger]:
         for fault in self._faults:

@@ -153,9 +153,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
     """The folder of the servers; without `keep` it is removed after the block."""
     if keep is None:
         # Below the cache: /tmp is memory on many machines, and data may be large.
-        below = artifacts.cache() / "up"
-        below.mkdir(parents=True, exist_ok=True)
-        directory = Path(tempfile.mkdtemp(prefix="servers-", dir=below))
+        directory = Path(tempfile.mkdtemp(prefix="servers-", dir=artifacts.make_cache("up")))
         (directory / TEMPORARY).touch()
     else:
         directory = keep.absolute()

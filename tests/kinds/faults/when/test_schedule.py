@@ -56,6 +56,17 @@ def test_a_fault_that_would_meet_itself_is_refused():
     assert key == "every" and "it lasts 2s, so it would begin again before it is over" in says
 
 
+def test_a_fault_that_would_come_too_often_is_refused():
+    assert problems(at="0s", lasts="1us", every="2us") == [
+        (
+            "every",
+            "it would come 30000000 times, and at most 1000 are allowed: "
+            "give `repeat`, or a longer `every`",
+        )
+    ]
+    assert problems(at="0s", lasts="1us", every="60ms") == []
+
+
 def test_a_run_too_short_for_all_repetitions_is_refused():
     assert problems(at="5s", every="10s", repeat=10) == [
         (

@@ -17,6 +17,8 @@ from streambed.kinds.faults.when.triggers import (
     count_trigger,
     event_trigger,
 )
+from streambed.plan import ProcessSpec
+from streambed.record.gauges import ProducerGauge
 from tests.support.fakes import FakeWorld
 
 COMPONENTS = {
@@ -119,3 +121,16 @@ def test_a_batch_counts_when_it_is_written_and_not_committed(tmp_path):
 
 def test_a_committed_batch_is_not_looked_for_before_the_checkpoint_exists(tmp_path):
     assert BatchUncommitted("shout").watch(FakeWorld(tmp_path), COMPONENTS)() is None
+
+
+def test_a_count_includes_what_a_producer_sent_before_it_was_started_again():
+    world = FakeWorld()
+    world.plan.processes = (ProcessSpec(name="poet", component="poet", node="edge", argv=()),)
+    look = Acked(100, "lines").watch(world, COMPONENTS)
+
+    seen = []
+    for acked in (60, 80, 10, 20):
+        world.gauges["poet"] = ProducerGauge(acked=acked)
+        seen.append(look() is not None)
+
+    assert seen == [False, False, False, True]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,6 +14,7 @@ from streambed.kinds.components.component import ComponentBase, Needs
 from streambed.kinds.components.hdfs.files import PAGE_PORT, data_nodes_alive
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.units import Size
@@ -84,7 +84,7 @@ class Hdfs(ComponentBase):
         """The ports of name nodes and data nodes."""
         return (NAMES_PORT, PAGE_PORT, BLOCKS_PORT, CALLS_PORT, BLOCKS_PAGE_PORT)
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Each host runs one process, and there must be a data node for each replica."""
         problems = []
         nodes = len(self.data_nodes)
@@ -99,7 +99,7 @@ class Hdfs(ComponentBase):
             problems.append(Problem(key="name_node", says=says))
         if self.replicas > nodes:
             says = (
-                f"{self.replicas} replicas need as many data nodes, but there are {nodes}: "
+                f"{self.replicas} replicas need as many data nodes, and it has {nodes}: "
                 "add some or ask for fewer"
             )
             problems.append(Problem(key="replicas", says=says))
@@ -182,7 +182,7 @@ class Hdfs(ComponentBase):
         return missing
 
 
-def unknown_hdfs(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
+def unknown_hdfs(job: SparkJob, others: Components) -> list[Problem]:
     """A problem for each undeclared HDFS that a job names for its checkpoint or event log."""
     known = [name for name, other in others.items() if other.kind == "hdfs"]
     problems = []

@@ -14,12 +14,7 @@ from pydantic import Field
 from streambed import artifacts
 from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components.broker import Ends, FileTables, Watched
-from streambed.kinds.components.component import (
-    AutoPlace,
-    ComponentBase,
-    ExistingCluster,
-    Needs,
-)
+from streambed.kinds.components.component import AutoPlace, ComponentBase, ExistingCluster, Needs
 from streambed.kinds.components.consumer import witness
 from streambed.kinds.components.kafka import log_files, protocol
 from streambed.kinds.components.kafka.clients import (
@@ -50,6 +45,7 @@ from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import Loopback, PlanContext
 from streambed.kinds.components.roles import Role
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Port, Setting, declared
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record.events import Event
@@ -156,7 +152,7 @@ class Kafka(WithTopics, KeepsLog, ComponentBase):
         """The value of bootstrap.servers for clients."""
         return self.existing or ",".join(f"{node}:{self.port}" for node in self.nodes)
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Topics must fit the brokers, controllers form a quorum, per-node keys name members."""
         if not self.nodes:
             return []  # Placement reports that there are none, and why.
@@ -191,8 +187,8 @@ class Kafka(WithTopics, KeepsLog, ComponentBase):
         return problems
 
     def answers(self, data: Path) -> dict[str, str]:
-        """{NAME.bootstrap}."""
-        return {"bootstrap": self.bootstrap}
+        """{NAME.bootstrap}, and {NAME.class_path} for Kafka's own tools."""
+        return {"bootstrap": self.bootstrap, "class_path": artifacts.kafka_class_path_text()}
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """One server for each node; none if the cluster exists already."""

@@ -50,8 +50,8 @@ class Topic:
         if self.replicas > len(brokers):
             yield (
                 "replicas",
-                f"{self.replicas} replicas need as many brokers, but there are {len(brokers)}: add "
-                "nodes or ask for fewer",
+                f"{self.replicas} replicas need as many brokers, and the cluster has "
+                f"{len(brokers)}: add nodes or ask for fewer",
             )
         if len(self.leaders) > self.partitions:
             yield (

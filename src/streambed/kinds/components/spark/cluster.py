@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
 
 from pydantic import Field
 
@@ -17,6 +16,7 @@ from streambed.kinds.components.component import ComponentBase, ExistingCluster,
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.spark.secret_settings import secret_files, without_secrets
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Setting, declared, setting_text
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
 from streambed.record import now_ns
@@ -102,7 +102,7 @@ class SparkCluster(ComponentBase):
         """The ports of masters and workers."""
         return (MASTER_PORT, MASTER_PAGE, WORKER_PORT, WORKER_PAGE)
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Each host runs one process, and all jobs must fit, because they start together."""
         problems = []
         if len(set(self.workers)) < len(self.workers):
@@ -227,7 +227,8 @@ def executors_of(cluster: str, events: Path, world: World) -> list[Process]:
     application, named by its id.
     """
     applications = [log.name.partition(".")[0] for log in events.glob("app-*")]
-    workers = [world.find(f"{cluster}/{node}") for node in world.components[cluster].workers]
+    declared = cast("SparkCluster", world.components[cluster])
+    workers = [world.find(f"{cluster}/{node}") for node in declared.workers]
     return [
         executor
         for worker in workers
@@ -269,13 +270,13 @@ def flags_for(start: Quickness, heap: Size) -> list[str]:
     ]
 
 
-def cluster_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
+def cluster_problems(job: SparkJob, others: Components) -> list[Problem]:
     """Why a job could not run on the cluster that it names, but would wait for ever."""
     clusters = [name for name, other in others.items() if other.kind == "spark_cluster"]
     if job.cluster not in clusters:
         says = f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}"
         return [Problem(key="cluster", says=says, about=frozenset({job.cluster}))]
-    lent = others[job.cluster].memory
+    lent = cast("SparkCluster", others[job.cluster]).memory
     jobs = _jobs_on(job.cluster, others)
     requested = Size(sum(other.executor_memory.bytes for other in jobs))
     if requested.bytes > lent.bytes:
@@ -287,8 +288,12 @@ def cluster_problems(job: SparkJob, others: Mapping[str, Any]) -> list[Problem]:
     return []
 
 
-def _jobs_on(cluster: str, components: Mapping[str, Any]) -> list[SparkJob]:
-    jobs = [component for component in components.values() if component.kind == "spark_job"]
+def _jobs_on(cluster: str, components: Components) -> list[SparkJob]:
+    jobs = [
+        cast("SparkJob", component)
+        for component in components.values()
+        if component.kind == "spark_job"
+    ]
     return [job for job in jobs if job.cluster == cluster]
 
 

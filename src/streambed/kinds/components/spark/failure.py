@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from streambed.errors import FormatError, suggestion
 from streambed.kinds.components.broker import brokers_among
+from streambed.kinds.declared_components import Components
 from streambed.record import codec, file_name
 
 
@@ -32,7 +31,7 @@ def failure_of(directory: Path, process: str) -> JobFailure | None:
         return None  # The driver may have been killed while it wrote.
 
 
-def failure_text(failure: JobFailure, reads: tuple[str, ...], components: Mapping[str, Any]) -> str:
+def failure_text(failure: JobFailure, reads: tuple[str, ...], components: Components) -> str:
     """The cause for people, and what to do about it if that is known."""
     brokers = brokers_among(components).values()
     declared = [topic for broker in brokers for topic in broker.partitions]

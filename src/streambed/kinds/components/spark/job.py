@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -36,6 +36,7 @@ from streambed.kinds.components.spark.cluster import (
 from streambed.kinds.components.spark.event_log import SparkLog
 from streambed.kinds.components.spark.failure import failure_of, failure_text
 from streambed.kinds.components.spark.secret_settings import secret_files, without_secrets
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Batch
@@ -143,7 +144,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         """Its checkpoint, unless that is in HDFS."""
         return None if self.checkpoint else data / "checkpoint"
 
-    def executor_of(self, components: Mapping[str, Any]) -> str:
+    def executor_of(self, components: Components) -> str:
         """The declared cluster whose workers start its executors."""
         return self.cluster if self.cluster in components else ""
 
@@ -182,7 +183,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         """The same job with another master."""
         return replace(self, cluster=address) if cluster == "spark_master" else self
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Its files must exist; its topics, cluster and HDFS must be declared."""
         problems = missing_file(self.job, base, "job")
         if self.python:
@@ -374,7 +375,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         topics = tuple(dict.fromkeys((*self.reads, *positions)))
         return Progress(positions=(Position(reader=self.name, topics=topics, next=positions),))
 
-    def exit_reason(self, directory: Path, components: Mapping[str, Any]) -> str:
+    def exit_reason(self, directory: Path, components: Components) -> str:
         """The last cause of the exception that ended it."""
         failure = failure_of(directory, self.name)
         return failure_text(failure, self.reads, components) if failure else ""

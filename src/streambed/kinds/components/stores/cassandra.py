@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -21,6 +20,7 @@ from streambed.kinds.components.stores.server_store import (
     when_probe_passes,
     when_set_up,
 )
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Port, Setting, declared
 from streambed.kinds.disks import IN_PLACE
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -119,7 +119,7 @@ class Cassandra(ComponentBase):
         """The ports for clients and for the other nodes."""
         return (self.port, self.gossip_port)
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """Each node may be named once, and there must be a node for each replica."""
         wrong = []
         if len(set(self.nodes)) < len(self.nodes):
@@ -127,7 +127,7 @@ class Cassandra(ComponentBase):
             wrong.append(Problem(key="nodes", says=says))
         if self.nodes and self.replicas > len(self.nodes):
             says = (
-                f"{self.replicas} replicas need as many nodes, but there are {len(self.nodes)}: "
+                f"{self.replicas} replicas need as many nodes, and it has {len(self.nodes)}: "
                 "add nodes or ask for fewer"
             )
             wrong.append(Problem(key="replicas", says=says))

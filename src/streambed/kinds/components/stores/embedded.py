@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from streambed.errors import Problem, ProcessError, QueryError
 from streambed.kinds.components.component import OnOneNode
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, declared
 from streambed.plan import ProcessSpec
 from streambed.stores.store import Address, connect
@@ -59,7 +59,7 @@ class Embedded(OnOneNode):
         """The name of the file or folder in the component's folder."""
         return FILES[self.engine]
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """RocksDB has no query language, so it can have no `setup`."""
         if self.setup and self.engine == "rocksdb":
             return [Problem(key="setup", says="rocksdb has no statements that could set it up")]

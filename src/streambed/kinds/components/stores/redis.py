@@ -8,13 +8,16 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from streambed import artifacts
+from streambed.errors import Problem
 from streambed.kinds.components.component import Needs
 from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext
 from streambed.kinds.components.stores.server_store import OnePort, server_answers
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Port, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
+from streambed.record.secrets import is_secret
 
 DURABLE: dict[str, Setting] = {
     "bind": "0.0.0.0",
@@ -49,6 +52,13 @@ class Redis(OnePort):
     """What each of its processes may use of the machine."""
     on_exit: OnExit = "auto"
     syncs_by: ClassVar[tuple[str, Setting]] = ("appendfsync", "always")
+
+    def problems(self, others: Components, base: Path) -> list[Problem]:
+        """Passwords: streambed's own clients have none, and every user sees a command line."""
+        says = "clients log in without a password here: leave it out"
+        return [
+            Problem(key=f"settings.{key}", says=says) for key in self.settings if is_secret(key)
+        ]
 
     def answers(self, data: Path) -> dict[str, str]:
         """The usual references and {NAME.url}."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 from streambed.errors import Problem, ProcessError, QueryError, StoreError
 from streambed.kinds.components.component import OnOneNode
 from streambed.kinds.components.plan_context import Loopback, PlanContext
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Setting, setting_text
 from streambed.kinds.disks import IN_PLACE
 from streambed.plan import OnExit, PlannedFile, ProcessSpec
@@ -71,7 +72,7 @@ class OnePort(OnOneNode):
         """The one port that it listens on."""
         return (self.port,)
 
-    def problems(self, others: Mapping[str, Any], base: Path) -> list[Problem]:
+    def problems(self, others: Components, base: Path) -> list[Problem]:
         """It depends on no other component."""
         return []
 

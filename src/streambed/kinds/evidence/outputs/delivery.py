@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from streambed.judge.arrays import Topic
+from streambed.judge.reading import topic_of
 from streambed.kinds.evidence.by_batches import ranges_of, times_taken, unreported_ranges
-from streambed.kinds.evidence.course import by_reader
 from streambed.kinds.evidence.outputs.identity import Identity, index_of_rows
 from streambed.kinds.evidence.outputs.input_log import (
     ABSENT,
@@ -16,8 +17,8 @@ from streambed.kinds.evidence.outputs.input_log import (
     Flags,
     InputLog,
     Numbers,
+    identities_of,
     input_log,
-    places_of,
     records_of,
 )
 from streambed.kinds.evidence.readers import Reader
@@ -25,6 +26,10 @@ from streambed.plan import WITNESS
 from streambed.record.events import ProcessStarted
 from streambed.record.history import History
 from streambed.record.ledger.stored_rows import StoreQuery
+
+CACHED = "deliveries to groups"
+HELD_MAX = 2
+"""How many are held, so that checks of one group share them."""
 
 
 class NothingKnown(Exception):
@@ -42,7 +47,9 @@ class Delivery:
     how: str
     """By what outputs were matched to inputs, for people."""
     index: Numbers
-    """The input of each output, in the order of writing; ABSENT or UNNAMED if there is none."""
+    """The input of each output, in the order of writing; ABSENT, UNNAMED or ELSEWHERE
+    if there is none.
+    """
     lanes: Numbers
     """Outputs of one lane have an order: each partition of an output topic is a lane."""
     unsure: str = ""
@@ -77,17 +84,37 @@ def to_group(history: History, log: InputLog, group: str) -> Delivery:
 
     A record that the log has at another place, or nowhere, is absent: it was truncated.
     """
-    by_group = (pl.col("group") == group) & by_reader()
-    seen = history.ledger.seen.filter((pl.col("topic") == log.topic) & by_group)
-    seen = seen.sort("seen", maintain_order=True)  # Records of one poll stay in their order.
-    index = log.index_of_places(places_of(seen["partition"], seen["offset"]))
-    records = records_of(seen["producer"], seen["sequence"], log.producers)
+    held: dict[tuple[str, str], Numbers] = history.ledger.derived.setdefault(CACHED, {})
+    if (log.topic, group) not in held:
+        while len(held) >= HELD_MAX:
+            held.pop(next(iter(held)))
+        held[log.topic, group] = _index_of_reads(log, topic_of(history.ledger, log.topic), group)
+    index = held[log.topic, group]
+    return _delivery(log, index, _one_lane(index), how="its ledger", by_place=True)
+
+
+def _index_of_reads(log: InputLog, topic: Topic, group: str) -> Numbers:
+    """The input of each record that a group read, in the order of reading."""
+    reads = topic.reads.get(group)
+    if reads is None or topic.committed is None:
+        return np.zeros(0, np.int64)
+    place, record = reads.place, reads.record
+    if (reads.time[1:] < reads.time[:-1]).any():
+        order = np.argsort(reads.time, kind="stable")  # Records of one poll stay in their order.
+        place, record = place[order], record[order]
+    index = log.index_of_places(place)
     here = index >= 0
     other = np.zeros(len(index), dtype=bool)
-    other[here] = log.records[index[here]] != records[here]
+    if log.deleted is None:
+        other[here] = topic.committed.record[index[here]] != record[here]
+    else:  # Rows of the log are not those of the read-back.
+        other[here] = log.records[index[here]] != identities_of(topic, record[here])
     index[other] = ABSENT
-    lanes = np.zeros(len(index), dtype=np.int64)
-    return _delivery(log, index, lanes, how="its ledger", by_place=True)
+    return index
+
+
+def _one_lane(index: Numbers) -> Numbers:
+    return np.broadcast_to(np.zeros(1, np.int64), len(index))
 
 
 def to_topic(history: History, log: InputLog, topic: str, identity: Identity | None) -> Delivery:
@@ -101,7 +128,9 @@ def to_topic(history: History, log: InputLog, topic: str, identity: Identity | N
     else:
         index = index_of_rows(values_at(history, topic, identity.columns), identity, log)
         how, by_place = identity.text, identity.by_place
-    lanes = outputs.partitions if len(index) == len(outputs) else np.zeros(len(index), np.int64)
+    if len(index) != len(outputs):
+        raise NothingKnown(f"keys and values of {topic} were not kept to the end")
+    lanes = outputs.partitions
     return _delivery(log, index, lanes, how=how, by_place=by_place)
 
 
@@ -141,7 +170,7 @@ def to_store(
         )
     rows = result.rows.sort(order) if order else result.rows
     index = index_of_rows(rows, identity, log)
-    lanes = np.zeros(len(index), dtype=np.int64)
+    lanes = _one_lane(index)
     return _delivery(log, index, lanes, how=identity.text, by_place=identity.by_place)
 
 

@@ -7,6 +7,7 @@ from pydantic import model_validator
 
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.outputs.input_log import (
+    ELSEWHERE,
     UNNAMED,
     InputLog,
     Numbers,
@@ -66,17 +67,21 @@ OF_SINKS = Identity(topic="topic", partition="partition", offset="offset")
 
 
 def index_of_rows(rows: pl.DataFrame, identity: Identity, log: InputLog) -> Numbers:
-    """The index in the log of the record that each row names, without rows of other topics."""
+    """The index in the log of the record that each row names; ELSEWHERE if that is of another
+    topic.
+    """
     if identity.record:
         text = rows[identity.record].cast(pl.String)
         producers = text.str.extract(RECORD_TEXT, 1)
         sequences = text.str.extract(RECORD_TEXT, 2).cast(pl.Int64, strict=False)
         return log.index_of_records(records_of(producers, sequences, log.producers))
-    if identity.topic:
-        rows = rows.filter(pl.col(identity.topic).eq_missing(log.topic))
     partitions = rows[identity.partition].cast(pl.Int64, strict=False)
     offsets = rows[identity.offset].cast(pl.Int64, strict=False)
     places = places_of(partitions, offsets)
     index = log.index_of_places(places)
     index[places == UNNAMED] = UNNAMED
+    if identity.topic:
+        topics = rows[identity.topic].cast(pl.String)
+        index[topics.is_null().to_numpy()] = UNNAMED
+        index[(topics != log.topic).fill_null(False).to_numpy()] = ELSEWHERE
     return index

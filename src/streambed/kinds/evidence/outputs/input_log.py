@@ -6,16 +6,21 @@ a record is its row: offsets have holes, indexes have none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streambed.judge import arrays
+from streambed.judge.arrays import Topic
+from streambed.judge.columns import Names, RunIndex, batches_of_topic, numbers
+from streambed.judge.reading import topic_of
+from streambed.kinds.evidence.outputs.deleted import Deleted, deleted_records
 from streambed.kinds.evidence.readers import witness_of
 from streambed.plan import WITNESS
-from streambed.record.history import History
+from streambed.record.history import History, Ledger
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -28,6 +33,8 @@ ABSENT = -1
 """Names a record that the log does not have."""
 UNNAMED = -2
 """Names no record at all."""
+ELSEWHERE = -3
+"""Names a record of another topic."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +46,11 @@ class InputLog:
     """Partition and offset in one number, rising."""
     records: Numbers
     """Producer and sequence in one number; UNNAMED without identity."""
-    keys: Numbers
-    """Hash of the key; 0 without a key."""
     producers: tuple[str, ...]
+    """Names by the number of a producer in `records`."""
+    ledger: Ledger = field(repr=False)
+    deleted: Deleted | None = None
+    """Records that were deleted before the read-back, which are in the log, too."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -56,13 +65,31 @@ class InputLog:
         """The offset of each record."""
         return self.places & ((1 << OFFSET_BITS) - 1)
 
+    @cached_property
+    def keys(self) -> Numbers:
+        """Hash of the key of each record; 0 without a key. Few checks need it."""
+        hashes = np.zeros(len(self), np.int64)
+        columns = ("consumer", "partition", "offset", "key")
+        consumers = Names()
+        for batch in batches_of_topic(self.ledger, "seen", self.topic, columns):
+            consumer, partition, offset, key = batch.columns
+            by_witness = consumers.encode(consumer) == consumers.known(WITNESS)
+            if not by_witness.any():
+                continue
+            places = arrays.places(numbers(partition, np.int32), numbers(offset, np.int64))
+            rows = self.index_of_places(places[by_witness])
+            hashes[rows] = numbers(key, np.int64, null=0)[by_witness]
+        if self.deleted is not None:
+            hashes[self.index_of_places(self.deleted.places)] = self.deleted.keys
+        return hashes
+
     def index_of_places(self, places: Numbers) -> Numbers:
         """The index of each place; ABSENT if the log has nothing there."""
-        return _lookup(self.places, places)
+        return self._places.rows(places)
 
     def index_of_records(self, records: Numbers) -> Numbers:
         """The index at which each record first occurs; ABSENT if it is missing."""
-        rows = _lookup(self._sorted_records, records)
+        rows = self._identities.rows(records)
         found = rows >= 0
         rows[found] = self._record_order[rows[found]]
         rows[records == UNNAMED] = UNNAMED
@@ -83,8 +110,12 @@ class InputLog:
         return np.argsort(self.records, kind="stable")
 
     @cached_property
-    def _sorted_records(self) -> Numbers:
-        return self.records[self._record_order]
+    def _identities(self) -> RunIndex:
+        return RunIndex(self.records[self._record_order])
+
+    @cached_property
+    def _places(self) -> RunIndex:
+        return RunIndex(self.places)
 
     def names(self, index: Numbers) -> pl.DataFrame:
         """Records by name and place: producer, sequence, partition, offset."""
@@ -101,15 +132,6 @@ class InputLog:
                 "offset": self.offsets[index],
             }
         )
-
-
-def _lookup(rising: Numbers, wanted: Numbers) -> Numbers:
-    """Where each wanted number first occurs; ABSENT if it does not."""
-    if not len(rising):
-        return np.full(len(wanted), ABSENT, dtype=np.int64)
-    rows = np.searchsorted(rising, wanted).astype(np.int64)
-    inside = np.minimum(rows, len(rising) - 1)
-    return np.where(rising[inside] == wanted, inside, ABSENT)
 
 
 def places_of(partitions: pl.Series, offsets: pl.Series) -> Numbers:
@@ -134,7 +156,8 @@ def numbers_of(column: pl.Series) -> Numbers:
 
 
 def input_log(history: History, topic: str) -> InputLog | None:
-    """The topic as the witness read it back; None if it did not, or not to the end.
+    """The topic as the witness read it back, with what was deleted before; None if it did not, or
+    not to the end.
 
     The last two are held, so that checks of one pipeline share them.
     """
@@ -142,22 +165,48 @@ def input_log(history: History, topic: str) -> InputLog | None:
     if topic not in held:
         while len(held) >= HELD_MAX:
             held.pop(next(iter(held)))
-        held[topic] = _read_log(history, topic)
+        held[topic] = _with_deleted(history, _read_log(history, topic))
     return held[topic]
 
 
-def _read_log(history: History, topic: str) -> InputLog | None:
-    if not witness_of(history, topic):
-        return None
-    rows = history.ledger.seen.filter((pl.col("topic") == topic) & (pl.col("consumer") == WITNESS))
-    places = places_of(rows["partition"], rows["offset"])
+def _with_deleted(history: History, log: InputLog | None) -> InputLog | None:
+    """The log with records that producers wrote and that were deleted before the read-back."""
+    deleted = deleted_records(history, log.topic) if log else None
+    if log is None or deleted is None:
+        return log
+    producers = (*log.producers, *sorted(set(deleted.producers) - set(log.producers)))
+    names, sequences = pl.Series(deleted.producers), pl.Series(deleted.sequences)
+    places = np.concatenate([log.places, deleted.places])
     order = np.argsort(places, kind="stable")
-    producers = tuple(rows["producer"].drop_nulls().unique().sort())
-    records = records_of(rows["producer"], rows["sequence"], producers)
-    return InputLog(
-        topic=topic,
+    records = np.concatenate([log.records, records_of(names, sequences, producers)])
+    return replace(
+        log,
         places=places[order],
         records=records[order],
-        keys=rows["key"].fill_null(0).to_numpy()[order],
         producers=producers,
+        deleted=deleted,
     )
+
+
+def _read_log(history: History, name: str) -> InputLog | None:
+    if not witness_of(history, name):
+        return None
+    topic = topic_of(history.ledger, name)
+    if topic.committed is None:
+        return None
+    return InputLog(
+        topic=name,
+        places=topic.committed.place,
+        records=identities_of(topic, topic.committed.record),
+        producers=tuple(topic.clients.words),
+        ledger=history.ledger,
+    )
+
+
+def identities_of(topic: Topic, records: NDArray[np.int32]) -> Numbers:
+    """Records by number as producer and sequence in one number."""
+    producers = np.concatenate([topic.sends.producer, topic.strangers.producer])
+    sequences = np.concatenate([topic.sends.sequence, topic.strangers.sequence])
+    identities = producers.astype(np.int64) << SEQUENCE_BITS | sequences
+    # Records without identity have the number -1, which finds the last row here.
+    return np.append(identities, UNNAMED)[records]

@@ -9,6 +9,7 @@ import polars as pl
 
 SHOWN = 5
 HERE = "\0here"
+TIMES = "\0times"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,9 @@ def compare_rows(
     """
     joined = _join(rows, least, most, key)
     there, must, may = (pl.col(f"{HERE}{name}") for name in ("", "\0least", "\0most"))
+    again = pl.col(TIMES)
     wrong = [
+        pl.when(again > 1).then(pl.format("is there {} times", again)),
         pl.when(may.is_null()).then(pl.lit("is too many")),
         pl.when(there.is_null() & must.is_not_null()).then(pl.lit("is missing")),
     ]
@@ -55,6 +58,11 @@ def compare_rows(
         text = pl.format(f"{name} is {{}}, not {{}}", pl.col(name), pl.col(f"{name}\0most"))
         wrong.append(pl.when(there.is_not_null() & differs).then(text))
     return _comparison(joined, key, pl.coalesce(*wrong), pl.any_horizontal(*opened))
+
+
+def has_several_rows(frame: pl.DataFrame, key: Sequence[str]) -> bool:
+    """Whether a table has several rows for one key: then nothing can be compared by it."""
+    return bool(frame.select(list(key)).is_duplicated().any())
 
 
 def _comparison(
@@ -77,7 +85,9 @@ def _comparison(
 def _join(
     rows: pl.DataFrame, least: pl.DataFrame, most: pl.DataFrame, key: Sequence[str]
 ) -> pl.DataFrame:
-    joined = _side(rows, key, "")
+    times = pl.len().over([pl.col(name) for name in key])
+    joined = _side(rows, key, "").with_columns(times.alias(TIMES))
+    joined = joined.unique(list(key), keep="first", maintain_order=True)
     for side in (_side(least, key, "\0least"), _side(most, key, "\0most")):
         joined = joined.join(side, on=list(key), how="full", coalesce=True, nulls_equal=True)
     return joined

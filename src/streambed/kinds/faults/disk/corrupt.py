@@ -6,11 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from streambed.errors import Problem, WorldError
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.disk.named_files import Checkpoint, named_file
 from streambed.kinds.faults.disk.on_a_file import OnAFile
@@ -31,9 +32,7 @@ class Corrupt(OnAFile):
     bytes: Annotated[int, Field(ge=1, le=1 << 20)] = 1
     """How many bytes are flipped at most."""
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """A single file is needed."""
         match named_file(self.file):
             case Checkpoint(log=""):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.disks import Preparation
 from streambed.kinds.faults.disk.on_a_disk import OnADisk, node_of, with_tolerated_end
@@ -31,9 +32,7 @@ class FillDisk(OnADisk):
     size: Size = Size(256 << 20)
     """The size of the disk, which is in memory, while it is not full."""
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """Its disk must exist and have some room."""
         problems = super().problems(hosts, links, components)
         if self.size < SMALLEST:
@@ -41,7 +40,7 @@ class FillDisk(OnADisk):
             problems.append(Problem(key="size", says=says))
         return problems
 
-    def prepares(self, components: dict[str, Any]) -> Sequence[Preparation]:
+    def prepares(self, components: Components) -> Sequence[Preparation]:
         """Each process that it may hit has its disk in memory."""
         component = component_of(self.target, components)
         node = node_of(self.target)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components.broker import broker_of, unknown_topics
+from streambed.kinds.declared_components import Components
 from streambed.world import World
 
 FORMS = (
@@ -23,8 +23,6 @@ _SEGMENT = re.compile(r"segment of (\S+)/(\d+) at (?:its (leader)|(\S+))")
 _ENTRY = re.compile(r"newest (commit|offsets) of (\S+)'s checkpoint")
 _CHECKPOINT = re.compile(r"checkpoint of (\S+)")
 _LOGS = {"commit": "commits", "offsets": "offsets"}
-
-Components = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from streambed.errors import Problem
 from streambed.kinds.components.roles import role
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.disks import Preparation
 from streambed.kinds.faults.of_links import Links
@@ -24,14 +24,12 @@ class OnADisk(OnAProcess):
         """False: disks of existing clusters are not ours."""
         return False
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must be a process that recovers from files."""
         problems = process_problems(self.target, components)
         return problems or disk_problems(self.target, components)
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """The target's component: many servers end when their disk fails."""
         return (component_of(self.target, components),)
 
@@ -40,9 +38,7 @@ class OnADisk(OnAProcess):
 class OnSyncs(OnADisk):
     """Defaults for faults that need the syncs of a process to be reported."""
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must sync its files."""
         problems = super().problems(hosts, links, components)
         if problems:
@@ -51,7 +47,7 @@ class OnSyncs(OnADisk):
         reason = components[name].no_syncs
         return [Problem(key="target", says=f"'{name}': {reason}")] if reason else []
 
-    def prepares(self, components: dict[str, Any]) -> Sequence[Preparation]:
+    def prepares(self, components: Components) -> Sequence[Preparation]:
         """Its syncs are reported from its start on."""
         return (sync_preparation(self.target, components),)
 
@@ -65,12 +61,12 @@ def node_of(target: str) -> str:
     return "" if role(target) else target.partition("/")[2]
 
 
-def sync_preparation(target: str, components: dict[str, Any]) -> Preparation:
+def sync_preparation(target: str, components: Components) -> Preparation:
     """The syncs of every process that a target may name are reported."""
     return Preparation(component=component_of(target, components), node=node_of(target), syncs=True)
 
 
-def disk_problems(target: str, components: dict[str, Any], key: str = "target") -> list[Problem]:
+def disk_problems(target: str, components: Components, key: str = "target") -> list[Problem]:
     """The processes that a target names must have a disk."""
     component = components[component_of(target, components)]
     node = node_of(target)

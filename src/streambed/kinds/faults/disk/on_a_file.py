@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.disk.named_files import (
     disk_of,
@@ -37,13 +37,11 @@ class OnAFile(Lasting):
         file = named_file(self.file)
         return (file.role,) if file and file.role else ()
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The file must be one that a declared component keeps."""
         return file_problems(self.file, components)
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """The owner's component."""
         return owners(named_file(self.file), components)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.disks import Preparation
 from streambed.kinds.faults.disk.on_a_disk import OnSyncs, disk_problems, sync_preparation
@@ -29,9 +30,7 @@ class PowerFailure(OnSyncs):
     tail: Literal["lost", "torn"] = "lost"
     """What is left of an unsynced tail: nothing, or a part that is drawn by the seed."""
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must only append to its files."""
         problems = []
         if self.target not in components:
@@ -43,11 +42,11 @@ class PowerFailure(OnSyncs):
         refusal = components[name].power_failure_refusal
         return [Problem(key="target", says=f"'{name}': {refusal}")] if refusal else []
 
-    def prepares(self, components: dict[str, Any]) -> Sequence[Preparation]:
+    def prepares(self, components: Components) -> Sequence[Preparation]:
         """The syncs of all processes that may be hit are reported."""
         return (sync_preparation(self.target, components),)
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """The target's component."""
         return (component_of(self.target, components),)
 

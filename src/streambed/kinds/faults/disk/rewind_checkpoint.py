@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from streambed.errors import Problem, WorldError
+from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.disk.named_files import (
     checkpoint_problems,
@@ -40,13 +41,11 @@ class RewindCheckpoint(OnATarget):
         """None: jobs go by name."""
         return ()
 
-    def problems(
-        self, hosts: Sequence[str], links: Links, components: dict[str, Any]
-    ) -> list[Problem]:
+    def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must be a job with its own checkpoint."""
         return checkpoint_problems(self.target, components, "target")
 
-    def killed_components(self, components: dict[str, Any]) -> Collection[str]:
+    def killed_components(self, components: Components) -> Collection[str]:
         """The job."""
         return (self.target,)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
 from streambed.kinds.faults.of_links import Links
 from streambed.plan import PlannedInjection
 from streambed.units import Duration
@@ -19,7 +20,7 @@ def contradictions(
     faults: Sequence[Fault],
     injections: Sequence[PlannedInjection],
     links: Links,
-    components: dict[str, Any],
+    components: Components,
 ) -> list[Problem]:
     """One problem for each fault that comes while another holds its target; the later one has it.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from streambed.errors import Problem
+from streambed.kinds.declared_components import Components
+from streambed.kinds.faults.when.timing import TIMES_MAX
 from streambed.plan import PlannedInjection
 from streambed.units import Duration
 
@@ -73,10 +75,15 @@ def _random_times(
 def timing_problems(fault: Fault, duration: Duration) -> list[Problem]:
     """Keys that contradict each other, or a load that is too short."""
     timing = fault.timing
-    return _key_problems(timing) or _self_overlap(fault) or _length_problems(fault, duration)
+    return (
+        _key_problems(timing)
+        or _self_overlap(fault)
+        or _length_problems(fault, duration)
+        or _number_problems(fault, duration)
+    )
 
 
-def trigger_problems(fault: Fault, components: Mapping[str, Any]) -> list[Problem]:
+def trigger_problems(fault: Fault, components: Components) -> list[Problem]:
     """A trigger that can never come."""
     trigger = fault.timing.trigger
     says = trigger.problem(components) if trigger else ""
@@ -107,6 +114,20 @@ def _self_overlap(fault: Fault) -> list[Problem]:
     if every is None or every.ns > fault.lasts.ns:
         return []
     says = f"it lasts {fault.lasts}, so it would begin again before it is over: give more than that"
+    return [Problem(key="every", says=says)]
+
+
+def _number_problems(fault: Fault, duration: Duration) -> list[Problem]:
+    timing = fault.timing
+    if timing.every is None or timing.repeat or timing.at is None:
+        return []
+    times = _times_until(duration.ns, timing.at.ns, fault)
+    if times <= TIMES_MAX:
+        return []
+    says = (
+        f"it would come {times} times, and at most {TIMES_MAX} are allowed: "
+        "give `repeat`, or a longer `every`"
+    )
     return [Problem(key="every", says=says)]
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -21,12 +21,12 @@ from streambed.errors import WorldError, suggestion
 from streambed.kinds.components.broker import brokers_among
 from streambed.kinds.components.engine import engines_among
 from streambed.kinds.components.roles import Role, broker_for, role_problems
+from streambed.kinds.declared_components import Components
 from streambed.record import now_ns
-from streambed.record.gates import COMMITTING, has_arrived, release
+from streambed.record.gates import COMMITTING, claim, release
 from streambed.record.gauges import ProducerGauge
 from streambed.world import World
 
-Components = Mapping[str, Any]
 Look = Callable[[], int | None]
 """When it happened, in monotonic nanoseconds; None if it has not happened yet."""
 FAST_S = 0.002
@@ -109,10 +109,18 @@ class Acked(Trigger):
         """Add up the gauges of all producers of the topic."""
         producers = self._producers(components)
         processes = [spec.name for spec in world.plan.processes if spec.component in producers]
+        this_life = dict.fromkeys(processes, 0)
+        earlier_lives = dict.fromkeys(processes, 0)
 
         def look() -> int | None:
-            gauges = [world.gauge(process) for process in processes]
-            acked = sum(gauge.acked for gauge in gauges if isinstance(gauge, ProducerGauge))
+            for process in processes:
+                gauge = world.gauge(process)
+                if not isinstance(gauge, ProducerGauge):
+                    continue
+                if gauge.acked < this_life[process]:  # It was started again and counts from 0.
+                    earlier_lives[process] += this_life[process]
+                this_life[process] = gauge.acked
+            acked = sum(this_life.values()) + sum(earlier_lives.values())
             return now_ns() if acked >= self.records else None
 
         return look
@@ -237,11 +245,11 @@ class Committing(Trigger):
         )
 
     def watch(self, world: World, components: Components) -> Look:
-        """Look for the sign that the agent gives before it waits."""
+        """Look for the sign that the agent gives before it waits; each sign is for one fault."""
 
         def look() -> int | None:
-            arrived = has_arrived(world.directory, self.producer, COMMITTING)
-            return now_ns() if arrived else None
+            claimed = claim(world.directory, self.producer, COMMITTING)
+            return now_ns() if claimed else None
 
         return look
 

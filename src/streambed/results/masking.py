@@ -1,4 +1,4 @@
-"""What a page may show: a run as it was recorded, without its secrets."""
+"""What may be shown of a run: what was recorded, without its secrets."""
 
 from __future__ import annotations
 

@@ -1,0 +1,35 @@
+"""Copy orders to bills, 12 ms for each; values name the source, headers are passed on.
+
+copy_orders.py BOOTSTRAP CHECKPOINT
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+SECONDS_EACH = 0.012
+
+
+@F.udf
+def slowly(text: str) -> str:
+    """The same text, after a while: a batch sends during most of its time."""
+    time.sleep(SECONDS_EACH)
+    return text
+
+
+bootstrap, checkpoint = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+source = source.option("subscribe", "orders").option("includeHeaders", "true")
+orders = source.option("startingOffsets", "earliest").load()
+place = F.struct(
+    F.col("partition").alias("source_partition"), F.col("offset").alias("source_offset")
+)
+bills = orders.select(slowly(F.to_json(place)).alias("value"), "headers")
+sink = bills.writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+sink = sink.option("topic", "bills").option("checkpointLocation", checkpoint)
+sink.start().awaitTermination()
