@@ -208,7 +208,11 @@ def test_cities_may_be_in_a_file(tmp_path: Path) -> None:
     ("text", "line", "says"),
     [
         ("berlin,52.5,13.4\n", 1, "its first line should be name,latitude,longitude"),
-        ("name,latitude,longitude\nberlin,52.5\n", 2, "a city has three entries, here are 2"),
+        (
+            "name,latitude,longitude\nberlin,52.5\n",
+            2,
+            "a city has three entries, and this line has 2",
+        ),
         ("name,latitude,longitude\n\nnew york,1,2\n", 3, "'new york' cannot be the name of a host"),
         ("name,latitude,longitude\na,1,east\n", 2, "'1, east' is not a latitude and a longitude"),
         ("name,latitude,longitude\na,100,2\n", 2, "100, 2 is not on Earth"),

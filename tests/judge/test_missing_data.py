@@ -124,7 +124,7 @@ def test_no_loss_is_said_if_no_send_has_a_known_outcome():
 def test_an_aborted_record_is_looked_for_by_somebody():
     story = Story().send("a=0", 0, outcome=ABORTED, txn=1).transaction(1, ABORTED)
 
-    assert judge(story)["A3"].missing == "nobody read the topic back"
+    assert judge(story)["A3"].missing == "the topic was not read back"
 
 
 def handed_over() -> Story:

@@ -59,7 +59,7 @@ def problems(**given: object) -> list[tuple[str, str]]:
         ),
         ({"duplicate": "101%"}, "duplicate", "101% is more than 100 %"),
         ({"corrupt": "101%"}, "corrupt", "101% is more than 100 %"),
-        ({"reorder": "10%"}, "reorder", "without a delay there is nobody to overtake"),
+        ({"reorder": "10%"}, "reorder", "without a delay no packet can overtake another"),
         (
             {"reorder": "10%", "delay": "1ms", "in_order": True},
             "reorder",
