@@ -7,7 +7,8 @@ times (`timed_ms`), when the job has written a batch and not committed it (`file
 file's own time), when a number of records was acknowledged (`count_ms`, after that record's own
 acknowledgement in the ledger), and when a leader changes (`role_ms`, after a program that asks its
 broker every 5 ms first saw it; brokers are asked every `role_every_ms`). Medians, and p99 where
-there are enough. The last line is one JSON object. `--quick`: a load of 6 s, without the leader.
+there are enough; and how accurate a skewed clock is, in Python and each Java here (`skew`). The
+last line is one JSON object. `--quick`: a load of 6 s, without the leader.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks import _skew
 from benchmarks._arguments import parser
 from streambed import Run, run
 from streambed.declare import reading
@@ -177,7 +179,12 @@ def main() -> None:
         missed = [event.reason for event in done.history().of(InjectFailed)]
     for name, values in late.items():
         print(name, len(values), "times:", [round(value, 1) for value in values], flush=True)
-    found = {"role_every_ms": 1e3 * ROLES_S, "missed": missed, **figures(late)}
+    found = {
+        "role_every_ms": 1e3 * ROLES_S,
+        "missed": missed,
+        **figures(late),
+        "skew": _skew.measure(),
+    }
     print(json.dumps({"bench": "faults", "quick": quick, **found}))
 
 

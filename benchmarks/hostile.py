@@ -121,6 +121,10 @@ def main(extent: Extent) -> None:
     print(json.dumps({"bench": "hostile", **figures(rounds)}))
 
 
+LIMITS = {"lost": 0, "doubled": 0, "memory_ratio": 1.5, "p99_ratio": 3, "descriptors_left": 0}
+"""The most that a figure may be."""
+
+
 def figures(rounds: list[Round]) -> dict[str, Any]:
     """The last line."""
     calm = [each for each in rounds if not each.attacked]
@@ -130,7 +134,7 @@ def figures(rounds: list[Round]) -> dict[str, Any]:
         attacks.update(each.attacks)
     attack_s = sum(each.attack_s for each in hostile)
     ratios = [each.p99_ms / other.p99_ms for each, other in zip(hostile, calm, strict=True)]
-    return {
+    measured = {
         "lost": sum(each.lost for each in rounds),
         "doubled": sum(each.doubled for each in rounds),
         "memory_ratio": round(
@@ -151,6 +155,8 @@ def figures(rounds: list[Round]) -> dict[str, Any]:
         "log_bytes": max(each.log_bytes for each in hostile),
         "others_cores": round(statistics.mean(each.others_cores for each in rounds), 2),
     }
+    within_limits = all(measured[name] <= most for name, most in LIMITS.items())
+    return {**measured, "within_limits": within_limits}
 
 
 class Bench:

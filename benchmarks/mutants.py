@@ -2,8 +2,9 @@
 
     scripts/bench mutants [--quick] [--mutants N] [RUN TOPIC]
 
-A correct run is generated from a seed, or it is one topic of a real, correct run whose partitions
-all begin at offset 0. Each mutation names the anomalies that it must and may cause
+Half of the correct runs are generated from seeds, the others are a recorded run of real brokers and
+clients (tests/judge/recorded_run). With RUN, all are one topic of a real, correct run whose
+partitions all begin at offset 0. Each mutation names the anomalies that it must and may cause
 (tests/support/judge/mutations.py). `missed` is how many were not found, `invented` how many others
 were. `false_alarms` counts correct runs in which something was found. The last line is one JSON
 object. `--quick`: 200 mutants.
@@ -19,10 +20,12 @@ from random import Random
 
 from benchmarks._arguments import parser
 from streambed.results.runs import Run
-from tests.support.judge.correct_runs import correct_run
+from tests.support.judge.correct_runs import correct_run, recorded_run, with_brokers
 from tests.support.judge.judged_stories import counts
 from tests.support.judge.mutations import COUNTED_ONLY, MUTATIONS
 from tests.support.judge.stories import Story, story_of
+
+RECORDED = recorded_run()
 
 
 def main(mutants: int, real: Story | None) -> None:
@@ -31,7 +34,7 @@ def main(mutants: int, real: Story | None) -> None:
     by_mutation: Counter[str] = Counter()
     seed = 0
     while tally["mutants"] < mutants:
-        run = real or correct_run(seed)
+        run = real or (RECORDED if seed % 2 else correct_run(seed))
         tally["runs"] += 1
         tally["false_alarms"] += bool(set(counts(run)) - COUNTED_ONLY)
         for mutation in MUTATIONS:
@@ -60,5 +63,5 @@ if __name__ == "__main__":
     words.add_argument("run", nargs="?", type=Path, help="the folder of a correct run")
     words.add_argument("topic", nargs="?", default="", help="a topic of it")
     asked = words.parse_args()
-    recorded = story_of(Run(asked.run).ledger(), asked.topic) if asked.run else None
+    recorded = with_brokers(story_of(Run(asked.run).ledger(), asked.topic)) if asked.run else None
     main(200 if asked.quick else asked.mutants, recorded)

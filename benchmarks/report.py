@@ -21,6 +21,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import streambed
 from benchmarks._arguments import parser
@@ -38,6 +39,7 @@ FLAGS = (
     "--window-size=1400,1000",
 )
 LIMIT_S = 60
+BYTES_MAX, DRAWN_S_MAX = 1_500_000, 1.0
 FRAME = b"""<!doctype html><body style="margin: 0">
 <iframe src="/report.html" style="border: 0; width: 1400px; height: 1000px"></iframe>
 <script>
@@ -148,13 +150,14 @@ def main(folder: Path | None, *, quick: bool) -> None:
         written_s = time.monotonic() - began
         times = [drawn_s(browser, path) for _ in range(1 if quick else 3)]
         size = path.stat().st_size
-    figures = {
+    figures: dict[str, Any] = {
         "bench": "report",
         "bytes": size,
         "drawn_s": round(statistics.median(times), 3),
         "written_s": round(written_s, 2),
     }
-    print(json.dumps(figures))
+    within_limits = size <= BYTES_MAX and figures["drawn_s"] <= DRAWN_S_MAX
+    print(json.dumps({**figures, "within_limits": within_limits}))
 
 
 if __name__ == "__main__":

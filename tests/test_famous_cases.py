@@ -53,12 +53,13 @@ def test_an_experiment_tells_its_story_first(name):
 
 
 @pytest.mark.parametrize("pair", famous.PAIRS, ids=lambda pair: pair.case)
-def test_a_case_expects_its_danger_and_a_twin_expects_none(pair):
+def test_a_case_expects_its_danger_and_a_twin_is_safe(pair):
     case, twin = (read(famous.FOLDER / f"{name}.yaml") for name in (pair.case, pair.twin))
 
     assert any(getattr(check, "expect", None) for check in case.checks)
-    assert twin.checks
-    assert not any(getattr(check, "expect", None) for check in twin.checks)
+    unsafe = [check.kind for check in twin.checks if getattr(check, "expect", None)]
+    assert len(twin.checks) > len(unsafe)
+    assert set(unsafe) <= {"available"}  # Safety may cost availability.
 
 
 def test_names_choose_cases_with_their_twins():

@@ -41,6 +41,12 @@ def to_topic(records: DataFrame, *, bootstrap: str, topic: str) -> DataStreamWri
     return sink.option("topic", topic)
 
 
+def write_to_topic(records: DataFrame, *, bootstrap: str, topic: str) -> None:
+    """The records of one batch into a topic."""
+    sink = records.write.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+    sink.option("topic", topic).save()
+
+
 def start(
     writer: DataStreamWriter, *, checkpoint: str, trigger: str, mode: str = "append"
 ) -> StreamingQuery:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
-from streams import parameters, records_from, start
+from streams import parameters, records_from, start, write_to_topic
 from transforms import average_records, average_words, frequencies_of, newest_frequencies
 
 
@@ -18,9 +18,7 @@ def main() -> None:
     # frequencies, each batch averages them all.
     def write(newest_so_far: DataFrame, _: int) -> None:
         averages = newest_so_far.transform(average_words).transform(average_records)
-        averages.write.format("kafka").option("kafka.bootstrap.servers", options.bootstrap).option(
-            "topic", options.writes
-        ).save()
+        write_to_topic(averages, bootstrap=options.bootstrap, topic=options.writes)
 
     writer = newest.writeStream.foreachBatch(write)
     query = start(writer, checkpoint=options.checkpoint, trigger=options.trigger, mode="complete")

@@ -16,7 +16,16 @@ from streambed.cli.app import app
 from streambed.declare import reading
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ("faults", "gateways", "partition", "reroute", "stream2gym", "word_count")
+EXAMPLES = (
+    "faults",
+    "gateways",
+    "maritime",
+    "partition",
+    "reroute",
+    "rides",
+    "stream2gym",
+    "word_count",
+)
 
 
 def streambed(*words: str) -> Result:

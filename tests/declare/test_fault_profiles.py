@@ -77,11 +77,20 @@ def test_a_profile_says_what_an_experiment_lacks_for_it(tmp_path):
         faults(tmp_path, "split_brain", one_broker)
 
 
-def test_faults_of_a_profile_that_contradict_those_of_the_file_are_refused(tmp_path):
+def test_a_flaky_wan_spares_links_that_the_file_breaks_itself(tmp_path):
     cut = EXPERIMENT.replace(
         "kind: pause, at: 1s, lasts: 1s, target: poet",
         "kind: cut, at: 0s, lasts: 100s, link: [edge, core]",
     )
 
-    with pytest.raises(UsageError, match=r"--faults flaky_wan: faults.2.at: .* is cut already"):
-        faults(tmp_path, "flaky_wan", cut)
+    assert [kind for kind, _ in faults(tmp_path, "flaky_wan", cut)] == ["cut", "degrade"]
+
+
+def test_faults_of_a_profile_that_contradict_those_of_the_file_are_refused(tmp_path):
+    dead = EXPERIMENT.replace(
+        "kind: pause, at: 1s, lasts: 1s, target: poet",
+        "kind: kill, at: 0s, lasts: 100s, target: kafka/b2",
+    )
+
+    with pytest.raises(UsageError, match=r"--faults rolling_restart: faults.1.at: .* is dead"):
+        faults(tmp_path, "rolling_restart", dead)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from streambed.plan import READ_BACKS
 from streambed.results.jepsen import history_lines
-from tests.support.judge.correct_runs import correct_run
-from tests.support.judge.stories import NOT_WRITTEN, UNKNOWN, Story
+from tests.support.judge.correct_runs import correct_run, recorded_run
+from tests.support.judge.stories import ABORTED, NOT_WRITTEN, UNKNOWN, WRITTEN, Story
 
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s,\[\]{}"]+')
 
@@ -100,3 +101,75 @@ def test_every_record_of_a_run_is_exported_and_no_process_does_two_things_at_onc
         process = one[":process"]
         assert (process in busy) == (one[":type"] != ":invoke")
         busy ^= {process}
+
+
+def completed(story: Story, f: str) -> list[dict[str, Any]]:
+    return [one for one in operations(story) if one[":f"] == f and one[":type"] != ":invoke"]
+
+
+def own_reads(story: Story) -> list[dict[str, Any]]:
+    return [row for row in story.rows["seen"] if row["consumer"] not in READ_BACKS]
+
+
+RUNS = [*(correct_run(seed) for seed in range(5)), recorded_run()]
+
+
+@pytest.mark.parametrize("story", RUNS)
+def test_polls_are_those_of_the_ledger_with_their_records_in_order(story):
+    polled = [part[1] for one in completed(story, ":poll") for part in one[":value"]]
+    times: dict[tuple[Any, ...], dict[str, list[list[Any]]]] = {}
+    for row in own_reads(story):
+        poll = times.setdefault((row["consumer"], row["life"], row["seen"]), {})
+        record = [row["offset"], f"{row['producer']}={row['sequence']}"]
+        poll.setdefault(f"lines/{row['partition']}", []).append(record)
+
+    in_order = [poll for _, poll in sorted(times.items(), key=lambda item: item[0][2])]
+
+    assert sorted(map(repr, polled)) == sorted(map(repr, in_order))
+
+
+ENDS = {int(WRITTEN): ":ok", int(ABORTED): ":fail", int(NOT_WRITTEN): ":fail"}
+
+
+@pytest.mark.parametrize("story", RUNS)
+def test_transactions_and_sends_end_as_in_the_ledger(story):
+    ended = {
+        (row["producer"], row["life"], row["transaction"]): row["outcome"]
+        for row in story.rows["transactions"]
+    }
+    expected = {}
+    for row in story.rows["sent"]:
+        outcome = row["outcome"]
+        if row["transaction"] is not None:
+            outcome = ended.get((row["producer"], row["life"], row["transaction"]))
+        expected[f"{row['producer']}={row['sequence']}"] = ENDS.get(outcome, ":info")
+    found = {}
+    for one in completed(story, ":send") + completed(story, ":txn"):
+        for _, _, sent in one[":value"]:
+            found[sent[1] if isinstance(sent, list) else sent] = one[":type"]
+
+    assert found == expected
+    assert len(completed(story, ":txn")) == len(
+        {
+            (row["producer"], row["life"], row["transaction"])
+            for row in story.rows["sent"]
+            if row["transaction"] is not None
+        }
+    )
+
+
+@pytest.mark.parametrize("story", RUNS)
+def test_assignments_name_what_a_client_holds_after_each_change(story):
+    held: dict[tuple[str, int], list[str]] = {}
+    expected = []
+    own = [row for row in story.rows["assignments"] if row["consumer"] not in READ_BACKS]
+    for row in sorted(own, key=lambda row: row["time"]):
+        keys = held.setdefault((row["consumer"], row["life"]), [])
+        key = f"lines/{row['partition']}"
+        if row["change"] == "assigned" and key not in keys:
+            keys.append(key)
+        elif row["change"] in ("revoked", "lost", "closed") and key in keys:
+            keys.remove(key)
+        expected.append(list(keys))
+
+    assert sorted(one[":value"] for one in completed(story, ":assign")) == sorted(expected)

@@ -11,9 +11,9 @@ from streambed.judge.findings import Facts, PartitionEnd
 from streambed.kinds.checks.log import Log
 from streambed.plan import WITNESS
 from streambed.record.events import ClusterState, Drained, DrainIncomplete, PartitionState, Wait
-from tests.support.judge.judged_stories import STARTS, counts, judge
+from tests.support.judge.judged_stories import counts, judge
 from tests.support.judge.runs import row, run_of, small_story
-from tests.support.judge.stories import ABORTED, TOPIC, UNKNOWN, Story
+from tests.support.judge.stories import ABORTED, STARTS, TOPIC, UNKNOWN, Story
 
 SECOND: dict[str, Any] = {"kind": "consumer", "node": "b", "reads": [TOPIC]}
 
@@ -238,3 +238,13 @@ def test_no_cycle_and_no_own_read_is_judged_if_no_client_reads_in_transactions()
 
     assert findings["A13"].not_judged == "no client read inside a transaction"
     assert findings["A15"].not_judged == "no client read inside a transaction"
+
+
+def test_a_record_in_the_log_that_its_killed_producer_did_not_note_must_be_seen_too():
+    there = [("a=0", 0), ("a=1", 1), ("a=9", 2)]
+    story = Story().life("a", 1, 0).life("a", 2, 9).send("a=0", 0).send("a=9", 2, life=2)
+    story.assign().poll(there[0], there[2]).log(*there)
+
+    finding = judge(story)["A2"]
+
+    assert (finding.count, finding.evidence[0].place) == (1, 1)

@@ -115,7 +115,7 @@ class Ledger:
     def extend(self, rows: Any) -> None:
         """Nobody looks."""
 
-    def add(self, records: Any, seen_ns: int) -> None:
+    def add(self, records: Any, seen_ns: int, tenures: Any) -> None:
         """Nobody looks."""
 
     def flush(self) -> None:

@@ -187,6 +187,7 @@ def batch(
     taken = {
         topic: spans if isinstance(spans, dict) else {0: spans} for topic, spans in offsets.items()
     }
+    spans = [span for partitions in taken.values() for span in partitions.values()]
     return Batch(
         time=ns(end),
         component=component,
@@ -194,6 +195,7 @@ def batch(
         batch=0,
         start=ns(start),
         end=ns(end),
+        rows=sum(past - first for first, past in spans),
         offsets=taken,
     )
 

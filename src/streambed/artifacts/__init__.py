@@ -48,7 +48,11 @@ from streambed.artifacts.locked_jars import (
     locked_jars_of,
     make_cache,
 )
-from streambed.artifacts.pyspark_releases import connector_version, pyspark_version
+from streambed.artifacts.pyspark_releases import (
+    connector_version,
+    pyspark_version,
+    same_release,
+)
 from streambed.artifacts.servers import (
     FOUND,
     UNPACKED,
@@ -96,6 +100,7 @@ __all__ = [
     "name_of",
     "pyspark_version",
     "redis_server",
+    "same_release",
     "server_home",
     "spark_command",
     "spark_variables",

@@ -26,3 +26,8 @@ def pyspark_version(interpreter: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return asked.stdout.strip() if asked.returncode == 0 else ""
+
+
+def same_release(one: str, other: str) -> bool:
+    """Whether two versions differ at most in their last part: 4.1.0 and 4.1.1."""
+    return one.split(".")[:2] == other.split(".")[:2]

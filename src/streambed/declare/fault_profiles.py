@@ -26,7 +26,9 @@ Profile = Callable[[Experiment], Iterator[Body]]
 def flaky_wan(experiment: Experiment) -> Iterator[Body]:
     """The slowest links lose packets, vary in delay, and go down now and then."""
     delays = [link.delay.ns if link.delay else 0 for link in experiment.topology.links]
-    for link, delay_ns in zip(experiment.topology.links, delays, strict=True):
+    broken = _links_of_faults(experiment)
+    names = experiment.topology.ends_by_name()
+    for name, link, delay_ns in zip(names, experiment.topology.links, delays, strict=True):
         if delay_ns * 2 < max(delays):
             continue
         target = link.name or list(link.ends)
@@ -35,6 +37,8 @@ def flaky_wan(experiment: Experiment) -> Iterator[Body]:
         values = {"delay": str(delay), "jitter": str(jitter), "loss": "1%"}
         times = {"at": _part(experiment, 0.1), "lasts": _part(experiment, 0.8)}
         yield {"kind": "degrade", "link": target, **times, **values}
+        if name in broken:
+            continue  # Its own faults may come at any time of the load.
         rhythm = {"down": _part(experiment, 0.01), "up": _part(experiment, 0.01)}
         yield {
             "kind": "flap",
@@ -43,6 +47,13 @@ def flaky_wan(experiment: Experiment) -> Iterator[Body]:
             "lasts": _part(experiment, 0.05),
             **rhythm,
         }
+
+
+def _links_of_faults(experiment: Experiment) -> set[str]:
+    """The links that the experiment's own faults may cut or change."""
+    links = experiment.topology.ends_by_name()
+    faults = experiment.faults
+    return {name for fault in faults for name in fault.emulated(links, experiment.components)}
 
 
 def rolling_restart(experiment: Experiment) -> Iterator[Body]:

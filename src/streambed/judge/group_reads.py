@@ -16,15 +16,12 @@ def unseen(view: View) -> Finding:
 
     Beyond the last record that a group saw it is undecided, unless the group had caught up.
     """
-    place = view.written_place
-    in_log = view.written
-    if view.committed is not None:
-        in_log = view.written & ((view.in_log > 0) | _deleted(view, place))
+    place, in_log = _written_places(view)
     count, undecided, evidence, records = 0, 0, [], []
     for group, reads in view.reads.items():
         seen = np.zeros(view.topic.record_count, bool)
         seen[with_identity(reads.record)] = True
-        rows = np.flatnonzero(in_log & ~seen[: len(view.sends)])
+        rows = np.flatnonzero(in_log & ~seen)
         rows = rows[~_not_wanted(view, group, reads, place[rows])]
         rows = rows[~_deleted_before(view, group, place[rows])]
         unsure = _beyond(view, group, reads, place[rows])
@@ -49,6 +46,22 @@ def unseen(view: View) -> Finding:
         undecided=undecided,
         why_undecided="the run ended before a group reached them",
     )
+
+
+def _written_places(view: View) -> tuple[Int64s, Bools]:
+    """Where each record of the topic is, and whether a group must see it.
+
+    What the log has is written, also if its producer was killed before it could note it.
+    """
+    place, wanted = view.written_place, view.written
+    unsent = np.full(len(view.topic.strangers), NONE, np.int64)
+    if view.committed is not None:
+        wanted = wanted & ((view.in_log > 0) | _deleted(view, place))
+        if len(unsent):
+            unsent = view.first_places[len(view.sends) :]
+    if not len(unsent):
+        return place, wanted
+    return np.append(place, unsent), np.append(wanted, unsent >= 0)
 
 
 def _deleted(view: View, place: Int64s) -> Bools:

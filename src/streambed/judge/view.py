@@ -161,12 +161,17 @@ class View:
         place = np.where(self.written, self.sends.place, NONE)
         unplaced = self.written & (place == NONE)
         if unplaced.any():
-            log = self.inferred if self.committed is None else self.committed
-            first = np.full(self.topic.record_count, NONE, np.int64)
-            rows = log.record >= 0
-            first[log.record[rows][::-1]] = log.place[rows][::-1]
-            place[unplaced] = first[: len(place)][unplaced]
+            place[unplaced] = self.first_places[: len(place)][unplaced]
         return place
+
+    @cached_property
+    def first_places(self) -> Int64s:
+        """The first place at which the log has each record; NONE if it has not."""
+        log = self.inferred if self.committed is None else self.committed
+        first = np.full(self.topic.record_count, NONE, np.int64)
+        rows = log.record >= 0
+        first[log.record[rows][::-1]] = log.place[rows][::-1]
+        return first
 
     def below_start(self, place: Int64s) -> Bools:
         """Whether a place was deleted by retention: it lies before the log's start at the end."""

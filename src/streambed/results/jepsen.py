@@ -158,7 +158,8 @@ def _polls(ledger: Ledger) -> Iterator[_Poll]:
 def _assignments(ledger: Ledger) -> Iterator[_Operation]:
     """What a client holds after each change of it."""
     held: dict[tuple[str, int], dict[str, None]] = {}
-    for row in ledger.assignments.sort("time").iter_rows(named=True):
+    own = ledger.assignments.filter(~pl.col("consumer").is_in([WITNESS, WITNESS_UNCOMMITTED]))
+    for row in own.sort("time").iter_rows(named=True):
         client, key = (row["consumer"], _life(row)), _key(row)
         keys = held.setdefault(client, {})
         if row["change"] == "assigned":

@@ -26,6 +26,7 @@ from streambed.record.events import (
 )
 from streambed.record.gates import LoadBegins, ServersReady, open_gate
 from streambed.runner import captures
+from streambed.runner.batch_watch import watch_batches
 from streambed.runner.broker_watch import watch_brokers
 from streambed.runner.calibration.calibration import calibrate
 from streambed.runner.drain import Drain, final_states
@@ -92,7 +93,7 @@ def conduct_in(world: LiveWorld, faults: Timeline) -> None:
         start(world, "start")
         ready(world)
         record_state(world)
-        with watch_brokers(world):
+        with watch_brokers(world), watch_batches(world):
             load(world, faults, world.plan.duration_ns)
             drain(world)
     except (Interrupted, ProcessError):

@@ -41,6 +41,7 @@ def examine() -> list[MachineCheck]:
     return [
         *network,
         *_tampering(this_machine),
+        *_faults(this_machine),
         _disk(),
         _java(),
         *_artifacts(),
@@ -102,6 +103,29 @@ def _tampering(machine: Machine) -> list[MachineCheck]:
             optional=True,
         )
         for what, refusal in refusals.items()
+    ]
+
+
+def _faults(machine: Machine) -> list[MachineCheck]:
+    """Which faults depend on the kernel, and how they are done."""
+    jams, partitions = machine.means == "delay_line", machine.filtering
+    slows = "by control groups" if machine.cpu_groups else "by stopping a process again and again"
+    return [
+        MachineCheck(
+            what="jam",
+            good=jams,
+            says="packets are held by the delay line" if jams else "not available",
+            mend="" if jams else "only the delay line can hold packets: use cut or degrade",
+            optional=True,
+        ),
+        MachineCheck(
+            what="partition",
+            good=partitions,
+            says="by packet rules of each host" if partitions else "not available",
+            mend="" if partitions else "the kernel lacks nf_tables: load or enable it",
+            optional=True,
+        ),
+        MachineCheck(what="slow_cpu", good=True, says=slows),
     ]
 
 

@@ -208,7 +208,7 @@ def test_a_batch_without_a_report_that_no_loss_counts_as_taken_is_not_lost_here(
     assert (verdict.evidence["lost"], verdict.evidence["never_seen"]) == (0, 0)
     assert (verdict.evidence["records"], verdict.evidence["at_unknown_time"]) == (6, 2)
     assert verdict.says.endswith(
-        "; 2 records of a batch without a progress report counted as late as possible"
+        "; 2 records whose batch is not known exactly counted as late as possible"
     )
 
 
@@ -224,7 +224,7 @@ def test_the_answer_is_unknown_if_it_depends_on_when_an_unreported_batch_was_see
 
     assert verdict.answer == "unknown"
     assert verdict.says == (
-        "counter: it depends on the arrival time of 2 records of a batch without a progress report"
+        "counter: it depends on the arrival time of 2 records whose batch is not known exactly"
     )
     assert of_counter(lines, max="13s").holds
     assert of_counter(lines, max="3s").fails

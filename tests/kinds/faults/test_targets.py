@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from streambed import Kafka, Kill
+from streambed import (
+    FailSync,
+    FillDisk,
+    Kafka,
+    Kill,
+    PowerFailure,
+    SkewClock,
+    SlowCpu,
+    SlowSync,
+    SparkCluster,
+    SparkJob,
+)
+from streambed.errors import WorldError
+from streambed.kinds.components.roles import holder_of, role
 from streambed.kinds.faults.targets import candidates, component_of, resolve_hosts
 from tests.support.fakes import FakeWorld
 
@@ -107,3 +120,66 @@ def test_with_two_clusters_a_crowd_says_whose():
     assert problems("any broker", KAFKA, PAIR) == [
         "several components have brokers: write one of any of kafka, any of pair"
     ]
+
+
+BREAKERS = {
+    "kill": {"kind": Kill},
+    "skew_clock": {"kind": SkewClock, "ahead": "1s"},
+    "slow_sync": {"kind": SlowSync, "delay": "1s"},
+    "fail_sync": {"kind": FailSync},
+    "fill_disk": {"kind": FillDisk},
+    "power_failure": {"kind": PowerFailure},
+}
+
+
+def breaker(name: str, target: str):
+    values = dict(BREAKERS[name])
+    return values.pop("kind")(at="1s", lasts="2s", target=target, **values)
+
+
+@pytest.mark.parametrize("name", BREAKERS)
+@pytest.mark.parametrize(
+    ("target", "hit"),
+    [
+        ("every broker", {"kafka/b1", "kafka/b2", "kafka/b3"}),
+        ("all but kafka/b2", {"kafka/b1", "kafka/b3"}),
+        ("every broker but leader of lines/0", {"kafka/b1", "kafka/b3"}),
+        ("leader of lines/0", {"kafka/b2"}),
+        ("kafka/b1", {"kafka/b1"}),
+    ],
+)
+def test_faults_of_processes_clocks_and_disks_hit_all_that_a_target_means(name, target, hit):
+    fault = breaker(name, target)
+
+    injected = fault.inject(world_of_brokers())
+
+    assert fault.problems([], {}, {"kafka": KAFKA}) == []
+    assert set(injected.processes) == hit
+    injected.heal()
+
+
+@pytest.mark.parametrize("name", ["slow_sync", "fill_disk", "power_failure"])
+def test_all_processes_that_may_be_hit_are_prepared(name):
+    (preparation,) = breaker(name, "all but kafka/b2").prepares({"kafka": KAFKA})
+
+    assert (preparation.component, preparation.node) == ("kafka", "")
+
+
+@pytest.mark.parametrize("name", ["skew_clock", "slow_cpu"])
+def test_an_executor_cannot_have_another_clock_or_less_cpu_time(name):
+    components = {
+        "sparks": SparkCluster(name="sparks", master="m", workers=["w1"]),
+        "shout": SparkJob(name="shout", node="m", job="shout.py", cluster="sparks"),
+    }
+    values = {"ahead": "1s"} if name == "skew_clock" else {"share": "10%"}
+    kind = SkewClock if name == "skew_clock" else SlowCpu
+    fault = kind(at="1s", lasts="2s", target="executor of shout", **values)
+
+    (problem,) = fault.problems([], {}, components)
+
+    assert problem.says.endswith("killed, stopped or paused: name its worker")
+
+
+def test_the_role_of_an_executor_is_never_looked_up_at_a_broker():
+    with pytest.raises(WorldError, match="no process of this run"):
+        holder_of(role("executor of shout"), world_of_brokers())

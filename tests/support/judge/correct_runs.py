@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.support.judge.stories import ABORTED, UNKNOWN, WRITTEN, Story
+import numpy as np
+import polars as pl
+
+from streambed.judge.findings import Facts, PartitionEnd, ReplicaBatches
+from streambed.plan import WITNESS
+from streambed.record.history import Ledger
+from tests.support.judge.stories import ABORTED, TOPIC, UNKNOWN, WRITTEN, Story, story_of
 
 PARTITIONS = 2
+RECORDED = Path(__file__).parents[2] / "judge" / "recorded_run"
 GROUPS = ("one", "two")
 
 
@@ -91,4 +99,35 @@ def correct_run(seed: int) -> Story:
         run.read(group)
     for rows in run.visible:
         run.story.log(*rows)
-    return run.story
+    return with_brokers(run.story)
+
+
+def recorded_run() -> Story:
+    """A small run of real brokers and clients: transactions, killed readers, a killed producer."""
+    tables = {name: pl.read_parquet(RECORDED / f"{name}.parquet") for name in Story().rows}
+    return with_brokers(story_of(Ledger(**tables), TOPIC))
+
+
+def with_brokers(story: Story) -> Story:
+    """Add what two brokers hold: a batch for each record of the log, the same on both."""
+    rows = sorted(
+        (row["partition"], row["offset"])
+        for row in story.rows["seen"]
+        if row["consumer"] == WITNESS
+    )
+    partitions = np.array([partition for partition, _ in rows] * 2, np.int64)
+    offsets = np.array([offset for _, offset in rows] * 2, np.int64)
+    replicas = ReplicaBatches(
+        broker=np.repeat(np.arange(2, dtype=np.int32), len(rows)),
+        partition=partitions,
+        first_offset=offsets,
+        last_offset=offsets,
+        leader_epoch=np.zeros(len(offsets), np.int64),
+        checksum=offsets,
+    )
+    ends = {}
+    for partition in range(PARTITIONS):
+        end = 1 + max((offset for number, offset in rows if number == partition), default=-1)
+        ends[partition] = PartitionEnd(partition=partition, start=0, end=end, stable=end)
+    story.facts = Facts(ends=ends, replicas=replicas, open_transactions=())
+    return story

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from streambed.judge.engine import judge_topic
-from streambed.judge.findings import Facts, Finding, PartitionEnd
+from streambed.judge.findings import Facts, Finding
 from streambed.judge.reading import topic_of
 from tests.support.judge.stories import TOPIC, Story
 
-STARTS = {number: PartitionEnd(partition=number, start=0) for number in range(4)}
-
 
 def judge(story: Story, facts: Facts | None = None) -> dict[str, Finding]:
-    """What was found of each anomaly. The logs of all partitions begin at 0."""
-    known = Facts(ends=STARTS) if facts is None else facts
+    """What was found of each anomaly, with the facts of the story unless others are given."""
+    known = story.facts if facts is None else facts
     return {
         finding.anomaly: finding for finding in judge_topic(topic_of(story.ledger(), TOPIC), known)
     }

@@ -82,7 +82,15 @@ class Oracle:
 
     def unseen(self, group: str) -> list[Row]:
         seen = {identity(row) for row in self.reads if row["group"] == group}
-        return [
+        sent = {identity(row) for row in self.sent}
+        unsent = {identity(row): row for row in self.log[::-1] if identity(row) not in sent}
+        unnoted = [
+            row
+            for name, row in unsent.items()
+            if name not in seen
+            and self.wanted(group, min(place(one) for one in self.log if identity(one) == name))
+        ]
+        return unnoted + [
             row
             for row in self.sent
             if self.written(row)

@@ -10,12 +10,14 @@ from typing import Any
 
 import polars as pl
 
+from streambed.judge.findings import Facts, PartitionEnd
 from streambed.plan import WITNESS, WITNESS_UNCOMMITTED
 from streambed.record.history import Ledger, empty
 from streambed.record.ledger import schemas
 from streambed.record.ledger.schemas import Outcome
 
 TOPIC = "lines"
+STARTS = {number: PartitionEnd(partition=number, start=0) for number in range(4)}
 Place = int | str
 WRITTEN, NOT_WRITTEN, UNKNOWN, ABORTED = Outcome
 
@@ -33,6 +35,8 @@ class Story:
 
     def __init__(self) -> None:
         self.time = 0
+        self.facts = Facts(ends=STARTS)
+        """What is known beside the ledger; the logs of all partitions begin at 0."""
         self.rows: dict[str, list[dict[str, Any]]] = {
             name: [] for name in ("sent", "seen", "lives", "transactions", "assignments", "commits")
         }

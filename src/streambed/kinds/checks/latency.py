@@ -206,7 +206,7 @@ class Latency(MayFail):
             reasons.append(f"{count} that might still have been seen")
         if evidence["at_unknown_time"]:
             count = count_of(evidence["at_unknown_time"], "record")
-            reasons.append(f"the arrival time of {count} of a batch without a progress report")
+            reasons.append(f"the arrival time of {count} whose batch is not known exactly")
         why = f"it depends on {' and on '.join(reasons)}"
         return self._unknown(f"{self._subject}: {why}", evidence)
 
@@ -256,7 +256,7 @@ class Latency(MayFail):
             says += f"; whether {count_of(evidence['undecided'], 'record')} arrived is unknown"
         if evidence["at_unknown_time"]:
             count = count_of(evidence["at_unknown_time"], "record")
-            says += f"; {count} of a batch without a progress report counted as late as possible"
+            says += f"; {count} whose batch is not known exactly counted as late as possible"
         return Verdict(
             check=self.kind,
             answer=answer,

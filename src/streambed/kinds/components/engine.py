@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from streambed.kinds.declared_components import Components
 from streambed.record.events import Batch
+from streambed.record.events.of_batches import BatchStep
 from streambed.world import Process, World
 
 if TYPE_CHECKING:  # The conductor imports this module, and must not wait for data frames.
@@ -39,6 +40,11 @@ class Engine(Protocol):
 
     def batches(self, world: World) -> list[Batch]:
         """The batches that ended since the last call; none for an engine without batches."""
+
+    def batch_steps(self, world: World) -> Sequence[BatchStep]:
+        """What it wrote to its log of batches since the last call, in order; called many times a
+        second. Nothing for an engine without such a log.
+        """
 
     def batch_log(self, data: Path) -> Path | None:
         """The folder in which it writes `offsets/N` before batch N and `commits/N` after it, or
@@ -64,6 +70,10 @@ class InOneProcess:
     """What most engines answer for their processes: one, without executors or a log of batches."""
 
     name: str
+
+    def batch_steps(self, world: World) -> Sequence[BatchStep]:
+        """It has no log of batches."""
+        return ()
 
     def batch_log(self, data: Path) -> Path | None:
         """It writes none."""

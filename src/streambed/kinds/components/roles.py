@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from streambed.errors import Problem, suggestion
+from streambed.errors import Problem, WorldError, suggestion
 from streambed.kinds.components.broker import Broker, brokers_among
 from streambed.kinds.components.engine import engines_among
 from streambed.kinds.declared_components import Components
@@ -72,6 +72,8 @@ def holder_of(wanted: Role, world: World) -> str:
     """The process that holds a role now; WorldError if none does."""
     if wanted.kind == "driver":
         return engines_among(world.components)[wanted.of].driver
+    if wanted.kind == "executor":
+        raise WorldError(f"an executor of '{wanted.of}' is no process of this run")
     return broker_for(wanted, world.components).role_holder(wanted, world)
 
 

@@ -34,6 +34,8 @@ class Held:
     what: str
     """A process, or a link and the end that packets leave, as shown to people."""
     state: str
+    alone: bool = True
+    """Whether no other fault may hold it at the same time; else only one with the same state."""
 
 
 class NeedsNothing:

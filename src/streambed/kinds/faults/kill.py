@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import ExitStack
 from typing import ClassVar, Literal
 
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.targets import OnAProcess, component_of, resolve_processes
+from streambed.kinds.faults.targets import (
+    OnAProcess,
+    act_on_each,
+    component_of,
+    resolve_processes,
+)
 from streambed.world import Injected, World
 
 
@@ -17,6 +21,7 @@ class Kill(OnAProcess):
     """Kill `target` at `at`; start it again after `lasts`."""
 
     state: ClassVar[str] = "dead"
+    hits_executors: ClassVar[bool] = True
 
     kind: Literal["kill"] = "kill"
     target: str
@@ -31,11 +36,8 @@ class Kill(OnAProcess):
     def inject(self, world: World) -> Injected:
         """Kill the processes that the target means now; healing starts them again."""
         processes, label = resolve_processes(self.target, world)
-        with ExitStack() as healing:  # If one kill fails, the earlier ones are healed.
-            for process in processes:
-                healing.callback(process.kill())
-            return Injected(
-                target=label,
-                heal=healing.pop_all().close,
-                processes=tuple(process.name for process in processes),
-            )
+        return Injected(
+            target=label,
+            heal=act_on_each(processes, lambda process: process.kill()),
+            processes=tuple(process.name for process in processes),
+        )

@@ -101,7 +101,9 @@ def directions_of(names: Iterable[str], source: str, links: Links) -> list[str]:
     """Each direction of these links, or the one from `source`, as shown to people."""
     found = []
     for name in names:
+        one, other = links[name].ends
+        parallel = [link for link in links.values() if set(link.ends) == {one, other}]
+        by = f" by {name}" if len(parallel) > 1 else ""
         for end in (source,) if source else links[name].ends:
-            one, other = links[name].ends
-            found.append(f"{end} → {other if end == one else one}")
+            found.append(f"{end} → {other if end == one else one}{by}")
     return found

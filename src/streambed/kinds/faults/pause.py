@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import ClassVar, Literal
 
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.targets import OnAProcess, resolve_processes
+from streambed.kinds.faults.targets import OnAProcess, act_on_each, resolve_processes
 from streambed.world import Injected, World
 
 
@@ -15,6 +14,7 @@ class Pause(OnAProcess):
     """Stop `target` at `at` without ending it; continue it after `lasts`."""
 
     state: ClassVar[str] = "stopped"
+    hits_executors: ClassVar[bool] = True
 
     kind: Literal["pause"] = "pause"
     target: str
@@ -27,11 +27,8 @@ class Pause(OnAProcess):
         them.
         """
         processes, label = resolve_processes(self.target, world)
-        with ExitStack() as healing:
-            for process in processes:
-                healing.callback(process.pause())
-            return Injected(
-                target=label,
-                heal=healing.pop_all().close,
-                processes=tuple(process.name for process in processes),
-            )
+        return Injected(
+            target=label,
+            heal=act_on_each(processes, lambda process: process.pause()),
+            processes=tuple(process.name for process in processes),
+        )

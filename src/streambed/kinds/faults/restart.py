@@ -11,10 +11,11 @@ from streambed.errors import Problem, WorldError
 from streambed.kinds.components.roles import role
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.fault import Momentary
+from streambed.kinds.faults.fault import Held, Momentary
 from streambed.kinds.faults.of_links import Links
 from streambed.kinds.faults.targets import (
     component_of,
+    known_processes,
     process_problems,
     resolve_processes,
     roles_among,
@@ -61,6 +62,11 @@ class Restart(Momentary):
             says = "its worker starts an executor again, not the run: kill it instead"
             return [Problem(key="target", says=says)]
         return process_problems(self.target, components)
+
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
+        """All its processes must be alive."""
+        names = known_processes(self.target, components)
+        return [Held(name, "being restarted") for name in names]
 
     def killed_components(self, components: Components) -> Collection[str]:
         """The target's component."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from streambed.errors import Problem
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.faults.of_links import Links
-from streambed.kinds.faults.targets import OnAProcess, resolve_process
+from streambed.kinds.faults.targets import OnAProcess, act_on_each, resolve_processes
 from streambed.plan import Machine
 from streambed.units import Duration, Share
-from streambed.world import Injected, World
+from streambed.world import Heal, Injected, Process, World
 
 FARTHEST = Duration(30 * 365 * 24 * 3600 * 1e9)
 """Programs need not know times before 1970, or far beyond the year 2038."""
@@ -23,6 +23,9 @@ class SkewClock(OnAProcess):
     """Let `target` and its children see another wall clock from `at` on; the true one after
     `lasts`. Their monotonic clocks stay right, and so do their timeouts.
     """
+
+    state: ClassVar[str] = "skewed"
+    needs_life: ClassVar[bool] = True
 
     kind: Literal["skew_clock"] = "skew_clock"
     target: str
@@ -73,11 +76,17 @@ class SkewClock(OnAProcess):
         return machine.clock_refusal
 
     def inject(self, world: World) -> Injected:
-        """Skew the clock of the process that the target names now."""
-        name, label = resolve_process(self.target, world)
+        """Skew the clocks of the processes that the target means now."""
+        processes, label = resolve_processes(self.target, world)
         ahead, behind = self.ahead or Duration(0), self.behind or Duration(0)
         fast, slow = self.fast or Share(0), self.slow or Share(0)
-        heal = world.find(name).clock.skew(
-            ahead_ns=ahead.ns - behind.ns, rate=fast.fraction - slow.fraction
+
+        def skew(process: Process) -> Heal:
+            rate = fast.fraction - slow.fraction
+            return process.clock.skew(ahead_ns=ahead.ns - behind.ns, rate=rate)
+
+        return Injected(
+            target=f"{label}: {self._words}",
+            heal=act_on_each(processes, skew),
+            processes=tuple(process.name for process in processes),
         )
-        return Injected(target=f"{label}: {self._words}", heal=heal, processes=(name,))

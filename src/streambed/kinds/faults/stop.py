@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import ExitStack
 from typing import ClassVar, Literal
 
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.targets import OnAProcess, component_of, resolve_processes
+from streambed.kinds.faults.targets import (
+    OnAProcess,
+    act_on_each,
+    component_of,
+    resolve_processes,
+)
 from streambed.world import Injected, World
 
 
@@ -20,6 +24,7 @@ class Stop(OnAProcess):
     """
 
     state: ClassVar[str] = "dead"
+    hits_executors: ClassVar[bool] = True
 
     kind: Literal["stop"] = "stop"
     target: str
@@ -32,11 +37,8 @@ class Stop(OnAProcess):
     def inject(self, world: World) -> Injected:
         """Ask the processes that the target means now to end; healing starts them again."""
         processes, label = resolve_processes(self.target, world)
-        with ExitStack() as healing:
-            for process in processes:
-                healing.callback(process.stop())
-            return Injected(
-                target=label,
-                heal=healing.pop_all().close,
-                processes=tuple(process.name for process in processes),
-            )
+        return Injected(
+            target=label,
+            heal=act_on_each(processes, lambda process: process.stop()),
+            processes=tuple(process.name for process in processes),
+        )

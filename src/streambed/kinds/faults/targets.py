@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import ExitStack
 from typing import ClassVar
 
 from streambed.errors import Problem, WorldError, suggestion
@@ -13,7 +14,7 @@ from streambed.kinds.declaring import declared
 from streambed.kinds.faults.crowds import CROWD_FORMS, crowd, crowd_broker, crowd_problems, members
 from streambed.kinds.faults.fault import Held, Lasting
 from streambed.kinds.faults.of_links import Links
-from streambed.world import Process, World
+from streambed.world import Heal, Process, World
 
 
 @declared
@@ -39,12 +40,15 @@ class OnAProcess(OnATarget):
 
     state: ClassVar[str] = ""
     """What its target is while it lasts; empty if that does not matter to other faults."""
+    needs_life: ClassVar[bool] = False
+    """Whether other faults may hold the target too, as long as it is alive."""
+    hits_executors: ClassVar[bool] = False
+    """Whether the target may be an executor, which is no process of the run's own."""
 
     def holds(self, links: Links, components: Components) -> Sequence[Held]:
-        """The process, if it is named."""
-        if not self.state or means_role(self.target):
-            return ()
-        return (Held(process_name(self.target, components), self.state),)
+        """The process, if it is known before the run."""
+        name = known_process(self.target, components) if self.state else ""
+        return (Held(name, self.state, alone=not self.needs_life),) if name else ()
 
     def possible_outside(self, ours: Collection[str]) -> bool:
         """A process that we run can be hit with or without an emulated network."""
@@ -52,7 +56,33 @@ class OnAProcess(OnATarget):
 
     def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must be a single process, a role or a crowd."""
-        return process_problems(self.target, components)
+        problems = process_problems(self.target, components)
+        return problems or self.executor_problems()
+
+    def executor_problems(self) -> list[Problem]:
+        """An executor can be killed, stopped and paused, and nothing else."""
+        wanted = role(self.target)
+        if self.hits_executors or not wanted or wanted.kind != "executor":
+            return []
+        says = "an executor can only be killed, stopped or paused: name its worker"
+        return [Problem(key="target", says=says)]
+
+
+def known_process(target: str, components: Components) -> str:
+    """The process that a target means in every run; empty if that is found out during the run."""
+    wanted = role(target)
+    if wanted and wanted.kind == "driver":
+        return process_name(engines_among(components)[wanted.of].driver, components)
+    return "" if means_role(target) else process_name(target, components)
+
+
+def known_processes(target: str, components: Components) -> list[str]:
+    """All processes of a component, or the one that a target means in every run."""
+    if target in components and components[target].places:
+        nodes = components[target].places.values()
+        return [process_name(f"{target}/{node}", components) for node in nodes]
+    name = known_process(target, components)
+    return [name] if name else []
 
 
 def process_name(target: str, components: Components) -> str:
@@ -176,6 +206,17 @@ def resolve_process(target: str, world: World) -> tuple[str, str]:
     """The one process that a target names now, and its label in the run's events."""
     (name,) = names_meant(target, world)
     return name, name if name == target else f"{name} ({target})"
+
+
+def act_on_each(processes: Iterable[Process], act: Callable[[Process], Heal]) -> Heal:
+    """Do something to each process, and return how to heal all of them.
+
+    If it fails for one, the earlier ones are healed.
+    """
+    with ExitStack() as healing:
+        for process in processes:
+            healing.callback(act(process))
+        return healing.pop_all().close
 
 
 def resolve_hosts(target: str, world: World) -> tuple[list[str], str]:

@@ -12,6 +12,9 @@ from typing import Any, Literal
 
 from streambed.record.calibration import LinkCalibration
 from streambed.record.events.event import Event as Event
+from streambed.record.events.of_batches import Batch as Batch
+from streambed.record.events.of_batches import BatchCommitted as BatchCommitted
+from streambed.record.events.of_batches import BatchPlanned as BatchPlanned
 from streambed.record.events.of_faults import FaultEvent as FaultEvent
 from streambed.record.events.of_faults import Heal as Heal
 from streambed.record.events.of_faults import HealFailed as HealFailed
@@ -230,35 +233,6 @@ class Exposed(Event):
     port: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Batch(Event):
-    """A job finished a batch."""
-
-    component: str
-    query: str = ""
-    batch: int | None = None
-    """The engine's number; a restarted job may use it again."""
-    start: int
-    end: int
-    rows: int = 0
-    output_rows: int = -1
-    durations_ms: dict[str, float] = field(default_factory=dict)
-    offsets: dict[str, dict[int, tuple[int | None, int]]] = field(default_factory=dict)
-    """By topic and partition: the first offset it read, and the one after the last."""
-    input_per_s: float | None = None
-    """Rows that arrived per second, as the engine reports it; None if it does not."""
-    processed_per_s: float | None = None
-    """Rows processed per second, as the engine reports it; None if it does not."""
-    watermark_ns: int | None = None
-    """The watermark, in event time as nanoseconds since 1970; None without one."""
-    event_time_max_ns: int | None = None
-    """The latest event time of its rows, in the same unit; None without a watermark."""
-    state_rows: int | None = None
-    """Rows of state of all operators; None if none keeps state."""
-    late_rows: int | None = None
-    """Rows dropped because they were later than the watermark; None if none keeps state."""
-
-
 WaitReason = Literal["behind", "unreadable", "in_flight", "arriving", "running", "unknown"]
 
 
@@ -330,6 +304,8 @@ EVENTS: dict[str, type[Event]] = {
     _name(kind): kind
     for kind in (
         Batch,
+        BatchCommitted,
+        BatchPlanned,
         Calibrated,
         Calibration,
         Clock,

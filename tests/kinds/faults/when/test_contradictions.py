@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from streambed import Consumer, Cut, Isolate, Kill, Pause, Stop
+from streambed import (
+    Consumer,
+    Cut,
+    Isolate,
+    Kafka,
+    Kill,
+    Pause,
+    PowerFailure,
+    SkewClock,
+    SlowSync,
+    SparkJob,
+    Stop,
+)
 from streambed.kinds.faults.of_links import LinkEnds
 from streambed.kinds.faults.when.contradictions import contradictions
 from streambed.kinds.faults.when.schedule import schedule
 
-COMPONENTS = {"reader": Consumer(name="reader", node="home", reads="lines")}
-LINKS = {"edge – core": LinkEnds(ends=("edge", "core"))}
+COMPONENTS = {
+    "reader": Consumer(name="reader", node="home", reads="lines"),
+    "kafka": Kafka(name="kafka", nodes=("b1", "b2")),
+    "shout": SparkJob(name="shout", node="home", job="shout.py"),
+}
+LINKS = {
+    "edge – core": LinkEnds(ends=("edge", "core")),
+    "one": LinkEnds(ends=("here", "there"), named=True),
+    "two": LinkEnds(ends=("here", "there"), named=True),
+}
 
 
 def problems(*faults) -> list[tuple[str, str]]:
@@ -55,3 +75,35 @@ def test_holders_of_roles_are_not_known_before():
         problems(Kill(at="5s", lasts="9s", target=role), Pause(at="6s", lasts="1s", target=role))
         == []
     )
+
+
+def test_a_dead_process_has_no_clock_and_no_disk_to_break():
+    kill = Kill(at="5s", lasts="10s", target="kafka/b2")
+    power = PowerFailure(at="5s", lasts="10s", target="kafka")
+
+    for dead in (kill, power):
+        assert problems(dead, SkewClock(at="6s", lasts="1s", target="kafka/b2", ahead="1s"))
+        assert problems(dead, SlowSync(at="6s", lasts="1s", target="kafka/b2", delay="1s"))
+    assert problems(kill, PowerFailure(at="6s", lasts="1s", target="kafka"))
+    assert problems(kill, SkewClock(at="6s", lasts="1s", target="kafka/b1", ahead="1s")) == []
+
+
+def test_a_process_may_have_a_wrong_clock_and_a_slow_disk_at_once():
+    clock = SkewClock(at="5s", lasts="10s", target="kafka/b2", ahead="1s")
+    disk = SlowSync(at="6s", lasts="1s", target="kafka/b2", delay="1s")
+
+    assert problems(clock, disk) == []
+    assert problems(clock, SkewClock(at="6s", lasts="1s", target="kafka/b2", behind="1s"))
+
+
+def test_the_driver_of_a_job_is_the_job_itself():
+    kill = Kill(at="5s", lasts="10s", target="shout")
+
+    assert problems(kill, Pause(at="6s", lasts="1s", target="driver of shout"))
+
+
+def test_parallel_links_are_two_things():
+    one = Cut(at="5s", lasts="10s", link="one")
+
+    assert problems(one, Cut(at="6s", lasts="1s", link="two")) == []
+    assert problems(one, Cut(at="6s", lasts="1s", link="one"))

@@ -160,12 +160,14 @@ def batch_of(
     for source in progress["sources"]:
         merge(
             offsets,
-            before=_offsets(source.get("startOffset")),
-            after=_offsets(source.get("endOffset")),
+            before=kafka_offsets(source.get("startOffset")),
+            after=kafka_offsets(source.get("endOffset")),
         )
     return Batch(
         component=job,
         query=progress.get("name") or progress["id"],
+        query_id=progress["id"],
+        run=progress.get("runId", ""),
         batch=progress["batchId"],
         start=true_ns(start_wall_ns) - wall_minus_monotonic_ns,
         end=true_ns(end_wall_ns) - wall_minus_monotonic_ns,
@@ -210,7 +212,7 @@ def merge(
             offsets.setdefault(topic, {})[int(part)] = (before.get(topic, {}).get(part, 0), end)
 
 
-def _offsets(found: Any) -> dict[str, dict[str, int]]:
+def kafka_offsets(found: Any) -> dict[str, dict[str, int]]:
     """Kafka's offsets by topic; other sources have none."""
     parsed = json.loads(found) if isinstance(found, str) and found.startswith("{") else found
     if not isinstance(parsed, dict) or not all(

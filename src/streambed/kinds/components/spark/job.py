@@ -27,6 +27,7 @@ from streambed.kinds.components.limits import Limits
 from streambed.kinds.components.placement_rule import Placed
 from streambed.kinds.components.plan_context import PlanContext, reference_texts
 from streambed.kinds.components.progress import DeclaredReader, Position, Progress
+from streambed.kinds.components.spark.checkpoint import CheckpointLog
 from streambed.kinds.components.spark.cluster import (
     Quickness,
     cluster_problems,
@@ -40,6 +41,7 @@ from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import Name, Names, Setting, declared, setting_text
 from streambed.plan import OnExit, ProcessSpec
 from streambed.record.events import Batch
+from streambed.record.events.of_batches import BatchStep
 from streambed.record.orders import SparkDriverOrder
 from streambed.units import Size
 from streambed.world import Missing, Process, World
@@ -244,7 +246,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         path = str(context.base / self.python)
         version = context.machine.pysparks.get(path)
         ours = artifacts.connector_version()
-        if version is None or not context.brokers or _same_release(version, ours):
+        if version is None or not context.brokers or artifacts.same_release(version, ours):
             return path
         found = f"has pyspark {version}" if version else "has no pyspark"
         raise UsageError(
@@ -384,10 +386,13 @@ class SparkJob(OnOneNode, CoveredByBatches):
         """The batches that ended since the last call."""
         return self.log(world).take_batches()
 
-
-def _same_release(one: str, other: str) -> bool:
-    """Whether two versions differ at most in their last part: 4.1.0 and 4.1.1."""
-    return one.split(".")[:2] == other.split(".")[:2]
+    def batch_steps(self, world: World) -> Sequence[BatchStep]:
+        """The new entries of its checkpoint, unless that is in HDFS."""
+        folder = self.batch_log(world.directory / "data" / self.name)
+        if folder is None:
+            return ()
+        log = world.keep(f"checkpoint {self.name}", lambda: CheckpointLog(self.name, folder))
+        return log.steps()
 
 
 def _page_address(context: PlanContext) -> dict[str, str]:

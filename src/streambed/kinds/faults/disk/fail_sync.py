@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.disk.on_a_disk import OnSyncs, with_tolerated_end
-from streambed.kinds.faults.targets import resolve_process
+from streambed.kinds.faults.disk.on_a_disk import OnSyncs, break_disks
 from streambed.world import Injected, World
 
 
@@ -16,6 +15,8 @@ class FailSync(OnSyncs):
     for `lasts`. If the process ends of it, it is started again then.
     """
 
+    state: ClassVar[str] = "unable to sync"
+
     kind: Literal["fail_sync"] = "fail_sync"
     target: str
     """A component with one process, one process of a component such as kafka/broker2, or a role
@@ -23,6 +24,5 @@ class FailSync(OnSyncs):
     """
 
     def inject(self, world: World) -> Injected:
-        """Fail the syncs of the process that the target names now."""
-        name, label = resolve_process(self.target, world)
-        return with_tolerated_end(world, name, label, world.find(name).syncs.fail())
+        """Fail the syncs of the processes that the target means now."""
+        return break_disks(self.target, world, lambda process: process.syncs.fail())

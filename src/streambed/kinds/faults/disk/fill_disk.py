@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from streambed.errors import Problem
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.disks import Preparation
-from streambed.kinds.faults.disk.on_a_disk import OnADisk, node_of, with_tolerated_end
+from streambed.kinds.faults.disk.on_a_disk import OnADisk, break_disks, node_of
 from streambed.kinds.faults.of_links import Links
-from streambed.kinds.faults.targets import component_of, resolve_process
+from streambed.kinds.faults.targets import component_of
 from streambed.units import Size
 from streambed.world import Injected, World
 
@@ -23,6 +23,8 @@ class FillDisk(OnADisk):
     """Leave no space on the disk of `target` from `at` on; `size` again after `lasts`. If the
     process ends of it, it is started again then.
     """
+
+    state: ClassVar[str] = "out of disk space"
 
     kind: Literal["fill_disk"] = "fill_disk"
     target: str
@@ -47,6 +49,5 @@ class FillDisk(OnADisk):
         return (Preparation(component=component, node=node, disk_bytes=self.size.bytes),)
 
     def inject(self, world: World) -> Injected:
-        """Fill the disk of the process that the target names now."""
-        name, label = resolve_process(self.target, world)
-        return with_tolerated_end(world, name, label, world.fill_disk(name))
+        """Fill the disks of the processes that the target means now."""
+        return break_disks(self.target, world, lambda process: world.fill_disk(process.name))

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from typing import ClassVar
 
 from streambed.errors import Problem
 from streambed.kinds.components.roles import role
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.disks import Preparation
+from streambed.kinds.faults.crowds import crowd
 from streambed.kinds.faults.of_links import Links
-from streambed.kinds.faults.targets import OnAProcess, component_of, process_problems
+from streambed.kinds.faults.targets import (
+    OnAProcess,
+    act_on_each,
+    component_of,
+    resolve_processes,
+)
 from streambed.plan import Machine
-from streambed.world import Heal, Injected, World
+from streambed.world import Heal, Injected, Process, World
 
 
 @declared
 class OnADisk(OnAProcess):
-    """Defaults for faults that hit a process through its disk, and may end it."""
+    """Defaults for faults that hit processes through their disks, and may end them."""
+
+    needs_life: ClassVar[bool] = True
 
     def possible_outside(self, ours: Collection[str]) -> bool:
         """False: disks of existing clusters are not ours."""
@@ -26,7 +35,7 @@ class OnADisk(OnAProcess):
 
     def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
         """The target must be a process that recovers from files."""
-        problems = process_problems(self.target, components)
+        problems = super().problems(hosts, links, components)
         return problems or disk_problems(self.target, components)
 
     def killed_components(self, components: Components) -> Collection[str]:
@@ -57,8 +66,8 @@ class OnSyncs(OnADisk):
 
 
 def node_of(target: str) -> str:
-    """The node that a target names; empty for a role, or a component with one process."""
-    return "" if role(target) else target.partition("/")[2]
+    """The node that a target names; empty for a role, several, or a component with one process."""
+    return "" if role(target) or crowd(target) else target.partition("/")[2]
 
 
 def sync_preparation(target: str, components: Components) -> Preparation:
@@ -78,9 +87,23 @@ def disk_problems(target: str, components: Components, key: str = "target") -> l
     return [Problem(key=key, says=says)]
 
 
-def with_tolerated_end(world: World, process: str, label: str, heal: Heal) -> Injected:
-    """A fault that may end a process; its disk is healed before it is started again."""
-    healing = ExitStack()
-    healing.callback(world.find(process).tolerate_end())
-    healing.callback(heal)
-    return Injected(target=label, heal=healing.close, processes=(process,))
+def break_disks(
+    target: str, world: World, act: Callable[[Process], Heal], words: str = ""
+) -> Injected:
+    """Do something to the disk of each process that a target means now, which may end it.
+
+    Its disk is healed before it is started again.
+    """
+    processes, label = resolve_processes(target, world)
+
+    def break_disk(process: Process) -> Heal:
+        healing = ExitStack()
+        healing.callback(process.tolerate_end())
+        healing.callback(act(process))
+        return healing.close
+
+    return Injected(
+        target=f"{label}: {words}" if words else label,
+        heal=act_on_each(processes, break_disk),
+        processes=tuple(process.name for process in processes),
+    )

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from random import Random
-from typing import Literal
+from typing import ClassVar, Literal
 
 from streambed.errors import Problem
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.disks import Preparation
 from streambed.kinds.faults.disk.on_a_disk import OnSyncs, disk_problems, sync_preparation
+from streambed.kinds.faults.fault import Held
 from streambed.kinds.faults.of_links import Links
-from streambed.kinds.faults.targets import component_of, process_problems, resolve_process
+from streambed.kinds.faults.targets import (
+    component_of,
+    known_processes,
+    process_problems,
+    resolve_processes,
+)
 from streambed.units import count_of
 from streambed.world import Injected, Lost, World
 
@@ -21,6 +27,9 @@ from streambed.world import Injected, Lost, World
 @declared
 class PowerFailure(OnSyncs):
     """Kill `target` at `at` and take away what it has not synced; start it again after `lasts`."""
+
+    state: ClassVar[str] = "dead"
+    needs_life: ClassVar[bool] = False
 
     kind: Literal["power_failure"] = "power_failure"
     target: str
@@ -34,7 +43,7 @@ class PowerFailure(OnSyncs):
         """The target must only append to its files."""
         problems = []
         if self.target not in components:
-            problems = process_problems(self.target, components)
+            problems = process_problems(self.target, components) or self.executor_problems()
         problems = problems or disk_problems(self.target, components)
         if problems:
             return problems
@@ -45,6 +54,10 @@ class PowerFailure(OnSyncs):
     def prepares(self, components: Components) -> Sequence[Preparation]:
         """The syncs of all processes that may be hit are reported."""
         return (sync_preparation(self.target, components),)
+
+    def holds(self, links: Links, components: Components) -> Sequence[Held]:
+        """All processes of a component, or the one that is named."""
+        return [Held(name, self.state) for name in known_processes(self.target, components)]
 
     def killed_components(self, components: Components) -> Collection[str]:
         """The target's component."""
@@ -79,8 +92,8 @@ class PowerFailure(OnSyncs):
         ]
         if processes:
             return processes, self.target
-        name, label = resolve_process(self.target, world)
-        return [name], label
+        found, label = resolve_processes(self.target, world)
+        return [process.name for process in found], label
 
 
 def _loss_text(losses: Sequence[Lost]) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from streambed.kinds.declaring import declared
-from streambed.kinds.faults.disk.on_a_disk import OnSyncs, with_tolerated_end
-from streambed.kinds.faults.targets import resolve_process
+from streambed.kinds.faults.disk.on_a_disk import OnSyncs, break_disks
 from streambed.units import Duration
-from streambed.world import Injected, World
+from streambed.world import Heal, Injected, Process, World
 
 
 @declared
@@ -16,6 +15,8 @@ class SlowSync(OnSyncs):
     """Delay every fsync, fdatasync, msync and sync_file_range of `target` by `delay` from `at` on,
     for `lasts`.
     """
+
+    state: ClassVar[str] = "slow to sync"
 
     kind: Literal["slow_sync"] = "slow_sync"
     target: str
@@ -31,7 +32,9 @@ class SlowSync(OnSyncs):
         return f"{self.target}: {self.delay} each"
 
     def inject(self, world: World) -> Injected:
-        """Delay the syncs of the process that the target names now."""
-        name, label = resolve_process(self.target, world)
-        heal = world.find(name).syncs.slow(self.delay.ns)
-        return with_tolerated_end(world, name, f"{label}: {self.delay} each", heal)
+        """Delay the syncs of the processes that the target means now."""
+
+        def slow(process: Process) -> Heal:
+            return process.syncs.slow(self.delay.ns)
+
+        return break_disks(self.target, world, slow, f"{self.delay} each")

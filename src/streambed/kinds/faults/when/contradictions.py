@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from streambed.errors import Problem
@@ -48,8 +48,11 @@ def _overlapping_pairs(
 
 
 def _common_holding(one: Sequence[Held], other: Sequence[Held]) -> Held | None:
-    held = {each.what: each for each in one}
-    return next((held[each.what] for each in other if each.what in held), None)
+    for held, wanted in product(one, other):
+        same = held.what == wanted.what
+        if same and (held.alone or wanted.alone or held.state == wanted.state):
+            return held
+    return None
 
 
 def _problem(

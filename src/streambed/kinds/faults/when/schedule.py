@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from streambed.kinds.faults.fault import Fault
     from streambed.kinds.faults.when.timing import Timing
 
+MS_NS = 1_000_000
+"""Drawn times are whole milliseconds, as people write them."""
+
 
 def schedule(faults: Sequence[Fault], *, duration_ns: int, seed: int) -> list[PlannedInjection]:
     """All injections in order; those that wait for a trigger come at the time it begins to count.
@@ -69,7 +72,8 @@ def _random_times(
     free_ns = last_ns - first_ns - count * lasts_ns
     starts = sorted(chance.randint(0, free_ns) for _ in range(count))
     for before, start_ns in enumerate(starts):
-        yield first_ns + start_ns + before * lasts_ns
+        at_ns = first_ns + start_ns + before * lasts_ns
+        yield at_ns // MS_NS * MS_NS
 
 
 def timing_problems(fault: Fault, duration: Duration) -> list[Problem]:

@@ -7,9 +7,8 @@ milliseconds, and the fault is injected by the thread that sees it.
 from __future__ import annotations
 
 import re
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -18,6 +17,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from streambed.errors import WorldError, suggestion
+from streambed.kinds.components.batch_log import query_folders, written_ns
 from streambed.kinds.components.broker import brokers_among
 from streambed.kinds.components.engine import engines_among
 from streambed.kinds.components.roles import Role, broker_for, role_problems
@@ -198,11 +198,11 @@ class BatchUncommitted(Trigger):
         def look() -> int | None:
             nonlocal queries, next_ns
             if now_ns() >= next_ns:  # A job may start another query at any time.
-                queries, next_ns = list(_queries_below(log)), now_ns() + QUERIES_NS
+                queries, next_ns = list(query_folders(log)), now_ns() + QUERIES_NS
             for query in queries:
                 for batch in self._planned_batches(query):
                     if not (query / "commits" / batch).exists():
-                        return _written_ns(query / "offsets" / batch)
+                        return written_ns(query / "offsets" / batch)
             return None
 
         return look
@@ -256,19 +256,6 @@ class Committing(Trigger):
     def let_go(self, world: World) -> None:
         """Let the producer commit."""
         release(world.directory, self.producer, COMMITTING)
-
-
-def _queries_below(log: Path) -> Iterator[Path]:
-    """The checkpoints of queries: the folder itself, or folders in it."""
-    for folder in (log, *log.glob("*")):
-        if (folder / "offsets").is_dir():
-            yield folder
-
-
-def _written_ns(file: Path) -> int:
-    """When a file got its name, by the monotonic clock: it is written first, then renamed."""
-    age_ns = time.time_ns() - file.stat().st_ctime_ns
-    return now_ns() - max(0, age_ns)
 
 
 _NAME = r"[A-Za-z][\w./-]*"

@@ -1,0 +1,1 @@
+"""A hundred runs of a correct pipeline with random faults: how often does the judge err?"""
