@@ -93,8 +93,8 @@ class Row:
     """Of the experiment's file and the programs beside it; rows of other versions do not count."""
 
 
-def main() -> int:
-    """Run what has no row yet; write the table."""
+def parser() -> argparse.ArgumentParser:
+    """The command line of scripts/cases."""
     arguments = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -103,7 +103,12 @@ def main() -> int:
     arguments.add_argument("--only", action="store_true", help="without the twins")
     arguments.add_argument("--into", type=Path, default=ROOT / "runs", help="where runs are kept")
     arguments.add_argument("--table", action="store_true", help="only write the table")
-    options = arguments.parse_args()
+    return arguments
+
+
+def main() -> int:
+    """Run what has no row yet; write the table."""
+    options = parser().parse_args()
     if not options.table:
         chosen = experiments(options.names, twins=not options.only)
         for seed in range(1, options.runs + 1):

@@ -9,12 +9,12 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import hypothesis
 import pytest
 
 from streambed import artifacts
 from streambed.errors import StreambedError
 from streambed.runner.cgroups import hierarchies
+from tests.support.examples import register_profiles
 from tests.support.held_up import (  # noqa: F401
     pytest_addoption,
     pytest_runtest_makereport,
@@ -28,9 +28,7 @@ ORDER = ("browser", "kernel", "spark", "system")
 """From quick to slow; tests without any of these markers come first."""
 
 
-# No test asserts how fast anything is.
-hypothesis.settings.register_profile("streambed", deadline=None)
-hypothesis.settings.load_profile("streambed")
+register_profiles()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ import pytest
 import typer
 
 import streambed
+from benchmarks import _famous_cases
 from gateway_traffic.cli import app as gateway_traffic
 from streambed import artifacts
 from streambed.agents.producer.record_source import from_function
@@ -33,8 +34,8 @@ from streambed.runner.up.servers import Servers, server_of
 from tests.support import fake_launcher
 from tests.support.code_blocks import Block, all_blocks, block
 from tests.support.declare.samples import GOOD
+from tests.support.roomy_machine import MACHINE
 from tests.support.running import ROOT
-from tests.test_declarations import MACHINE
 
 BLOCKS = all_blocks()
 READING = "def reading(number, random):"
@@ -148,6 +149,9 @@ def test_every_command_of_a_page_is_understood(words: list[str]) -> None:
     elif program == "uv":
         lock = (ROOT / "requirements.lock").read_text().splitlines()
         assert lock[1] == f"#    {' '.join(words)}"
+    elif program == "scripts/cases":
+        options = _famous_cases.parser().parse_args(arguments)
+        assert _famous_cases.experiments(options.names, twins=True)
     else:
         assert " ".join(words) in OTHERS
 

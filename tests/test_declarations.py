@@ -11,21 +11,12 @@ from streambed.declare import reading
 from streambed.declare.reading import Declared
 from streambed.declare.yaml import study_file
 from streambed.declare.yaml.document import document_at
-from streambed.plan import Machine, Plan
+from streambed.plan import Plan
 from streambed.planner.planner import plan_for
+from tests.support.roomy_machine import MACHINE
 
 ROOT = Path(__file__).parents[1]
 STREAM2GYM = ROOT / "examples" / "stream2gym"
-MACHINE = Machine(
-    cores=8,
-    memory_mib=32_000,
-    java="java",
-    java_version=21,
-    python="python",
-    core_numbers=tuple(range(8)),
-    cpu_groups="/cpu",
-    memory_groups="/memory",
-)
 
 
 def shipped() -> list[Path]:

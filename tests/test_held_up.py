@@ -1,4 +1,4 @@
-"""What fails while the machine is held up was not measured; whatever fails in calm has failed."""
+"""A failure while the machine is held up is not measured; a failure in calm is a failure."""
 
 from __future__ import annotations
 

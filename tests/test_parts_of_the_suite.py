@@ -31,3 +31,11 @@ def test_what_is_measured_in_calm_does_not_run_beside_another_file():
     assert together
     assert [path.name for path in measuring if path != Path(__file__)] == []
     assert [path.name for path in together if path.parent.name == "kernel"] == []
+
+
+def test_a_file_that_may_run_beside_another_says_how_long_it_takes():
+    """The longest begin first, so that at the end no worker waits long for the other."""
+    unsaid = re.compile(r"pytest\.mark\.together(?!\(\d)")
+    files = (ROOT / "tests").rglob("test_*.py")
+
+    assert [path.name for path in files if unsaid.search(path.read_text())] == []

@@ -49,7 +49,7 @@ from streambed.results.why.steps import (
 )
 from tests.support.code_blocks import block
 from tests.support.histories import acked, heal, history_of, inject, ns, seen
-from tests.test_declarations import MACHINE
+from tests.support.roomy_machine import MACHINE
 
 BEGAN_NS = 10**9
 READER = {"kind": "consumer", "node": "edge"}

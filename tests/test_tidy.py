@@ -306,20 +306,35 @@ def test_the_import_contract_has_few_layers():
     assert len(layers) <= LAYERS_MAX
 
 
-def test_no_test_benchmark_or_study_changes_the_import_path():
-    files = [
-        path for top in ("tests", "benchmarks", "studies") for path in (ROOT / top).rglob("*.py")
-    ]
+def beside_the_package() -> list[Path]:
+    """The modules of tests, benchmarks and studies."""
+    tops = ("tests", "benchmarks", "studies")
+    return [path for top in tops for path in sorted((ROOT / top).rglob("*.py"))]
 
+
+def test_no_file_beside_the_package_is_long():
+    lengths = {path.name: len(path.read_text().splitlines()) for path in beside_the_package()}
+
+    assert {name: length for name, length in lengths.items() if length > FILE_LINES_MAX} == {}
+
+
+def test_no_test_benchmark_or_study_changes_the_import_path():
     changes = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in files
+        for path in beside_the_package()
+        if "sys.path" in path.read_text()
         for node in nodes(path)
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path"
     ]
 
-    assert files
     assert changes == []
+
+
+def test_what_several_tests_share_is_in_support():
+    of_a_test = re.compile(r"^\s*(from|import) tests\.(\w+\.)*(test_\w+|conftest)\b", re.M)
+
+    assert beside_the_package()
+    assert [path.name for path in beside_the_package() if of_a_test.search(path.read_text())] == []
 
 
 README_LINES_MAX = 120

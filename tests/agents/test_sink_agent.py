@@ -114,7 +114,7 @@ class FakeStore:
             raise StoreError("away")
 
     def close(self) -> None:
-        """It goes on."""
+        """Never stop."""
 
 
 class Rebalanced(Readers):

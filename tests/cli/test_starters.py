@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -97,31 +94,3 @@ def test_examples_are_listed_with_a_line_each_and_copied_whole():
     assert not Path("word_count/streams.py").is_symlink()
     assert streambed("plan", "word_count/experiment.yaml").exit_code == 0
     assert "exists already" in str(streambed("examples", "word_count").exception)
-
-
-def test_a_wheel_has_the_templates_and_the_examples(tmp_path):
-    """Built here, unpacked, and used from there."""
-    building = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    done = subprocess.run(building, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "installed")
-
-    program = "import sys; sys.path.insert(0, 'installed'); from streambed.cli import main; main()"
-    listed = subprocess.run(
-        [sys.executable, "-c", program, "examples"], cwd=tmp_path, capture_output=True, text=True
-    )
-    made = subprocess.run(
-        [sys.executable, "-c", program, "new", "-t", "spark"], cwd=tmp_path, capture_output=True
-    )
-
-    assert "They are in installed/streambed/examples." in listed.stdout, listed.stderr
-    assert [line.split()[0] for line in listed.stdout.splitlines()[:-1]] == list(EXAMPLES)
-    shared = "streambed/examples/word_count/streams.py"
-    assert (tmp_path / "installed" / shared).read_text().startswith('"""What jobs share')
-    assert made.returncode == 0
-    assert {path.name for path in (tmp_path / "spark").iterdir()} == {
-        "experiment.yaml",
-        "windows.py",
-    }

@@ -18,6 +18,7 @@ from streambed.errors import DeclarationError, StreambedError
 from streambed.plan import Machine
 from streambed.planner import shapes
 from streambed.planner.planner import plan_for
+from tests.support.examples import examples
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = [
@@ -208,8 +209,7 @@ def _written(content: Any) -> str:
 
 @seed(7)
 @settings(
-    max_examples=60,
-    deadline=None,
+    max_examples=examples(60),
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -183,7 +183,7 @@ def test_without_some_links_packets_arrive_or_are_lost_at_a_cut_and_never_go_in_
 
 
 def diamond(**changes: Any) -> Topology:
-    """From a to b by s1, s2 or s3, and s4; all links alike."""
+    """From a to b by s1, s2 or s3, and s4; all links are equal."""
     middle = ("s1", "s2", "s3")
     ends = [
         ("a", "s0"),

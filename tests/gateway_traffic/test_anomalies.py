@@ -40,7 +40,7 @@ def planted(
     each: int,
     when: range = range(24),
 ) -> tuple[pl.DataFrame, dict[Hour, float]]:
-    """For each factor, so many hours in which a gateway sends that many times as much as it did."""
+    """Multiply the traffic of `each` random hours by each factor; the trace and those hours."""
     hourly = trace.with_columns(hour=pl.col("date") // HOUR_MS)
     full = (
         hourly.group_by("gateway_id", "hour")

@@ -5,9 +5,7 @@ HTTP, WebSocket, Avro and browsers are refused.
 from __future__ import annotations
 
 import asyncio
-import base64
 import logging
-import os
 import re
 import ssl
 import struct
@@ -23,41 +21,13 @@ from gateway_traffic.ingest.error_log import ErrorLog
 from gateway_traffic.ingest.limits import Limits
 from gateway_traffic.ingest.tally import Tally
 from gateway_traffic.records import ENCODINGS
-from gateway_traffic.tokens import Tokens, exposure_of
+from gateway_traffic.tokens import exposure_of
 from streambed.artifacts.one_shot import free_ports
+from tests.support.gateways.raw_sockets import HEALTH, TOKENS, close_code, socket_of
 from tests.support.gateways.requests import HEADERS, PATH, posted, raw, run
-from tests.support.gateways.serving import Running, payload, record, running
+from tests.support.gateways.serving import payload, record, running
 
-TOKENS = Tokens(b"a secret of many bytes")
-HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 TWICE = b"POST /v1/counter HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"
-
-
-async def socket_of(
-    at: Running, *lines: str
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
-    """A raw WebSocket after its handshake, and the server's answer to that."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", at.port)
-    key = base64.b64encode(os.urandom(16)).decode()
-    head = [
-        f"GET {PATH}/socket HTTP/1.1",
-        f"Host: 127.0.0.1:{at.port}",
-        "Upgrade: websocket",
-        "Connection: Upgrade",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Protocol: json.2",
-        f"Sec-WebSocket-Key: {key}",
-        *lines,
-    ]
-    writer.write("\r\n".join([*head, "", ""]).encode("latin-1"))
-    return reader, writer, await reader.readuntil(b"\r\n\r\n")
-
-
-async def close_code(reader: asyncio.StreamReader) -> int:
-    """The code of the close frame that the server sends."""
-    received = await reader.read()
-    assert received[0] == 0x80 | CLOSE, received
-    return int.from_bytes(received[2:4], "big")
 
 
 @pytest.mark.parametrize(

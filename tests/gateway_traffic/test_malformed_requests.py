@@ -13,7 +13,7 @@ import pytest
 
 from gateway_traffic.client.websocket_channel import BINARY, frame
 from gateway_traffic.ingest.tls import tls_context
-from tests.gateway_traffic.test_hostile_clients import HEALTH, TOKENS, close_code, socket_of
+from tests.support.gateways.raw_sockets import HEALTH, TOKENS, close_code, socket_of
 from tests.support.gateways.requests import HEADERS, posted, raw, run
 from tests.support.gateways.serving import payload, running
 

@@ -12,6 +12,7 @@ from gateway_traffic.answers import RATE_ERROR, answer, reported_traffic, true_t
 from gateway_traffic.errors import UsageError
 from gateway_traffic.records import MAXIMUM, Version
 from gateway_traffic.traces import Homes, generate, records_of
+from tests.support.examples import examples
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +20,10 @@ def week() -> pl.DataFrame:
     return generate(Homes(gateways=60, days=7, seed=5))
 
 
-def in_order(trace: pl.DataFrame) -> pl.DataFrame:
-    return trace.filter(~pl.col("copy")).sort("gateway_id", "date")
+@pytest.fixture(scope="module")
+def in_order(week: pl.DataFrame) -> pl.DataFrame:
+    """The same week without copies, each gateway's records in order."""
+    return week.filter(~pl.col("copy")).sort("gateway_id", "date")
 
 
 def test_the_same_seed_gives_the_same_trace_and_another_another():
@@ -34,40 +37,34 @@ def test_a_gateway_does_not_depend_on_how_many_others_there_are():
     assert few.equals(many.filter(pl.col("gateway_id").is_in(["gw-000000", "gw-000001"])))
 
 
-def test_records_come_about_once_a_minute_but_not_exactly(week):
-    steps_s = (
-        in_order(week)
-        .select(((pl.col("date") - pl.col("since")) / 1000).alias("s"))
-        .filter(pl.col("s") > 0)["s"]
-    )
+def test_records_come_about_once_a_minute_but_not_exactly(in_order):
+    steps_s = in_order.select(((pl.col("date") - pl.col("since")) / 1000).alias("s")).filter(
+        pl.col("s") > 0
+    )["s"]
     assert 58 < steps_s.median() < 62
     assert steps_s.std() > 1
     assert steps_s.max() > 900, "there are gaps"
     assert steps_s.max() <= traces.GAP_MAX_S + 120
 
 
-def test_evenings_and_weekends_are_busy(week):
+def test_evenings_and_weekends_are_busy(in_order):
     hour, weekday = pl.from_epoch("date", "ms").dt.hour(), pl.from_epoch("date", "ms").dt.weekday()
-    sums = (
-        in_order(week)
-        .select(pl.col("rx").filter(hour == h).sum().alias(str(h)) for h in (4, 9, 21))
-        .row(0)
-    )
+    sums = in_order.select(
+        pl.col("rx").filter(hour == h).sum().alias(str(h)) for h in (4, 9, 21)
+    ).row(0)
     assert sums[0] < sums[1] < sums[2]
-    days = in_order(week).group_by(weekday.alias("d")).agg(pl.col("rx").sum()).sort("d")["rx"]
+    days = in_order.group_by(weekday.alias("d")).agg(pl.col("rx").sum()).sort("d")["rx"]
     assert days[5:].mean() > days[:5].mean()
 
 
-def test_a_few_homes_have_most_of_the_traffic(week):
-    homes = (
-        in_order(week).group_by("gateway_id").agg(pl.col("rx").sum())["rx"].sort(descending=True)
-    )
+def test_a_few_homes_have_most_of_the_traffic(in_order):
+    homes = in_order.group_by("gateway_id").agg(pl.col("rx").sum())["rx"].sort(descending=True)
     assert homes[:6].sum() > 0.25 * homes.sum()
     assert homes[0] > 5 * homes.median()
 
 
-def test_there_are_restarts_wraps_late_records_and_copies(week):
-    rows = in_order(week).with_columns(
+def test_there_are_restarts_wraps_late_records_and_copies(week, in_order):
+    rows = in_order.with_columns(
         fell=pl.col("counter_rx").diff().over("gateway_id") < 0,
         booted=pl.col("restarts").diff().over("gateway_id") > 0,
     )
@@ -80,7 +77,7 @@ def test_there_are_restarts_wraps_late_records_and_copies(week):
     assert week["due"].is_sorted()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(
     homes=st.builds(
         Homes,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from streambed.judge.anomalies import ANOMALIES
 from streambed.kinds.checks.log import Log
 from streambed.plan import READ_BACKS
+from tests.support.examples import examples
 from tests.support.judge.correct_runs import GROUPS, correct_run
 from tests.support.judge.judged_stories import counts
 from tests.support.judge.mutations import MUTATIONS
@@ -44,7 +45,7 @@ def without(run: Story, part: str) -> None:
         seen[:] = [row for row in seen if row["group"] != part]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.integers(0, 10**6))
 def test_a_run_with_fewer_rows_read_is_never_better(seed: int, choice: int) -> None:
     whole = correct_run(seed)
@@ -57,7 +58,7 @@ def test_a_run_with_fewer_rows_read_is_never_better(seed: int, choice: int) -> N
     assert all(after.get(name, 0) >= count for name, count in before.items() if name != "A10")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.sampled_from(MUTATIONS), st.lists(st.sampled_from(ANOMALIES), max_size=4))
 def test_an_allowance_never_makes_an_answer_worse(seed, mutation, allowed) -> None:
     mutant = mutation.apply(correct_run(seed), Random(seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.judge.judged_stories import counts
 from tests.support.judge.oracle import Oracle
 from tests.support.judge.stories import ABORTED, NOT_WRITTEN, UNKNOWN, WRITTEN, Story
@@ -76,7 +77,7 @@ def _read(draw: st.DrawFn, story: Story, rows: list[tuple[str, str]]) -> None:
         story.transaction(1, draw(st.sampled_from([WRITTEN, ABORTED])), of=group)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow])
 @given(stories())
 def test_the_engine_agrees_with_the_oracle(story: Story) -> None:
     if not [row for row in story.rows["seen"] if row["consumer"] == "witness"]:

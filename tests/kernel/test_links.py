@@ -2,8 +2,9 @@
 
 The delay line must keep to what streambed promises of every link (record/calibration.py): 1 ms or
 5 % of the delay, 5 % of the rate. netem is measured in a machine emulated by qemu without hardware
-support: its processor is too slow for these bounds, so there it is only asked for the right order
-of magnitude, and the kernel's own tests answer for the rest.
+support, whose processor is too slow for these bounds. So there the kernel itself is asked for its
+disciplines, which must have exactly the values of the plan, and times need only be of the right
+order of magnitude.
 """
 
 from __future__ import annotations
@@ -63,6 +64,24 @@ def keeps_rate(means: str) -> KeepsRate:
         return declared * NETEM_RATE_LEAST <= measured <= declared * NETEM_RATE_MOST
 
     return by_netem if means == "netem" else by_delay_line
+
+
+def test_the_kernel_has_the_values_of_the_plan(means: str, measure_both: Measure) -> None:
+    treated = {"delay_ns": 10 * MS, "jitter_ns": 2 * MS, "loss": 0.02, "duplicate": 0.01}
+    bounded = {"rate_bps": 10_000_000, "queue_bytes": 50_000}
+
+    found = measure_both(pair(Shape(**treated, **bounded)), "disciplines")
+
+    bucket = {"kind": "tbf", **bounded}
+    # The delay line does the rest itself.
+    expected = [bucket] if means == "delay_line" else [{"kind": "netem", **treated}, bucket]
+    assert found == {"a": expected, "b": expected}
+
+
+def test_a_queue_holds_what_the_rate_carries_in_100_ms(measure_both: Measure) -> None:
+    found = measure_both(pair(NARROW), "disciplines")
+
+    assert {"kind": "tbf", "rate_bps": 10_000_000, "queue_bytes": 125_000} in found["a"]
 
 
 def test_two_hosts_linked_directly_are_two_delays_apart(

@@ -1,4 +1,4 @@
-"""While a run goes on its hosts can be entered, its ports reached and its packets kept; background
+"""During a run its hosts can be entered, its ports reached and its packets kept; background
 traffic holds its rate.
 """
 

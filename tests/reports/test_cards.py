@@ -3,7 +3,8 @@
 from streambed.record.fidelity import Fidelity, Span
 from streambed.record.history import Verdict
 from streambed.reports import cards
-from tests.support.synthetic import event, history_of, sent
+from tests.support.synthetic import history_of, sent
+from tests.support.synthetic_events import event
 
 CALM = Fidelity(believable=True, says="links were within 1 ms")
 OFF = Fidelity(

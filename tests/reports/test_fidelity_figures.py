@@ -5,7 +5,8 @@ from dataclasses import asdict
 from streambed.record.calibration import LinkCalibration
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import fidelity
-from tests.support.synthetic import event, history_of
+from tests.support.synthetic import history_of
+from tests.support.synthetic_events import event
 
 
 def calibrated(source, target, *, declared_ms, measured_ms, link="link", **more):

@@ -5,7 +5,8 @@ from streambed.record.history import History
 from streambed.reports import series
 from streambed.reports.figure import Absent, Figure, share_data
 from streambed.reports.figures import processes, records, spark, timeline, topology
-from tests.support.synthetic import at, event, history_of, plan_of
+from tests.support.synthetic import history_of, plan_of
+from tests.support.synthetic_events import at, event
 
 
 def test_record_rates_come_from_totals():

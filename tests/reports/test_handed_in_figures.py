@@ -6,7 +6,8 @@ from pathlib import Path
 
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import handed_in
-from tests.support.synthetic import event, history_of, seen, sent
+from tests.support.synthetic import history_of, seen, sent
+from tests.support.synthetic_events import event
 
 POET = {"kind": "command", "node": "edge", "argv": ["poet"], "writes": ["lines"]}
 STORE = {"kind": "command", "node": "edge", "argv": ["store"], "reads": ["lines"]}

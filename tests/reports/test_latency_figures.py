@@ -4,7 +4,8 @@ import pytest
 
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import latency
-from tests.support.synthetic import at, event, history_of, seen, sent
+from tests.support.synthetic import history_of, seen, sent
+from tests.support.synthetic_events import at, event
 
 
 def test_latency_counts_from_due_to_first_seen():

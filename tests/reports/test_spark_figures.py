@@ -2,7 +2,8 @@
 
 from streambed.reports.figure import Absent, Figure
 from streambed.reports.figures import spark
-from tests.support.synthetic import at, event, history_of, sent
+from tests.support.synthetic import history_of, sent
+from tests.support.synthetic_events import at, event
 
 LOAD = event(0.5, "phase", phase="load")
 

@@ -8,7 +8,8 @@ from streambed.record.history import History
 from streambed.reports import page
 from streambed.reports.figure import Absent, Figure, time_axis
 from streambed.reports.figures import kafka, processes, records, story
-from tests.support.synthetic import event, history_of, seen, sent
+from tests.support.synthetic import history_of, seen, sent
+from tests.support.synthetic_events import event
 
 LOAD = event(10, "phase", phase="load")
 STOP = event(30, "phase", phase="stop")

@@ -10,6 +10,7 @@ from streambed.record.events import Heal, HealFailed, Inject, InjectFailed
 from streambed.record.gauges import ProducerGauge
 from streambed.runner.timeline import timeline as running
 from streambed.runner.timeline.timeline import Act, Moment, moments
+from tests.support import held_up
 from tests.support.fakes import FakeWorld
 
 FAULTS = [Kill(at="0s", lasts="0s", target="poet"), Cut(at="0s", lasts="9s", link=("edge", "core"))]
@@ -118,10 +119,11 @@ def test_lateness_counts_from_the_declared_time():
 
 
 def test_half_of_the_faults_come_within_ten_milliseconds():
-    world = FakeWorld()
-    world.rest_until = lambda time_ns: wait_for_an_end(
-        [], limit_s=max(0, time_ns - now_ns()) / 1e9
-    )  # Here time passes.
+    held_up.measure_in_calm(measure_lateness)
+
+
+def measure_lateness() -> None:
+    world = with_passing_time(FakeWorld())
     pauses = [Pause(at=f"{20 * number}ms", lasts="7ms", target="poet") for number in range(9)]
 
     with timeline(pauses, world) as faults:

@@ -4,8 +4,7 @@ protocol and keeps a file.
     python stand_in_mongod.py fetch                      get its jars, which only tests need
     python stand_in_mongod.py JAVA CLASS_PATH OPTION...  serve, with the options of mongod
 
-The network library below it is that of pyspark, and so is py4j, by which it is told what its own
-main program cannot be told.
+Its network library is that of pyspark, and so is py4j, which sets what its command line cannot.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LIGHT = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m"]
 WIRE_VERSION = 9
 """That of MongoDB 4.4. It says less of itself, and pymongo would not talk to it."""
 KEPT_MS = 10
-"""So long after a write it is in the file: a kill takes no more with it."""
+"""How long after a write it is in the file; a kill loses no more."""
 
 
 def locked() -> tuple[Jar, ...]:

@@ -5,7 +5,6 @@ measured.
 from __future__ import annotations
 
 import json
-import math
 import random
 from pathlib import Path
 from typing import Any
@@ -16,31 +15,22 @@ from streambed import plan as plans
 from streambed import record
 from streambed.kinds.declared_parts import components_of
 from streambed.plan import Machine, Plan, PlannedLink, PlannedNode, Port, ProcessSpec, Shape
-from streambed.record import codec, tables
+from streambed.record import tables
 from streambed.record.event_log import line_of
-from streambed.record.events import EVENTS, Batch, Event
+from streambed.record.events import Event
 from streambed.record.history import History, Ledger, empty
 from streambed.record.ledger import schemas
 from streambed.record.ledger.schemas import Outcome
-
-SECOND = 1_000_000_000
-BEGAN = 5_000 * SECOND
-WALL = 1_790_000_000 * SECOND
-BROKERS = ("broker1", "broker2", "broker3")
-FAULTS = (
-    (18, 25, "partition", "{broker1} | {broker2, broker3}"),
-    (32, 37, "kill", "broker2 (leader of lines/0)"),
+from tests.support.synthetic_events import (
+    BEGAN,
+    BROKERS,
+    SECOND,
+    WALL,
+    at,
+    batch_of_the_counter,
+    event,
+    events_of_a_run,
 )
-
-
-def at(seconds: float) -> int:
-    """A moment of the run."""
-    return BEGAN + round(seconds * SECOND)
-
-
-def event(seconds: float, name: str, **fields: object) -> Event:
-    """An event this many seconds after the run began."""
-    return codec.convert(EVENTS[name], {"time": at(seconds), **codec.fields_of(fields)})
 
 
 def sample_table(*rows: tuple[float, str, str, float]) -> pl.DataFrame:
@@ -161,7 +151,9 @@ def write_run(directory: Path, name: str = "word-count", load_s: int = 30) -> No
         json.dumps({"streambed": "0.1.0", "kafka": "4.3.1", "spark": "4.1.1", "python": "3.11.4"})
     )
     (directory / "verdicts.json").write_text(json.dumps(VERDICTS))
-    (directory / "history" / record.EVENTS).write_bytes(b"".join(map(line_of, _events(load_s))))
+    (directory / "history" / record.EVENTS).write_bytes(
+        b"".join(map(line_of, events_of_a_run(load_s)))
+    )
     _write_samples(directory / "history", load_s)
     _write_ledger(directory / "history", load_s)
 
@@ -212,120 +204,6 @@ VERDICTS = [
         "evidence": {},
     },
 ]
-
-
-def _events(load_s: int) -> list[Event]:
-    end = 10 + load_s
-    phases = {
-        "build": 0,
-        "start": 0.6,
-        "ready": 1.2,
-        "load": 10,
-        "heal": end,
-        "drain": end + 0.2,
-        "stop": end + 4,
-        "destroy": end + 5,
-    }
-    found = [event(when, "phase", phase=phase) for phase, when in phases.items()]
-    found.append(event(0, "clock", wall_ns=WALL))
-    for who, where in {
-        "poet": "edge",
-        "reader": "edge",
-        "archive": "edge",
-        "counter": "cluster",
-    }.items():
-        found.append(
-            event(
-                1.3, "process_started", process=who, component=who, node=where, pid=1, incarnation=0
-            )
-        )
-        found.append(
-            event(
-                end + 4.5,
-                "process_ended",
-                process=who,
-                component=who,
-                node=where,
-                status=0,
-                expected=True,
-                last_lines=[],
-            )
-        )
-    for broker in BROKERS:
-        started = (0.7, 37) if broker == "broker2" else (0.7,)
-        found += [
-            event(
-                when,
-                "process_started",
-                process=broker,
-                component="kafka",
-                node=broker,
-                pid=2,
-                incarnation=0,
-            )
-            for when in started
-        ]
-        found.append(
-            event(
-                end + 4.8,
-                "process_ended",
-                process=broker,
-                component="kafka",
-                node=broker,
-                status=0,
-                expected=True,
-                last_lines=[],
-            )
-        )
-    killed = ["INFO Kafka Server started", "WARN <lost> & gone"]
-    found.append(
-        event(
-            32.1,
-            "process_ended",
-            process="broker2",
-            component="kafka",
-            node="broker2",
-            status=-9,
-            expected=False,
-            last_lines=killed,
-        )
-    )
-    for index, (start, stop, kind, target) in enumerate(FAULTS):
-        found.append(
-            event(
-                start,
-                "inject",
-                fault=index,
-                kind=kind,
-                target=target,
-                lasts_ns=(stop - start) * SECOND,
-            )
-        )
-        found.append(event(stop, "heal", fault=index, kind=kind, target=target))
-    found.append(event(26, "note", says="controller moved to broker3"))
-    found += [_batch(number, 11.5 + 1.5 * number) for number in range(load_s * 2 // 3 - 1)]
-    return sorted(found, key=lambda one: one.time)  # Stable: the first phase stays the first event.
-
-
-def _batch(number: int, start: float) -> Batch:
-    took = 0.4 + 0.2 * math.sin(number) + (2.5 if 18 <= start < 25 else 0)
-    fields = {
-        "component": "counter",
-        "query": "counts",
-        "batch": number,
-        "start": at(start),
-        "end": at(start + took),
-        "rows": 300,
-        "output_rows": 40,
-    }
-    offsets = {"lines": {"0": [number * 300, number * 300 + 300]}}
-    return event(
-        start + took,
-        "batch",
-        durations_ms={"triggerExecution": round(took * 1000)},
-        offsets=offsets,
-        **fields,
-    )
 
 
 def _write_samples(folder: Path, load_s: int) -> None:
@@ -387,7 +265,7 @@ def _levels(
 def _write_counts(table: tables.Table, load_s: int) -> None:
     """What Spark wrote just before each batch ended, as the reader saw it."""
     for number in range(load_s * 2 // 3 - 1):
-        ended = _batch(number, 11.5 + 1.5 * number).end
+        ended = batch_of_the_counter(number, 11.5 + 1.5 * number).end
         written_ms = (WALL + ended - BEGAN) // 1_000_000 - 20
         table.append(
             *("reader", "readers", "counts", 0, number),

@@ -70,7 +70,7 @@ os.kill(pids[0], signal.SIGKILL)
 
 
 def run_in_user_namespace(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a shell script as root of a user namespace with mounts of its own."""
+    """Run a shell script as root of a user namespace with separate mounts."""
     command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
     return subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False

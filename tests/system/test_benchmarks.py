@@ -15,7 +15,7 @@ pytestmark = pytest.mark.system
 
 NAMES = sorted(path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py"))
 AT_ONCE = 2
-"""Nothing is measured here, so that benchmarks need no machine of their own."""
+"""Nothing is measured here, so several benchmarks can share the machine."""
 LIMIT_S = 280
 Done = subprocess.CompletedProcess[str]
 

@@ -10,7 +10,7 @@ from streambed.reports import page
 from tests.support import synthetic
 from tests.support.chromium import Page, open_page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.together(20)]
 COMMAND = "streambed run word_count.yaml --seed 7"
 DECLARATION = "version: 1\nname: word-count  # <b>\n"
 CLIPBOARD = ["clipboardReadWrite", "clipboardSanitizedWrite"]

@@ -11,7 +11,11 @@ from streambed import Run
 from streambed.record.history import Verdict
 from tests.support.running import streambed
 
-pytestmark = [pytest.mark.system, pytest.mark.together, pytest.mark.usefixtures("store_servers")]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.together(80),
+    pytest.mark.usefixtures("store_servers"),
+]
 HERE = Path(__file__).parent
 
 

@@ -15,7 +15,7 @@ from streambed.record.event_log import read_events
 from streambed.record.events import ClusterState, Heal, Inject, InjectFailed, ProcessEnded
 from tests.support.running import only_run, streambed
 
-pytestmark = [pytest.mark.system, pytest.mark.together]
+pytestmark = [pytest.mark.system, pytest.mark.together(70)]
 
 DISKS = """
 version: 1

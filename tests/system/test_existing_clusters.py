@@ -21,7 +21,7 @@ from streambed.runner.spark_history import event_logs
 from tests.support.lone_broker import LoneBroker, lone_broker
 from tests.support.running import ROOT, end_now, streambed, wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.together(60)]
+pytestmark = [pytest.mark.system, pytest.mark.together(100)]
 EXAMPLE = ROOT / "examples" / "word_count" / "experiment.yaml"
 START_S = 120
 QUICK = "settings={spark.executor.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'}"

@@ -1,5 +1,5 @@
-"""Gateways, ingest server and a real broker: the topic holds what was acknowledged, whatever
-happens on the way.
+"""Gateways, ingest server and a real broker: the topic holds what was acknowledged, under
+every kind of failure.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def trace(tmp_path_factory) -> Path:
 def ingest(
     broker: LoneBroker, prefix: str, *, port: int = 0, options: tuple[str, ...] = ()
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server of its own topics; its process and address."""
+    """A server with separate topics; its process and address."""
     make_topics(
         broker.bootstrap,
         [topic_of(version, prefix) for version in Version],

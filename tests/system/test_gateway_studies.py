@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.running import ROOT
 
-pytestmark = [pytest.mark.system, pytest.mark.together(20)]
+pytestmark = [pytest.mark.system, pytest.mark.together(45)]
 STUDIES = ROOT / "studies" / "gateways"
 
 

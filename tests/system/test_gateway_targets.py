@@ -12,7 +12,7 @@ import pytest
 from streambed import artifacts
 from tests.support.lone_broker import lone_broker
 
-pytestmark = [pytest.mark.system, pytest.mark.together(30)]
+pytestmark = [pytest.mark.system, pytest.mark.together(40)]
 
 
 def run(

@@ -1,4 +1,4 @@
-"""HDFS on the emulated network: a job keeps its checkpoint and its event log there, and goes on
+"""HDFS on the emulated network: a job keeps its checkpoint and its event log there, and resumes
 from it after its driver was killed.
 """
 
@@ -12,7 +12,7 @@ from streambed.reports import page
 from streambed.runner.spark_history import event_logs
 from tests.support.running import streambed
 
-pytestmark = [pytest.mark.system, pytest.mark.together(30)]
+pytestmark = [pytest.mark.system, pytest.mark.together(35)]
 FILE = """
 version: 1
 name: kept

@@ -134,7 +134,7 @@ def test_with_acks_all_nothing_that_was_acknowledged_is_lost_and_the_test_of_the
     unacked = run.ledger().sent.filter(pl.col("acked").is_null())
     assert cut_off(run) in {
         nodes[producer] for producer in unacked["producer"]
-    }  # It was told the truth instead.
+    }  # Its producer knows that they were not acknowledged.
 
 
 @pytest.mark.parametrize("short", ["", "sites3-"])

@@ -20,7 +20,7 @@ from streambed import artifacts
 from tests.support.pages import blocks, commands, write_files
 from tests.support.running import ROOT
 
-pytestmark = [pytest.mark.system, pytest.mark.together(110)]
+pytestmark = [pytest.mark.system, pytest.mark.together(120)]
 README = (ROOT / "README.md").read_text()
 NOBODY = 65534
 STATE_STORE = (

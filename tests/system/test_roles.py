@@ -69,7 +69,7 @@ while True:  # A new client each time: one that lost its broker waits long befor
 
 
 def leader_before(log: Path, time_ns: int) -> str:
-    """The leader that a client on another host was told last."""
+    """The last leader that a client on another host saw."""
     said = [line.split() for line in log.read_text().splitlines()]
     return [leader for when, leader in said if int(when) < time_ns][-1]
 

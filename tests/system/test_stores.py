@@ -32,7 +32,7 @@ from tests.support.running import (
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.together(55),
+    pytest.mark.together(90),
     pytest.mark.usefixtures("store_servers"),
 ]
 NOBODY = 65534

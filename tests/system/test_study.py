@@ -13,7 +13,7 @@ import pytest
 from tests.support.fake_launcher import SMALL, STUDY, write_study
 from tests.support.running import STREAMBED, end_now, phases, streambed, wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.together(20)]
+pytestmark = [pytest.mark.system, pytest.mark.together(40)]
 SHORT = STUDY.replace("repetitions: 2", "repetitions: 1") + "  used: {cpu: talker}\n"
 
 

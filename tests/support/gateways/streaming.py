@@ -28,7 +28,7 @@ def streamed(
     lateness: str = "1 day",
     model: Model | None = None,
 ) -> SqliteStore:
-    """A store filled by a stream of so many batches, files that are read in order."""
+    """A store filled by a stream of `batches` files that are read in order."""
     (folder / "records").mkdir(exist_ok=True)
     size = -(-len(records) // batches)
     for number in range(batches):

@@ -43,7 +43,7 @@ def calibration(net: Network, **declaration: str) -> dict[str, Any]:
 
 
 def calibration_of_a_wrong_link(net: Network) -> dict[str, Any]:
-    """The same while the wire of a takes 15 ms, whatever the plan says."""
+    """The same while the wire of a takes 15 ms, unlike its plan."""
     wire, ends = wire_of_a(net)
     wire.degrade(ends, {"delay_ns": 15_000_000})
     return calibration(net)

@@ -14,6 +14,7 @@ from tests.support.kernel import (
     link_measures,
     packet_measures,
 )
+from tests.support.kernel.discipline_measures import disciplines
 from tests.support.kernel.streams import STREAMS
 
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
@@ -22,6 +23,7 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     **calibration_measures.MEASURES,
     **packet_measures.MEASURES,
     **STREAMS,
+    "disciplines": disciplines,
 }
 
 

@@ -74,7 +74,7 @@ def _be_box(folder: Path, measure: str, user: int) -> NoReturn:
         os.setuid(user)
         _libc.prctl(
             _PR_SET_DUMPABLE, 1, 0, 0, 0
-        )  # Whoever changed its user may not write its own maps of ids otherwise.
+        )  # Otherwise a process that changed its user may not write its id maps.
         box.main(str(folder / "plan.json"), str(folder), measure)
         status = 0
     except SystemExit as end:

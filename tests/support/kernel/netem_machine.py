@@ -73,7 +73,7 @@ def lacks() -> str:
 
 
 class NetemMachine:
-    """A machine that boots; whoever first asks something of it waits until it has."""
+    """A machine that boots; the first request waits until it has booted."""
 
     def __init__(self, process: subprocess.Popen[bytes], console: Path) -> None:
         self._process = process
@@ -105,17 +105,17 @@ class NetemMachine:
         assert self._process.stdin
         with suppress(
             BrokenPipeError
-        ):  # It is off: whoever waits for an answer will say so, with what it said last.
+        ):  # It is off: waiting for the answer fails with the last output.
             self._process.stdin.write(line.encode() + b"\n")
 
     def _answer(self, limit_s: float) -> dict[str, Any]:
         assert self._process.stdout
         came, _, _ = select.select([self._process.stdout], [], [], limit_s)
-        line = self._process.stdout.readline() if came else b""
-        assert line, (
-            f"the machine with netem said nothing for {limit_s} s, or is off: "
-            f"{self._console.read_text()[-2000:]}"
-        )
+        last_lines = self._console.read_text()[-2000:]
+        assert came, f"the machine with netem said nothing for {limit_s} s: {last_lines}"
+        line = self._process.stdout.readline()
+        if not line:  # No assertion: a busy host is no excuse for that.
+            raise RuntimeError(f"the machine with netem is off: {last_lines}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
