@@ -126,3 +126,25 @@ def test_a_topic_that_does_not_exist_is_refused():
     (problem,) = Log(topic="line").problems(components_of({"components": COMPONENTS}))
 
     assert problem.key == "topic"
+
+
+@pytest.mark.parametrize("name", ["a", "reader"])
+def test_a_client_without_a_ledger_is_refused(name):
+    components = COMPONENTS | {name: COMPONENTS[name] | {"ledger": False}}
+
+    (problem,) = Log(topic=TOPIC).problems(components_of({"components": components}))
+
+    assert problem.says == f"{name} keeps no ledger of lines: leave out `ledger: false`"
+
+
+def test_an_expectation_of_nothing_is_refused():
+    with pytest.raises(ValidationError, match="at least 1 item"):
+        Log(topic=TOPIC, expect={"found": []})  # type: ignore[arg-type]
+
+
+def test_an_unknown_promise_is_not_called_a_broken_one():
+    foreign = {"a": None, "program": {"kind": "command", "node": "a", "argv": ["write"]}}
+    verdict = Log(topic=TOPIC).judge(run_of(small_story(4, lost=(1,)), **foreign))
+
+    assert row(verdict, "A1")["promised"] is None
+    assert "not promised" not in verdict.says

@@ -248,3 +248,10 @@ def test_a_record_in_the_log_that_its_killed_producer_did_not_note_must_be_seen_
     finding = judge(story)["A2"]
 
     assert (finding.count, finding.evidence[0].place) == (1, 1)
+
+
+def test_a_record_that_its_killed_producer_did_not_note_must_not_stand_twice():
+    story = Story().life("a", 1, 0).life("a", 2, 9).send("a=0", 0)
+    story.log(("a=0", 0), ("a=1", 1), ("a=1", 2))
+
+    assert counts(story) == {"A5": 1}

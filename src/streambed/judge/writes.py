@@ -134,8 +134,10 @@ def duplicates(view: View) -> Finding:
     Records that a job wrote are left out: one input may have several outputs.
     """
     log = view.inferred if view.committed is None else view.committed
-    counts = view.topic.counts(log.record)[: len(view.sends)]
+    counts = view.topic.counts(log.record)
     offenders = np.flatnonzero(counts > 1)
+    if len(offenders) and int(offenders[-1]) >= len(view.sends):
+        offenders = offenders[~_written_by_a_job(view)[offenders]]
     return Finding(
         anomaly="A5",
         count=len(offenders),
@@ -143,6 +145,13 @@ def duplicates(view: View) -> Finding:
         evidence=tuple(_two_places(log, int(record)) for record in offenders[:SHOWN]),
         missing="" if log.read_back or len(log) else NO_READ_BACK,
     )
+
+
+def _written_by_a_job(view: View) -> Bools:
+    """Whether a record is of no producer of this topic, or was sent to another one."""
+    others = ~np.isin(view.topic.strangers.producer, view.sends.producer)
+    others |= _sent_to_other_topics(view)
+    return np.append(np.zeros(len(view.sends), bool), others)
 
 
 def _two_places(log: Log, record: int) -> Evidence:

@@ -301,3 +301,14 @@ def test_a_row_without_a_topic_names_no_record():
     verdict = judged(AtLeastOnce, row)
 
     assert (verdict.answer, verdict.evidence["unnamed"]) == ("unknown", 1)
+
+
+def test_a_reader_without_a_ledger_is_refused():
+    silent = PIPELINE | {"reader": {**PIPELINE["reader"], "ledger": False}}
+
+    (problem,) = ExactlyOnce(topic="lines", to="reader").problems(declared(silent))
+
+    assert (problem.key, problem.says) == (
+        "to",
+        "reader keeps no ledger: leave out `ledger: false`",
+    )

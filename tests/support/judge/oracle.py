@@ -47,7 +47,7 @@ class Oracle:
             "A2": sum(len(self.unseen(group)) for group in self.groups),
             "A3": len(self.aborted()),
             "A4": len(self.inconsistent()),
-            "A5": sum(self.logged[identity(row)] > 1 for row in self.sent),
+            "A5": sum(times > 1 and self.is_sent_here(name) for name, times in self.logged.items()),
             **self.polls(),
             **self.sends(),
             "A13": self.precommitted(),
@@ -268,6 +268,10 @@ class Oracle:
             same = any(other in self.rows_of(tenure) for other in before)
             wrong += bool(before) and (same or rewound)
         return wrong
+
+    def is_sent_here(self, name: tuple[str, int]) -> bool:
+        """Whether its producer sends to this topic: then no job made a second one of it."""
+        return any(row["producer"] == name[0] for row in self.sent)
 
     def phantoms(self) -> set[tuple[str, int]]:
         sent = {identity(row) for row in self.sent}

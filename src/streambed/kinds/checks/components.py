@@ -85,3 +85,16 @@ def traced_problems(components: Components, name: str, key: str = "of") -> list[
         says = f"records are traced through topics, and '{name}' has none in `{missing}`"
         return [Problem(key=key, says=f"{says}: declare it")]
     return []
+
+
+def ledger_problems(components: Components, topic: str, key: str = "topic") -> list[Problem]:
+    """Who reads or writes a topic must keep a ledger: otherwise every answer is unknown."""
+    silent = []
+    for name, component in components.items():
+        read = [each for reader in component.readers for each in reader.topics]
+        if not component.keeps_ledger and topic in (*component.topics_written, *read):
+            silent.append(name)
+    if not silent:
+        return []
+    says = f"{', '.join(silent)} keeps no ledger of {topic}: leave out `ledger: false`"
+    return [Problem(key=key, says=says)]

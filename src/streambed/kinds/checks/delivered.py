@@ -79,7 +79,10 @@ class Delivered(MayFail):
             return wrong
         topics = topics_among(components)
         if self.to in readers_among(components, self.topic):
-            return self._only_for_stores("its records are known by its ledger")
+            return [
+                *self._only_for_stores("its records are known by its ledger"),
+                *self._reader_problems(components),
+            ]
         if self.to in topics:
             return self._only_for_stores("", identity=True) + self._carrier_problems(components)
         if self.to in stores_among(components):
@@ -88,6 +91,16 @@ class Delivered(MayFail):
         says = f"'{self.to}' is no store, no topic and no reader of {self.topic}"
         says = f"{says}. {suggestion(self.to, known - {self.topic})}"
         return [Problem(key="to", says=says, about=frozenset({self.to}))]
+
+    def _reader_problems(self, components: Components) -> list[Problem]:
+        """A reader is known by its ledger: it must keep one."""
+        silent = []
+        for name, component in components.items():
+            names = {name, *(reader.name for reader in component.readers)}
+            if self.to in names and not component.keeps_ledger:
+                silent.append(name)
+        says = f"{', '.join(silent)} keeps no ledger: leave out `ledger: false`"
+        return [Problem(key="to", says=says)] if silent else []
 
     def _only_for_stores(self, why: str, *, identity: bool = False) -> list[Problem]:
         keys = ["table", "query"] if identity else ["table", "query", "identity", "by"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from streambed.errors import Problem, suggestion
 from streambed.judge import engine, reading
 from streambed.judge.anomalies import ANOMALIES, BY_NUMBER, number_of
 from streambed.judge.promises import promise
+from streambed.kinds.checks.components import ledger_problems
 from streambed.kinds.declared_components import Components
 from streambed.kinds.declaring import declared
 from streambed.kinds.evidence import log_facts, log_rows
@@ -56,7 +57,7 @@ Anomalies = Annotated[
 class Expect:
     """What an experiment must show that is about a danger."""
 
-    found: Anomalies
+    found: Annotated[Anomalies, Field(min_length=1)]
     """Anomalies that must be found."""
     may: Anomalies = ()
     """Anomalies that may be found beside them."""
@@ -94,7 +95,7 @@ class Log:
         if not partitions[self.topic]:
             says = f"the broker of '{self.topic}' has no offsets to judge: use no_loss"
             return [Problem(key="topic", says=says)]
-        return []
+        return ledger_problems(components, self.topic)
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic: without a read-back much is unknown."""

@@ -57,7 +57,9 @@ class LogRow:
             return f"{self.title} unknown: {self.why}"
         first = self.offenders[0]["says"] if self.offenders else self.anomaly.title
         more = f" and {self.count - 1} more" if self.count > 1 else ""
-        promised = "" if self.promise.promised else f" (not promised: {self.promise.because})"
+        promised = ""
+        if self.promise.promised is False:
+            promised = f" (not promised: {self.promise.because})"
         return f"{self.title}: {first}{more}{promised}"
 
     def evidence(self) -> dict[str, Any]:
