@@ -1,6 +1,6 @@
 """Run the famous cases of examples/faults and their twins many times, and keep a table.
 
-    scripts/cases [NAME …] [--runs N] [--only] [--into FOLDER]
+    scripts/cases [NAME …] [--runs N] [--only] [--calm LOAD] [--into FOLDER]
     scripts/cases --table
 
 A NAME is a case, and its twin comes with it unless --only is given; without names all run. Run n
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import os
 import platform
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from streambed.record import read_json
 from streambed.record.history import worst
@@ -36,6 +37,7 @@ FOLDER = ROOT / "examples" / "faults"
 CSV = ROOT / "docs" / "famous-cases.csv"
 PAGE = ROOT / "docs" / "famous-cases.md"
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
+LOOK_S = 5.0
 SAYS_MAX = 400
 """How much of a verdict a row keeps, in characters."""
 
@@ -102,6 +104,9 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--runs", type=int, default=5, help="how often each is run")
     arguments.add_argument("--only", action="store_true", help="without the twins")
     arguments.add_argument("--into", type=Path, default=ROOT / "runs", help="where runs are kept")
+    arguments.add_argument(
+        "--calm", type=float, help="before each run, wait until the load average is below this"
+    )
     arguments.add_argument("--table", action="store_true", help="only write the table")
     return arguments
 
@@ -113,7 +118,7 @@ def main() -> int:
         chosen = experiments(options.names, twins=not options.only)
         for seed in range(1, options.runs + 1):
             for name in chosen:
-                run_unless_done(name, seed, options.into)
+                run_unless_done(name, seed, options.into, calm=options.calm)
     write_table(rows_of(CSV))
     return 0
 
@@ -133,13 +138,14 @@ def experiments(names: Iterable[str], *, twins: bool) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def run_unless_done(name: str, seed: int, into: Path) -> None:
+def run_unless_done(name: str, seed: int, into: Path, *, calm: float | None) -> None:
     """Run an experiment once with a seed, and write its row."""
     file = FOLDER / f"{name}.yaml"
     digest = digest_of(file)
     done = {(row.experiment, row.seed, row.digest) for row in rows_of(CSV)}
     if (name, seed, digest) in done:
         return
+    wait_for_calm(calm)
     print(f"{name}, seed {seed}", flush=True)
     row, run = one_run(file, seed, into / f"cases-{name}-{seed}", digest)
     append(CSV, row)
@@ -147,6 +153,12 @@ def run_unless_done(name: str, seed: int, into: Path) -> None:
     print(f"  {row.answer} after {row.seconds} s: {row.says[:160]}", flush=True)
     if run and row.answer == "holds":
         shutil.rmtree(run.directory.parents[1])
+
+
+def wait_for_calm(load: float | None) -> None:
+    """Wait until the machine has less to do than `load`: what else runs there must not decide."""
+    while load is not None and os.getloadavg()[0] >= load:
+        time.sleep(LOOK_S)
 
 
 def one_run(file: Path, seed: int, into: Path, digest: str) -> tuple[Row, Run | None]:
@@ -228,10 +240,11 @@ def rows_of(file: Path) -> list[Row]:
     if not file.exists():
         return []
     with file.open(newline="") as lines:
-        return [
-            Row(**{**cells, "seed": int(cells["seed"]), "seconds": int(cells["seconds"])})
-            for cells in csv.DictReader(lines)
-        ]
+        return [_row(cells) for cells in csv.DictReader(lines)]
+
+
+def _row(cells: dict[str, Any]) -> Row:
+    return Row(**{**cells, "seed": int(cells["seed"]), "seconds": int(cells["seconds"])})
 
 
 def append(file: Path, row: Row) -> None:

@@ -16,6 +16,8 @@ if SAID not in Path(log).read_text():
 query = "select source_partition, count(*), max(source_offset) + 1 from bills group by 1 order by 1"
 with sqlite3.connect(store) as connection:
     counts = connection.execute(query).fetchall()
+if not counts:
+    sys.exit("the table is empty: the job ended before its first batch")
 skipped = [partition for partition, rows, end in counts if rows < end]
 if skipped:
     sys.exit(f"orders were skipped in partitions {skipped}")

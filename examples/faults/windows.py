@@ -33,7 +33,9 @@ spark = (
     .getOrCreate()
 )
 source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
-readings = source.option("subscribe", "readings").option("startingOffsets", "earliest").load()
+source = source.option("subscribe", "readings").option("startingOffsets", "earliest")
+# Small batches: what is late is decided batch by batch, so not by how fast the machine is.
+readings = source.option("maxOffsetsPerTrigger", 200).load()
 sink = readings.transform(totals).writeStream.outputMode("update").foreachBatch(write)
 sink = sink.option("checkpointLocation", checkpoint).trigger(processingTime="1 second")
 sink.start().awaitTermination()
