@@ -76,7 +76,7 @@ class Delivered(MayFail):
         return StoreQuery(store=self.to, text=self.query or f"select * from {self.table}")
 
     def problems(self, components: Components) -> list[Problem]:
-        """The topic and the target must be declared, and somebody must bring records there."""
+        """The topic and the target must be declared, and something must bring records there."""
         if wrong := topic_problems(components, self.topic):
             return wrong
         topics = topics_among(components)
@@ -211,7 +211,7 @@ class Delivered(MayFail):
         return RowsFound(store=self.to, rows=int(delivery.times[index]))
 
     def reader(self, history: History) -> Reader:
-        """Who brings records to the target; NothingKnown if nobody does."""
+        """What brings records to the target; NothingKnown if nothing does."""
         is_reader = self.to in readers_among(history.components, self.topic)
         names = [self.to] if is_reader else self._carriers(history.components)
         for reader in readers_of(history, self.topic):
