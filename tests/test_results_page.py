@@ -90,4 +90,4 @@ def test_the_python_of_the_page_runs(recorded):
     exec(compile(code, "results.md", "exec"), names)
 
     assert names["run"].directory == recorded.directory
-    assert len(METHODS) == 8
+    assert len(METHODS) == 9

@@ -192,8 +192,8 @@ def test_an_impossible_graph_is_refused_with_its_line(
         (
             "topics.yaml",
             "topicName: lines\ntopicBroker: 2\ntopicReplica: 2",
-            "3:15: components.kafka.topics.lines.replicas: 2 replicas need as many brokers, but "
-            "there are 1: add nodes or ask for fewer",
+            "3:15: components.kafka.topics.lines.replicas: 2 replicas need as many brokers, and "
+            "the cluster has 1: add nodes or ask for fewer",
         ),
         (
             "topics.yaml",

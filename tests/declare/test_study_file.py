@@ -169,7 +169,7 @@ def test_more_repetitions_leave_the_first_as_they_were(tmp_path: Path) -> None:
             "[1, all]",
             "[1, 1]",
             "s.yaml:5:1: vary: the point topology.links.1.delay=10ms, components.poet.acks=1 is "
-            "there twice",
+            "given twice",
         ),
         (
             "{duration: 40s}",

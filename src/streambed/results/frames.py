@@ -128,21 +128,26 @@ def _latency_of(history: History, name: str) -> pl.DataFrame:
     )
 
 
-def recoveries(history: History, of: str) -> pl.DataFrame:
-    """How a consumer, sink or job recovered from each set of overlapping faults, in spans of time.
+def recoveries(history: History, of: str = "") -> pl.DataFrame:
+    """How consumers, sinks and jobs recovered from each set of overlapping faults.
 
-    Empty if there is no baseline: no fault, or too little load before the first one.
+    Nothing where there is no baseline: no fault, or too little load before the first one.
     """
+    parts = [_recoveries_of(history, name) for name in ([of] if of else _measurable(history))]
+    return pl.concat(parts) if parts else _recoveries_of(history, "").clear()
+
+
+def _recoveries_of(history: History, of: str) -> pl.DataFrame:
     records = journeys(history, of).filter(~pl.col("silent"))
     baseline = baseline_of(history, of, records, history.warm_up)
     spans = ("effect_ns", "outage_ns", "restored_ns", "caught_up_ns")
     span = pl.Duration("ns")
-    schema = pl.Schema({"t": pl.Float64(), "faults": pl.String()})
+    schema = pl.Schema({"t": pl.Float64(), "of": pl.String(), "faults": pl.String()})
     schema.update({name.removesuffix("_ns"): span for name in spans})
     if isinstance(baseline, str):
         return pl.DataFrame(schema=schema)
     rows = [
-        (history.load_seconds(one.start), one.faults, *(getattr(one, name) for name in spans))
+        (history.load_seconds(one.start), of, one.faults, *(getattr(one, name) for name in spans))
         for one in recoveries_of(history, records, baseline, HOLD)
     ]
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -167,9 +167,10 @@ class Run:
         """The latency of each record to a consumer or sink, or through a job; default: all."""
         return frames.latency(self.history(), of)
 
-    def recoveries(self, of: str) -> pl.DataFrame:
-        """How a consumer, sink or job recovered from the faults: effect, outage, restored and
-        caught up, a row for each set of faults that overlap.
+    def recoveries(self, of: str = "") -> pl.DataFrame:
+        """How a consumer, sink or job recovered from the faults; default: all.
+
+        Effect, outage, restored and caught up, a row for each set of faults that overlap.
         """
         return frames.recoveries(self.history(), of)
 

@@ -227,7 +227,7 @@ def test_recoveries_are_a_table_for_people():
 
     table = frames.recoveries(history, "reader")
 
-    assert table.columns == ["t", "faults", "effect", "outage", "restored", "caught_up"]
+    assert table.columns == ["t", "of", "faults", "effect", "outage", "restored", "caught_up"]
     assert table.height == 1
     assert table["caught_up"][0].total_seconds() > 0
 

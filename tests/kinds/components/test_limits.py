@@ -75,7 +75,7 @@ def test_the_plan_shows_limits() -> None:
         ),
         (
             {"priority": -1},
-            r"raise a priority above normal .* components\.work\.limits\.priority asks: "
+            r"a priority above normal needs .* components\.work\.limits\.priority asks: "
             r"give 0 to 19, or run as root",
         ),
         (
