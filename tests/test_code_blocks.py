@@ -61,6 +61,7 @@ QUOTED = {
     ("docs/first-hour.md", "0:27 inject   cut edge – core, 3 s"),
     ("docs/first-hour.md", "topology.links.0.delay  measure     mean       95 % interval  trials"),
     ("docs/results.md", "scribe=2000"),
+    ("examples/maritime/README.md", "destination   kind      ships"),
     (
         "docs/results.md",
         "fidelity  BELIEVED links were within 0.14 ms and 2.9 % of what was declared",

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from streambed import artifacts
-from streambed.cli import details, studies
+from streambed.cli import details, query, studies
 from streambed.cli.live_view import Happenings, headline
 from streambed.cli.options import show_end
 from streambed.declare import reading
@@ -281,3 +281,27 @@ def test_the_sentences_of_fidelity_are_what_a_run_prints() -> None:
 
     assert good == f"fidelity  BELIEVED {within(0.14, 0.029)}"
     assert doubtful == f"fidelity  DOUBTFUL {why}"
+
+
+def test_the_table_of_the_ships_is_what_query_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ships = pl.DataFrame(
+        [
+            ("BERGEN", "cargo", 9),
+            ("ALESUND", "cargo", 7),
+            ("BERGEN", "leisure", 7),
+            ("BERGEN", "other", 7),
+            ("BERGEN", "service", 7),
+        ],
+        schema=["destination", "kind", "ships"],
+        orient="row",
+    )
+    run = SimpleNamespace(query=lambda store, text: ships)
+    monkeypatch.setattr(runs, "find", lambda name, into: run)
+
+    query.query("latest", "db", "select …")
+
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    quoted = lines_of("examples/maritime/README.md", "destination   kind      ships")
+    assert [line for line in printed if line] == quoted

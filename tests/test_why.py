@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -139,3 +141,41 @@ def test_a_record_cut_off_by_a_new_leader_names_both_leaders_and_epochs():
         ("b1", 4, False),
         ("b2", 4, False),
     ]
+
+
+def test_a_record_below_the_start_of_the_log_was_deleted():
+    state = event(
+        150,
+        "cluster_state",
+        component="kafka",
+        partitions=[
+            {
+                "topic": "lines",
+                "partition": 0,
+                "leader": "b1",
+                "replicas": ["b1"],
+                "in_sync": ["b1"],
+                "start": 3,
+                "end": 9,
+            }
+        ],
+    )
+    history = history_of(
+        acked("lines", "a=1"), acked("lines", "a=5"), witnessed("lines", "a=5"), state
+    )
+
+    journey = journey_of(history, find_record(history, "a=1"))
+
+    assert steps.Deleted(start=3) in journey.steps
+    assert journey.mechanism is None
+
+
+def test_a_batch_that_read_less_than_its_range_is_said_to():
+    short = replace(batch("counter", 4, 5, lines=(1, 4)), rows=1)
+    history = history_of(*(acked("lines", f"a={number}") for number in (1, 2, 3)), short)
+
+    journey = journey_of(history, find_record(history, "a=2"))
+
+    (taken,) = [step for step in journey.steps if isinstance(step, steps.Taken)]
+    assert taken.missing == 2
+    assert "did not read 2 records" in steps.text_of(taken)

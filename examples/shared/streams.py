@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from functools import reduce
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+RESTARTS_MAX = 3
 
 
 def parameters(purpose: str, *more: str) -> argparse.Namespace:
@@ -53,3 +59,24 @@ def start(
     """Start a query that continues where its checkpoint says."""
     query = writer.outputMode(mode).option("checkpointLocation", checkpoint)
     return query.trigger(processingTime=trigger).start()
+
+
+def run(writer: DataStreamWriter, *, checkpoint: str, trigger: str, mode: str = "append") -> None:
+    """Run a query until it is stopped. One that fails is started again a few times, which is sooner
+    than a new driver: Spark's Kafka source may fail after the first batch that it repeats.
+    """
+    for _ in range(RESTARTS_MAX):
+        try:
+            start(writer, checkpoint=checkpoint, trigger=trigger, mode=mode).awaitTermination()
+        except StreamingQueryException as error:
+            sys.stderr.write(f"the query is started again, because it failed: {error}\n")
+        else:
+            return
+    start(writer, checkpoint=checkpoint, trigger=trigger, mode=mode).awaitTermination()
+
+
+def send(records: dict[str, DataFrame], *, bootstrap: str) -> None:
+    """Write the records of a batch to their topics, all in one job."""
+    parts = [rows.withColumn("topic", F.lit(topic)) for topic, rows in records.items()]
+    sink = reduce(DataFrame.unionByName, parts).write.format("kafka")
+    sink.option("kafka.bootstrap.servers", bootstrap).save()

@@ -37,7 +37,7 @@ CAPTURE = "capture"
 SHORTEST_DELAY_NS = 100_000
 """The delay line itself takes about as long."""
 LONGEST_NETEM_JITTER_NS = (1 << 31) - 1
-"""More than this netem would cut down to it without a word."""
+"""netem silently clamps larger values to this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +198,7 @@ class Route:
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What a process, or all of a host, may use of the machine, and how it stands to others; zero
+    """What a process, or all of a host, may use of the machine, and its weight against others; zero
     and nothing mean no limit.
     """
 
@@ -316,7 +316,7 @@ class Plan:
     reroutes: bool = False
     """Whether packets get new routes when a link fails."""
     writable: tuple[str, ...] = ()
-    """Where programs may write beside the run's folder, if root runs them."""
+    """Where programs may write besides the run's folder, if root runs them."""
     exposures: tuple[Exposure, ...] = ()
     injections: tuple[PlannedInjection, ...] = ()
     """Every time at which a fault comes, in order; random ones are drawn."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 INTO = Path(".streambed") / "runs"
 NOT_MADE = ("streambed", "the run could not be made")
-"""A property of the report of a test whose run failed: it says nothing about the application."""
+"""A property of the report of a test whose run failed: it proves nothing about the application."""
 
 
 class Bed:

@@ -142,7 +142,7 @@ class Process(Protocol):
         """Let it end without ending the run; healing starts it again if it has ended."""
 
     def pause(self) -> Heal:
-        """Stop it and its children without ending them; healing resumes them, if nobody else
+        """Stop it and its children without ending them; healing resumes them, if no other fault
         wants them stopped.
         """
 
@@ -188,14 +188,14 @@ class World(Protocol):
         """The process called so, or the only process of the component called so."""
 
     def start_beside(self, process: str) -> Process:
-        """Start a second life of a process beside the first: NAME~2, with the same files."""
+        """Start a second incarnation of a process beside the first: NAME~2, with the same files."""
 
     def links_changed(self) -> None:
         """Say that links were cut or mended, so that routes may change."""
 
     def holder(self, role: str) -> str:
         """The process that holds a role at this moment, such as "leader of lines/0"; WorldError if
-        nobody does.
+        no process holds it.
 
         The answer holds for a moment, so that a fault can ask just before its time.
         """

@@ -15,11 +15,13 @@ from streambed.declare import reading
 ROOT = Path(__file__).parents[2]
 EXAMPLES = (
     "faults",
+    "fraud",
     "gateways",
     "maritime",
     "partition",
     "reroute",
     "rides",
+    "sentiment",
     "stream2gym",
     "word_count",
 )

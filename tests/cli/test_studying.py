@@ -67,7 +67,7 @@ def test_an_interrupted_study_says_how_to_resume(tmp_path, monkeypatch):
     path = write_study(tmp_path)
 
     assert (
-        f"interrupted after 1 of 4 trials. Go on with: streambed study {path}"
+        f"interrupted after 1 of 4 trials. Resume with: streambed study {path}"
         in streambed("study", path, "--into", tmp_path).output
     )
 

@@ -208,11 +208,15 @@ def test_cities_may_be_in_a_file(tmp_path: Path) -> None:
     ("text", "line", "says"),
     [
         ("berlin,52.5,13.4\n", 1, "its first line should be name,latitude,longitude"),
-        ("name,latitude,longitude\nberlin,52.5\n", 2, "a city has three entries, here are 2"),
+        (
+            "name,latitude,longitude\nberlin,52.5\n",
+            2,
+            "a city has three entries, and this line has 2",
+        ),
         ("name,latitude,longitude\n\nnew york,1,2\n", 3, "'new york' cannot be the name of a host"),
         ("name,latitude,longitude\na,1,east\n", 2, "'1, east' is not a latitude and a longitude"),
-        ("name,latitude,longitude\na,100,2\n", 2, "100, 2 is nowhere on Earth"),
-        ("name,latitude,longitude\na,1,2\na,1,2\n", 3, "'a' is there twice"),
+        ("name,latitude,longitude\na,100,2\n", 2, "100, 2 is not on Earth"),
+        ("name,latitude,longitude\na,1,2\na,1,2\n", 3, "'a' is given twice"),
     ],
 )
 def test_a_wrong_line_of_a_file_of_cities_is_named(
@@ -335,7 +339,7 @@ def test_a_generated_network_is_written_out_by_convert(tmp_path: Path) -> None:
         ),
         (
             "{kind: cities, cities: {a: [1, 2], b: [95, 2]}}",
-            "topology.generate.cities.b: 95, 2 is nowhere on Earth",
+            "topology.generate.cities.b: 95, 2 is not on Earth",
         ),
         (
             "{kind: cities, cities: {a: [1, 2], b: [5, 2]}, nearest: 2}",

@@ -60,8 +60,8 @@ MISTAKES = {
     "a fault has no time": (
         ("at: 20s, ", ""),
         [
-            "16:5: faults.0.at: when does it come? Give `at`, or `after` or `when` for a trigger, "
-            "or `churn`"
+            "16:5: faults.0.at: the time is missing: give `at`, or `after` or `when` for a "
+            "trigger, or `churn`"
         ],
     ),
     "a trigger names no topic": (
@@ -140,7 +140,7 @@ MISTAKES = {
     ),
     "a key stands there twice": (
         ("  reader:", "  poet:"),
-        ["14:3: components.poet: this key is there twice: remove one, or give it another name"],
+        ["14:3: components.poet: this key is given twice: remove one, or give it another name"],
     ),
     "the topic of a role does not exist": (
         (

@@ -77,7 +77,7 @@ def test_hosts_with_components_must_reach_each_other() -> None:
     apart = Topology(links=[Link(ends=("a", "c")), Link(ends=("c", "b"))])
 
     assert says(experiment(KAFKA, POET, topology=apart)) == [
-        "topology.links: there is no way from 'a' to 'b': add a link. Packets pass through "
+        "topology.links: there is no path from 'a' to 'b': add a link. Packets pass through "
         "switches only, hosts do not forward"
     ]
 

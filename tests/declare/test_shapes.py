@@ -75,7 +75,7 @@ def test_files_that_are_not_there_are_named_where_they_are_asked_for(tmp_path: P
             Link(ends=("a", "b")),
             {"reorder": "10%"},
             "reorder",
-            "without a delay there is nobody to overtake: give a `delay` as well (link a – b, "
+            "without a delay no packet can overtake another: give a `delay` as well (link a – b, "
             "packets from a)",
         ),
         (

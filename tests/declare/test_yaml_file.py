@@ -174,7 +174,7 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "rate: 500/s",
             "name: x",
             "12:53: components.poet.name: ",
-            "unknown key 'name': a component's name is the key that it stands under",
+            "unknown key 'name': a component's name is its key",
         ),
         ("name: word-count", "name: 7", "2:7: name: ", "7 is not text: put it in quotes, '7'"),
         (
@@ -193,7 +193,7 @@ def test_a_file_gives_the_experiment_that_it_declares(tmp_path: Path) -> None:
             "  reader:",
             "  poet:",
             "14:3: components.poet: ",
-            "this key is there twice: remove one, or give it another name",
+            "this key is given twice: remove one, or give it another name",
         ),
         (
             "  reader:",

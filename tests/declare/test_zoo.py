@@ -140,7 +140,7 @@ def test_nodes_without_coordinates_can_be_left_out(tmp_path: Path) -> None:
     expanded = expand(topology, tmp_path)
 
     assert expanded.topology.hosts == ("a", "c")
-    assert "left out, for they have no coordinates: b" in expanded.notes
+    assert "left out because they have no coordinates: b" in expanded.notes
 
 
 def test_of_a_network_in_parts_the_largest_can_be_used(tmp_path: Path) -> None:
@@ -220,11 +220,11 @@ def test_rates_by_label_are_used_and_all_labels_are_noted(tmp_path: Path) -> Non
         ),
         (
             (node(0, "a", 95),),
-            "zoo.graphml:6:1: generate.node: Latitude 95, Longitude 8 is nowhere on Earth",
+            "zoo.graphml:6:1: generate.node: Latitude 95, Longitude 8 is not on Earth",
         ),
         (
             (node(0, "a", "north"),),
-            "zoo.graphml:6:1: generate.node: Latitude north, Longitude 8 is nowhere on Earth",
+            "zoo.graphml:6:1: generate.node: Latitude north, Longitude 8 is not on Earth",
         ),
         (
             (node(0, "a"), edge(0, 7)),

@@ -67,7 +67,7 @@ def test_readers_that_noted_no_assignments_leave_it_unknown():
     verdict = Log(topic=TOPIC).judge(run_of(story))
 
     assert verdict.answer == "unknown"
-    assert "A8 poll skip unknown: reader noted no assignments" in verdict.says
+    assert "A8 poll skip unknown: reader recorded no assignments" in verdict.says
 
 
 def test_without_a_read_back_unread_records_leave_it_unknown():
@@ -108,7 +108,7 @@ def test_another_anomaly_than_expected_fails():
     verdict = check.judge(run_of(story))
 
     assert verdict.fails
-    assert verdict.says.startswith("found beside what was expected: A5 duplicate")
+    assert verdict.says.startswith("found besides what was expected: A5 duplicate")
 
 
 def test_an_unknown_send_is_never_lost():

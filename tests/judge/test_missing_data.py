@@ -124,7 +124,7 @@ def test_no_loss_is_said_if_no_send_has_a_known_outcome():
 def test_an_aborted_record_is_looked_for_by_somebody():
     story = Story().send("a=0", 0, outcome=ABORTED, txn=1).transaction(1, ABORTED)
 
-    assert judge(story)["A3"].missing == "nobody read the topic back"
+    assert judge(story)["A3"].missing == "the topic was not read back"
 
 
 def handed_over() -> Story:
@@ -133,7 +133,7 @@ def handed_over() -> Story:
 
 
 def test_a_tenure_that_began_with_a_commit_that_nobody_noted_leaves_hand_overs_unknown():
-    assert judge(handed_over())["A17"].missing == "reader noted no commits"
+    assert judge(handed_over())["A17"].missing == "reader recorded no commits"
 
 
 def test_a_start_after_the_last_known_commit_is_excused_up_to_the_last_row():

@@ -49,7 +49,7 @@ def problems(**given: object) -> list[tuple[str, str]]:
         ({"samples": "x", "jitter": "1ms"}, "jitter", "the samples say how long packets take"),
         ({"delay": "2h"}, "delay", "2h is longer than 1h"),
         ({"loss": "120%"}, "loss", "120% is more than 100 %"),
-        ({"loss": "0.00000001%"}, "loss", "0.00000001% is less than can be drawn: give 0%, or "),
+        ({"loss": "0.00000001%"}, "loss", "0.00000001% is too small to be drawn: give 0%, or "),
         ({"loss": {"enter": "1%", "leave": "120%"}}, "loss.leave", "120% is more than 100 %"),
         ({"loss": {"enter": "0%", "leave": "10%"}}, "loss.enter", "0% begins no burst"),
         (
@@ -59,7 +59,7 @@ def problems(**given: object) -> list[tuple[str, str]]:
         ),
         ({"duplicate": "101%"}, "duplicate", "101% is more than 100 %"),
         ({"corrupt": "101%"}, "corrupt", "101% is more than 100 %"),
-        ({"reorder": "10%"}, "reorder", "without a delay there is nobody to overtake"),
+        ({"reorder": "10%"}, "reorder", "without a delay no packet can overtake another"),
         (
             {"reorder": "10%", "delay": "1ms", "in_order": True},
             "reorder",

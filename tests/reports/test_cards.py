@@ -133,3 +133,14 @@ def test_a_log_verdict_shows_each_anomaly_that_was_found_with_its_first_offender
         "not judged: A22",
     ]
     assert "rows" not in card.evidence
+
+
+def test_a_card_tells_what_happened_to_the_first_lost_records():
+    history = history_of(
+        event(10, "phase", phase="load"), sent=tuple(sent(n, due=10 + n) for n in range(9))
+    )
+
+    told = card(history, evidence={"lost": lost(2, 3, 4, 7)}).journeys
+
+    assert [one.record for one in told] == ["poet=2", "poet=3", "poet=4"]
+    assert told[0].lines[0] == "2.000 s: due at poet"

@@ -53,6 +53,11 @@ APPLICATIONS = [
         settings={"duration": "16s", "faults.0.at": "8s", "faults.0.lasts": "3s"},
         dead_letters=233,
     ),
+    Application(
+        name="sentiment",
+        settings={"duration": "16s", "warm_up": "0s", "faults.0.at": "8s"},
+        dead_letters=194,
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Describe the consumer groups of a Kafka cluster, in a process of its own.
+"""Describe the consumer groups of a Kafka cluster, in a separate process.
 
 librdkafka has been seen to crash when it asks every broker for its groups after a broker was cut
 off. Here that ends only this small process, and not the run.

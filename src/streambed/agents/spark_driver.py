@@ -35,7 +35,7 @@ NOT_THE_USERS = (
     runpy.__file__,
     "<frozen runpy>",
 )
-"""Files and folders whose frames say nothing about the job."""
+"""Files and folders whose frames are not part of the job."""
 UNKNOWN_TOPIC = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException"
 
 
@@ -176,7 +176,7 @@ def failure_text(error: BaseException) -> str:
 def show_failure(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print an error that nobody caught, with the user's own frames."""
+    """Print an uncaught error, with the user's own frames."""
     sys.stderr.write(failure_text(error))
 
 

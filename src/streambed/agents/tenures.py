@@ -1,4 +1,4 @@
-"""What a reader notes beside records: which partitions it held from when to when, and commits."""
+"""What a reader notes besides records: which partitions it held from when to when, and commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs need beside Python packages: jars, Java, class archives, servers of stores.
+"""What runs need besides Python packages: jars, Java, class archives, servers of stores.
 
 `fetch` provides them. A run only demands that they are there.
 """

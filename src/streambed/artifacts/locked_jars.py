@@ -175,7 +175,7 @@ def _get(jar: Jar, download: Download, folder: Path) -> None:
     if sha256 != jar.sha256:
         raise MissingError(
             f"{jar.coordinate} was refused: its sha256 should be {jar.sha256} and is {sha256}. "
-            "Run streambed fetch again; if it stays so, what stands between you and the "
+            "Run streambed fetch again; if that does not help, something between you and the "
             "repository changes files, or the lock is wrong."
         )
     # Other users, and the user that a namespace maps to, may read it too.

@@ -179,7 +179,7 @@ def logs(
         typer.Argument(metavar="[COMPONENT]", help="One of its processes, too; default: list all."),
     ] = "",
     follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Go on printing while the run lasts.")
+        bool, typer.Option("-f", "--follow", help="Keep printing while the run lasts.")
     ] = False,
     tail: Annotated[
         int | None, typer.Option("-n", "--tail", min=0, help="Only the last lines of each log.")

@@ -85,7 +85,7 @@ def examples_home() -> Path:
     for home in (PACKAGE / "examples", PACKAGE.parents[1] / "examples"):
         if home.is_dir():
             return home
-    raise MissingError(f"the examples are not beside {PACKAGE}: install streambed again")
+    raise MissingError(f"the examples are missing next to {PACKAGE}: install streambed again")
 
 
 def _copy(source: Path, target: Path) -> Path:

@@ -165,8 +165,8 @@ def show(result: StudyResult, page: Path | None, file: Path) -> None:
         _print_not_holding(result)
     if result.interrupted:
         err.print(
-            f"interrupted after {len(result.finished)} of {len(result.declared.trials)} trials. Go "
-            f"on with: streambed study {file}"
+            f"interrupted after {len(result.finished)} of {len(result.declared.trials)} trials. "
+            f"Resume with: streambed study {file}"
         )
     out.print(f"kept in {short(result.folder)}" + (f", page in {short(page)}" if page else ""))
 

@@ -23,7 +23,7 @@ MACHINE_FOLDERS = ("/boot", "/dev", "/etc", "/proc", "/sys")
 
 
 def name_problems(name: str) -> list[Problem]:
-    """An experiment whose runs could not be told from others."""
+    """An experiment whose runs could not be distinguished."""
     if name not in RESERVED_EXPERIMENTS:
         return []
     says = f"an experiment cannot be called '{name}': the word means the newest run"

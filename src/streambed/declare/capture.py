@@ -20,7 +20,7 @@ class Capture:
     snap: Size | None = None
     """How much of the beginning of each packet is kept; default: all of it."""
     limit: Size = Size(100e6)
-    """Each file is no larger: what comes later is not kept, and the run says so."""
+    """The largest size of a file: later packets are not kept, and the run reports it."""
 
     def problems(self, links: Links) -> list[Problem]:
         """Links that do not exist, and sizes that are too small; keys relative to `capture`."""

@@ -40,6 +40,6 @@ def place_problems(places: dict[str, Coordinates], key: str) -> list[Problem]:
     wrong = []
     for name, (north, east) in places.items():
         if not (abs(north) <= 90 and abs(east) <= 180):
-            says = f"{north:g}, {east:g} is nowhere on Earth: {advice}"
+            says = f"{north:g}, {east:g} is not on Earth: {advice}"
             wrong.append(Problem(key=f"{key}.{name}", says=says))
     return wrong

@@ -91,8 +91,8 @@ class Experiment:
     lasts.
     """
     writable: tuple[str, ...] = ()
-    """Paths that programs may write to beside the run's folder and that of the declaration, if root
-    runs them.
+    """Paths that programs may write to if root runs them, besides the run's folder and that of the
+    declaration.
     """
 
     def declaration(self) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def _route_problems(experiment: Experiment) -> list[Problem]:
         key = "topology.links"
         advice = "add a link. Packets pass through switches only, hosts do not forward"
     return [
-        Problem(key=key, says=f"there is no way from '{one}' to '{other}': {advice}")
+        Problem(key=key, says=f"there is no path from '{one}' to '{other}': {advice}")
         for one, other in Routing(experiment.topology).unreachable(used)
     ]
 

@@ -16,7 +16,7 @@ from streambed.kinds.direction_rules import direction_problems
 from streambed.units import Duration
 
 PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,14}")
-"""What the kernel accepts as the name of an interface, and people can read."""
+"""Names of interfaces that the kernel accepts and people can read."""
 RESERVED_PORTS = ("all", "default", "lo")
 PORT_RULE = (
     "begin with a letter, continue with letters, digits, '-', '_' or '.', 15 characters at most, "

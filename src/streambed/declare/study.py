@@ -246,6 +246,6 @@ def _repeated_points(points: list[Point]) -> list[Problem]:
         key = tuple(point.texts.items())
         if key in seen:
             values = ", ".join(f"{name}={text}" for name, text in key)
-            wrong.append(Problem(key=point.at, says=f"the point {values} is there twice"))
+            wrong.append(Problem(key=point.at, says=f"the point {values} is given twice"))
         seen.add(key)
     return wrong

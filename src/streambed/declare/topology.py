@@ -26,7 +26,7 @@ from streambed.planner.nodes import SWITCHES_NETWORK
 from streambed.units import Duration, Share, Size
 
 RESERVED_NODES = ("localhost", "run", "self")
-"""Switches have addresses that begin so; no host has."""
+"""The prefix of the addresses of switches; no host has it."""
 
 if TYPE_CHECKING:
     from streambed.declare.generators.generator import Generator
@@ -57,8 +57,8 @@ class Topology:
     named here.
     """
     addresses: dict[NodeName, str] = Field(default_factory=dict)
-    """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1 and on, in
-    order of mention.
+    """Addresses of hosts, for programs that expect certain ones; others get 10.0.0.1, 10.0.0.2 and
+    so on, in order of mention.
     """
     places: dict[NodeName, tuple[float, float]] = Field(default_factory=dict)
     """Latitude and longitude of nodes, to draw them on a map."""

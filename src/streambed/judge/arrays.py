@@ -86,7 +86,7 @@ class Log:
     place: Int64s
     record: Int32s
     read_back: bool = True
-    """False: nobody read the topic back; these are the places of acks and reads."""
+    """False: the topic was not read back; these are the places of acks and reads."""
     began: int = NONE
     """When the read-back began."""
 

@@ -85,7 +85,7 @@ def _stuck(partition: int, *, stable: int, end: int) -> Evidence:
 
 
 def _open_by_live_producer(view: View, partition: int) -> bool | None:
-    """Whether a live producer has a transaction open; None if nobody knows.
+    """Whether a live producer has a transaction open; None if unknown.
 
     Without the brokers' files, a transaction counts as hung if its producer was killed inside it.
     """

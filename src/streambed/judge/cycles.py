@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from streambed.judge.arrays import Log, Reads
 from streambed.judge.columns import NONE, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.transactions import NO_READS_IN_TRANSACTIONS, client_of
 from streambed.judge.view import View, partition_of
 from streambed.record.ledger.schemas import Outcome
 
-NO_TRANSACTIONS = "nobody sent in transactions"
+NO_TRANSACTIONS = "nothing was sent in transactions"
 
 
 @dataclass(frozen=True)
@@ -80,17 +82,27 @@ def _miss_edges(view: View) -> Edges:
         rows = np.flatnonzero((reads.transaction >= 0) & (reads.place >= 0))
         if not len(rows) or not len(log):
             continue
-        key = np.stack([reads.transaction[rows], partition_of(reads.place[rows])], axis=1)
-        distinct, inverse = np.unique(key, axis=0, return_inverse=True)
-        highest = np.full(len(distinct), NONE, np.int64)
-        np.maximum.at(highest, inverse, log.index_of(reads.place[rows]))
+        readers, highest = _highest_read(log, reads, rows)
+        transaction, partition = readers[:, 0], readers[:, 1]
         following = np.minimum(highest + 1, len(log) - 1)
-        there = (highest >= 0) & (partition_of(log.place[following]) == distinct[:, 1])
         record = log.record[following]
-        there &= (following > highest) & (record >= 0) & (record < len(view.sends))
-        sources.append(distinct[there, 0].astype(np.int64))
+        there = (highest >= 0) & (following > highest)
+        there &= partition_of(log.place[following]) == partition
+        there &= (record >= 0) & (record < len(view.sends))
+        sources.append(transaction[there].astype(np.int64))
         targets.append(view.sends.transaction[record[there]].astype(np.int64))
     return _between(np.concatenate(sources), np.concatenate(targets))
+
+
+def _highest_read(log: Log, reads: Reads, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """Each transaction and partition among the rows, and the highest index of the log that it read;
+    NONE if the log has none of its places.
+    """
+    key = np.stack([reads.transaction[rows], partition_of(reads.place[rows])], axis=1)
+    readers, inverse = np.unique(key, axis=0, return_inverse=True)
+    highest = np.full(len(readers), NONE, np.int64)
+    np.maximum.at(highest, inverse, log.index_of(reads.place[rows]))
+    return readers, highest
 
 
 def _between(source: Int64s, target: Int64s) -> Edges:
@@ -130,42 +142,56 @@ def components(edges: Edges) -> list[frozenset[int]]:
     for source, target in zip(core.source.tolist(), core.target.tolist(), strict=True):
         following.setdefault(source, []).append(target)
         following.setdefault(target, [])
-    number: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    stacked: set[int] = set()
-    made: list[frozenset[int]] = []
+    search = _Tarjan(following)
     for root in following:
-        if root in number:
-            continue
-        work = [(root, iter(following[root]))]
-        while work:
-            node, rest = work[-1]
-            if node not in number:
-                number[node] = low[node] = len(number)
-                stack.append(node)
-                stacked.add(node)
-            step = next((one for one in rest if one not in number or one in stacked), None)
+        if root not in search.number:
+            search.visit(root)
+    return [component for component in search.components if len(component) > 1]
+
+
+class _Tarjan:
+    """Tarjan's search: `low` is the least number that a node can reach on the stack."""
+
+    def __init__(self, following: dict[int, list[int]]) -> None:
+        self.number: dict[int, int] = {}
+        self.components: list[frozenset[int]] = []
+        self._following = following
+        self._low: dict[int, int] = {}
+        self._stack: list[int] = []
+        self._stacked: set[int] = set()
+
+    def visit(self, root: int) -> None:
+        """Search from a node that was not visited yet."""
+        path = [(root, self._enter(root))]
+        while path:
+            node, rest = path[-1]
+            step = next(rest, None)
             if step is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == number[node]:
-                    component = _pop_component(stack, stacked, node)
-                    made += [component] if len(component) > 1 else []
-            elif step in number:
-                low[node] = min(low[node], number[step])
-            else:
-                work.append((step, iter(following[step])))
-    return made
+                path.pop()
+                if path:
+                    self._lower(path[-1][0], self._low[node])
+                if self._low[node] == self.number[node]:
+                    self._pop_component(node)
+            elif step not in self.number:
+                path.append((step, self._enter(step)))
+            elif step in self._stacked:
+                self._lower(node, self.number[step])
 
+    def _enter(self, node: int) -> Iterator[int]:
+        self.number[node] = self._low[node] = len(self.number)
+        self._stack.append(node)
+        self._stacked.add(node)
+        return iter(self._following[node])
 
-def _pop_component(stack: list[int], stacked: set[int], node: int) -> frozenset[int]:
-    at = stack.index(node)
-    component = frozenset(stack[at:])
-    del stack[at:]
-    stacked -= component
-    return component
+    def _lower(self, node: int, number: int) -> None:
+        self._low[node] = min(self._low[node], number)
+
+    def _pop_component(self, node: int) -> None:
+        at = self._stack.index(node)
+        component = frozenset(self._stack[at:])
+        del self._stack[at:]
+        self._stacked -= component
+        self.components.append(component)
 
 
 def shortest_cycle(edges: Edges, component: frozenset[int]) -> list[int]:

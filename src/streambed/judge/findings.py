@@ -1,4 +1,4 @@
-"""What the judge found of one anomaly, and what it is judged from beside the ledger."""
+"""What the judge found of one anomaly, and what it is judged from besides the ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Evidence:
     """The smallest proof of one offender: a record or two, where, and when."""
 
     text: str
-    """What is wrong: {record}, {place}, {other} and {other_place} stand for what follows."""
+    """What is wrong: {record}, {place}, {other} and {other_place} are placeholders."""
     record: int = NONE
     place: int = NONE
     other: int = NONE
@@ -85,16 +85,16 @@ class OpenTransaction:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known about a topic beside the ledger."""
+    """What is known about a topic besides the ledger."""
 
     ends: Mapping[int, PartitionEnd] = field(default_factory=dict)
     compacted: bool = False
     compacted_topics: frozenset[str] = frozenset()
     """All topics that are compacted, this one and others."""
     uncommitted_groups: frozenset[str] = frozenset()
-    """Groups that read uncommitted records, too."""
+    """Groups that also read uncommitted records."""
     unknown_isolation_groups: frozenset[str] = frozenset()
-    """Groups of which nobody knows whether they read uncommitted records."""
+    """Groups that may read uncommitted records, or not: it is unknown."""
     groups: frozenset[str] = frozenset()
     """Groups that were declared to read the topic, whether or not they read anything."""
     latest_groups: frozenset[str] = frozenset()
@@ -102,7 +102,7 @@ class Facts:
     unread: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
     """Partitions that a group may not have read to their end; None: all."""
     unfinished_producers: frozenset[str] = frozenset()
-    """Producers that were killed at last, so that records may be written that have no row."""
+    """Producers whose last process was killed, so that written records may have no row."""
     anonymous_producers: frozenset[str] = frozenset()
     """Producers whose records may carry no identity."""
     read_back_failed: bool = False
@@ -110,7 +110,7 @@ class Facts:
     behind_since: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """When a group that was behind at the end last read a partition that it still held."""
     existing: bool = False
-    """The brokers belong to an existing cluster: nobody reads their files or states."""
+    """The brokers belong to an existing cluster: their files and states are not read."""
     replicas: ReplicaBatches | None = None
     """None if the brokers' files were not read."""
     open_transactions: tuple[OpenTransaction, ...] | None = None

@@ -44,7 +44,7 @@ def unseen(view: View) -> Finding:
         records=np.unique(np.concatenate(records)) if records else np.empty(0, np.int64),
         evidence=tuple(evidence[:SHOWN]),
         undecided=undecided,
-        why_undecided="the run ended before a group came so far",
+        why_undecided="the run ended before a group reached them",
     )
 
 
@@ -105,7 +105,7 @@ def _not_wanted(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
 
 
 def _beyond(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
-    """Whether a group may not have come so far when the run ended."""
+    """Whether the run may have ended before a group reached a place."""
     unread = view.facts.unread.get(group, frozenset())
     unsure: Bools = place < 0
     if unread is not None and not unread:
@@ -153,7 +153,7 @@ def rereads(view: View) -> Finding:
         records=np.concatenate(records) if records else np.empty(0, np.int64),
         evidence=tuple(evidence[:SHOWN]),
         undecided=undecided,
-        why_undecided="their readers noted no assignments",
+        why_undecided="their readers recorded no assignments",
         allowed=allowed,
     )
 

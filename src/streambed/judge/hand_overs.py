@@ -30,7 +30,7 @@ class _HandOver:
     partition: int
     start: int
     read_to: int
-    """The offset that earlier tenures had come to; NONE if there were none."""
+    """The offset that earlier tenures had reached; NONE if there were none."""
     read_at: int
     committed: int
     """The last offset that was known to be committed; NONE if there was none."""
@@ -42,10 +42,10 @@ def hand_overs(view: View) -> Finding:
     missing, excused = "", 0
     for group, reads in view.reads.items():
         if len(reads) and not bool((reads.tenure != NONE).any()):
-            missing = f"{group} noted no assignments"
+            missing = f"{group} recorded no assignments"
             continue
         if _commits_missing(view, group):
-            missing = f"{group} noted no commits"
+            missing = f"{group} recorded no commits"
         for one in _hand_overs(view, group, reads):
             evidence += _judge(view, group, one)
             excused += one.committed < one.start <= one.read_to and one.committed != NONE
@@ -165,21 +165,27 @@ def rewinding_tenures(view: View, group: str) -> Bools:
     return rewinding
 
 
-def _commits_of_unread(view: View, group: str, reads: Reads) -> Iterator[Evidence]:
-    """Commits beyond what a life had read, or of a partition that it never held."""
-    topic = view.topic
-    log = view.log_or_inferred(group).distinct
+def _reached_by_holder(view: View, reads: Reads) -> dict[tuple[int, int], int]:
+    """The offset that each life of a client reached in each partition that it held."""
+    tenures = view.topic.tenures
     last_place, _ = _last_rows(view, reads)
     reached: dict[tuple[int, int], int] = {}
-    for tenure in range(len(topic.tenures)):
-        holder = int(topic.tenures.client[tenure]), int(topic.tenures.partition[tenure])
+    for tenure in range(len(tenures)):
+        holder = int(tenures.client[tenure]), int(tenures.partition[tenure])
         offset = _offset_reached(view, tenure, last_place)
         reached[holder] = max(reached.get(holder, NONE), offset)
-    for row in np.flatnonzero(topic.commits.group == topic.groups.known(group)).tolist():
-        partition = int(topic.commits.partition[row])
-        place = place_of(partition, int(topic.commits.offset[row]))
-        time = int(topic.commits.time[row])
-        position = reached.get((int(topic.commits.client[row]), partition))
+    return reached
+
+
+def _commits_of_unread(view: View, group: str, reads: Reads) -> Iterator[Evidence]:
+    """Commits beyond what a life had read, or of a partition that it never held."""
+    commits = view.topic.commits
+    log = view.log_or_inferred(group).distinct
+    reached = _reached_by_holder(view, reads)
+    for row in np.flatnonzero(commits.group == view.topic.groups.known(group)).tolist():
+        partition, time = int(commits.partition[row]), int(commits.time[row])
+        place = place_of(partition, int(commits.offset[row]))
+        position = reached.get((int(commits.client[row]), partition))
         if position is None:
             text = f"{group} committed {{place}} by a client that did not hold it"
             yield Evidence(text=text, place=place, group=group, end=time)

@@ -16,7 +16,7 @@ from streambed.record.ledger.schemas import Outcome
 
 @dataclass(frozen=True)
 class _Claims:
-    """Who says that a record stands at a place."""
+    """Who claims that a record is at a place."""
 
     place: Int64s
     record: Int32s
@@ -61,9 +61,9 @@ class _Clashes:
 
 
 def _claims(view: View, log: Log) -> list[_Claims]:
-    """Every place and record that somebody named, without those of the log itself."""
+    """Every place and record that acks and reads name; the log's own claims are separate."""
     sends = view.sends
-    # An unknown send has a place only as its client believes; it counts once it is proven.
+    # The place of an unknown send is its client's guess; it counts once the send is proven.
     placed = (sends.place >= 0) & (view.written | (sends.outcome == Outcome.ABORTED))
     claims = []
     if log.read_back:  # Otherwise the log is made of them.
@@ -127,7 +127,7 @@ def vanished_reads(view: View) -> Finding:
     for group, reads in view.reads.items():
         gone = _gone(view, group, reads)
         if gone is None:
-            missing = f"nobody read the topic back as {group} reads it"
+            missing = f"the topic was not read back at the isolation level of {group}"
             continue
         rows = np.flatnonzero(gone)
         rows = rows[~view.below_start(reads.place[rows])]

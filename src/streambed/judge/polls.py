@@ -19,7 +19,7 @@ from streambed.record.ledger.schemas import Outcome
 TEXTS = {
     "A6": "{group} got {record} at {place} right after {other_place} in one poll",
     "A7": "{group} got {record} at {place} after {other_place} in one poll",
-    "A8": "{group} went on with {record} at {place} after {other_place}",
+    "A8": "{group} continued with {record} at {place} after {other_place}",
     "A9": "{group} went back to {record} at {place} after {other_place}",
 }
 
@@ -57,7 +57,7 @@ def _why_not(view: View, group: str, reads: Reads) -> str:
     if not bool(known.any()):
         return f"{group} knows no offsets" if len(reads) else ""
     if bool((reads.tenure[known] == NONE).any()):
-        return f"{group} noted no assignments"
+        return f"{group} recorded no assignments"
     return ""
 
 
@@ -65,15 +65,10 @@ def _steps(view: View, group: str, reads: Reads) -> _Steps:
     index = view.indexes(group)
     # The others vanished, or were deleted: they have no neighbours.
     rows = np.flatnonzero((index != NONE) & (reads.tenure != NONE))
+    rows = rows[stable_order(reads.tenure[rows])]
     index = index[rows]
-    order = stable_order(reads.tenure[rows])
-    rows, index = rows[order], index[order]
-    tenure, time = reads.tenure[rows], reads.time[rows]
-    starts = np.flatnonzero(np.diff(tenure, prepend=np.int32(NONE)) != 0)
-    first_of_tenure = np.zeros(len(rows), bool)
-    first_of_tenure[starts] = True
-    internal = ~first_of_tenure
-    internal[1:] &= time[1:] == time[:-1]
+    starts = np.flatnonzero(np.diff(reads.tenure[rows], prepend=np.int32(NONE)) != 0)
+    internal = _same_poll_as_before(reads.time[rows], starts)
     before = np.arange(len(rows)) - 1
     external = np.flatnonzero(~internal)
     before[external] = _last_successful(view, reads, rows, starts, external)
@@ -87,18 +82,25 @@ def _steps(view: View, group: str, reads: Reads) -> _Steps:
     return _Steps(earlier[chosen], rows[chosen], distance[chosen], internal[chosen])
 
 
+def _same_poll_as_before(time: Int64s, starts: Int64s) -> Bools:
+    """Whether a row is of the same poll as the row before; `starts` are first rows of tenures."""
+    same = np.ones(len(time), bool)
+    same[1:] = time[1:] == time[:-1]
+    same[starts] = False
+    return same
+
+
 UNJUDGED = -2
 
 
 def _last_successful(
     view: View, reads: Reads, rows: Int64s, starts: Int64s, external: Int64s
 ) -> Int64s:
-    """The row before each poll from which its reader must go on: NONE if it is the first of its
-    tenure, UNJUDGED if nobody knows.
+    """The row before each poll from which its reader must continue: NONE if it is the first of its
+    tenure, UNJUDGED if it is unknown.
 
     A transaction that was aborted does not move its reader; one whose outcome is unknown may have.
     """
-    positions = np.arange(len(rows))
     tenure_start = np.repeat(starts, np.diff(np.append(starts, len(rows))))[external]
     transaction = reads.transaction[rows]
     if not len(rows) or int(transaction.max()) < 0:
@@ -107,13 +109,18 @@ def _last_successful(
     outcome = np.full(len(rows), Outcome.WRITTEN, np.int8)
     inside = transaction >= 0
     outcome[inside] = view.topic.transactions.outcome[transaction[inside]]
-    moved = np.maximum.accumulate(np.where(outcome == Outcome.WRITTEN, positions, NONE))
-    unsure = np.maximum.accumulate(np.where(outcome == Outcome.UNKNOWN, positions, NONE))
     earlier = np.maximum(external - 1, 0)
-    last, doubt = moved[earlier], unsure[earlier]
-    last = np.where((last < tenure_start) | (external == tenure_start), NONE, last)
-    in_doubt = (doubt >= tenure_start) & (doubt > last) & (external > tenure_start)
+    last = _last_with(outcome == Outcome.WRITTEN)[earlier]
+    doubt = _last_with(outcome == Outcome.UNKNOWN)[earlier]
+    first = external == tenure_start
+    last = np.where(first | (last < tenure_start), NONE, last)
+    in_doubt = ~first & (doubt >= tenure_start) & (doubt > last)
     return np.where(in_doubt, UNJUDGED, last)
+
+
+def _last_with(mask: Bools) -> Int64s:
+    """For each row the last one up to it with a property; NONE if there is none."""
+    return np.maximum.accumulate(np.where(mask, np.arange(len(mask)), NONE))
 
 
 def _from_start(view: View, group: str, reads: Reads, rows: Int64s, index: Int64s) -> Int64s:

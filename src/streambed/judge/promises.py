@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings that decide; None where nobody knows them."""
+    """The settings that decide; None where unknown."""
 
     acks: frozenset[str] | None = None
     """Those of all producers of the topic: all, 0 or 1."""

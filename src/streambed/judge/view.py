@@ -45,7 +45,7 @@ class View:
     def inferred(self) -> Log:
         """The log as far as acknowledgements and reads tell, for topics that were not read back.
 
-        Kafka shows a reader no unsafe data: a poll is believed, whatever became of its transaction.
+        Kafka shows a reader no unsafe data: a poll counts regardless of its transaction's outcome.
         """
         acked = (self.sends.place >= 0) & self.written
         place_parts = [self.sends.place[acked]]
@@ -128,7 +128,7 @@ class View:
 
     @cached_property
     def proven(self) -> Bools:
-        """Whether an unknown send is known to be written: somebody read it, or another record of
+        """Whether an unknown send is known to be written: it was read, or another record of
         its transaction.
         """
         unknown: Bools = self.sends.outcome == Outcome.UNKNOWN
@@ -157,7 +157,7 @@ class View:
 
     @cached_property
     def written_place(self) -> Int64s:
-        """Where each written record is: as its producer was told, else as the log has it."""
+        """Where each written record is: as acknowledged to its producer, else as the log has it."""
         place = np.where(self.written, self.sends.place, NONE)
         unplaced = self.written & (place == NONE)
         if unplaced.any():
@@ -178,7 +178,7 @@ class View:
         return place < self._starts[partition_of(place)]
 
     def start_unknown(self, place: Int64s) -> Bools:
-        """Whether nobody knows where the log of a place's partition began at the end."""
+        """Whether the start of the log of a place's partition is unknown."""
         unknown = self._starts < 0
         # A record whose partition is unknown may be deleted only if any log begins after 0.
         unknown[NONE] = bool(np.any(self._starts[:-1] & OFFSET_MASK))

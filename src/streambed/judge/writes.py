@@ -11,7 +11,7 @@ from streambed.judge.reading.identities import Identities, sort_keys
 from streambed.judge.view import View, partition_of, with_identity
 from streambed.record.ledger.schemas import Outcome
 
-NO_READ_BACK = "nobody read the topic back"
+NO_READ_BACK = "the topic was not read back"
 START_UNKNOWN = "they may have been deleted: the start of the log is unknown"
 
 
@@ -19,7 +19,7 @@ def lost_writes(view: View) -> Finding:
     """A1: written, and not in the log that was read back.
 
     Without a read-back as Jepsen defines it: written below the last place that anybody read, and
-    read by nobody.
+    not read by anyone.
     """
     if view.facts.compacted:
         return Finding(anomaly="A1", not_judged="a compacted topic keeps the last record of a key")
@@ -85,7 +85,7 @@ def _lost_below_reads(view: View) -> Finding:
         records=lost,
         evidence=_evidence_of_lost(view, lost),
         undecided=int(unread.sum()) - len(lost),
-        why_undecided=f"{NO_READ_BACK}, and no reader came so far",
+        why_undecided=f"{NO_READ_BACK}, and no reader reached it",
         missing=_no_outcome(view) if len(log) else NO_READ_BACK,
     )
 
@@ -129,7 +129,7 @@ def aborted_reads(view: View) -> Finding:
 
 
 def duplicates(view: View) -> Finding:
-    """A5: one record that producers sent to this topic stands at several of its places.
+    """A5: one record that producers sent to this topic is at several of its places.
 
     Records that a job wrote are left out: one input may have several outputs.
     """
@@ -156,12 +156,12 @@ def _written_by_a_job(view: View) -> Bools:
 
 def _two_places(log: Log, record: int) -> Evidence:
     one, two, *_ = log.place[log.record == record]
-    text = "{record} stands at {place} and at {other_place}"
+    text = "{record} is at {place} and at {other_place}"
     return Evidence(text=text, record=record, place=int(one), other_place=int(two))
 
 
 def phantoms(view: View) -> Finding:
-    """A21: a record was read that nobody sent.
+    """A21: a record was read that was never sent.
 
     A producer notes a record when its outcome is decided. One that was killed may have sent any
     record of that life without noting it, up to the first record of its next life.
@@ -179,7 +179,7 @@ def phantoms(view: View) -> Finding:
     ]
     unknown_rows = np.flatnonzero(~elsewhere)
     wrong = unknown_rows[[verdict is True for verdict in verdicts]] + len(view.sends)
-    text = "{record} was read, and nobody sent it"
+    text = "{record} was read but never sent"
     return Finding(
         anomaly="A21",
         count=len(wrong),

@@ -1,4 +1,4 @@
-"""What no link can do, and what this machine cannot: each with the nearest that can be done."""
+"""What no link can do, and what this machine cannot, each with the nearest possible value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDING_MAX = 0.001
 """Largest relative error of a rate: the kernel counts whole bytes a second."""
 
 UNREAD: Samples = defaultdict(lambda: (SHORTEST_DELAY_NS,))
-"""Stands for files of samples where only other keys are checked."""
+"""Replaces files of samples where only other keys are checked."""
 _PARTNERS = {
     "jitter": ("delay", "distribution"),
     "reorder": ("in_order", "delay"),
@@ -143,13 +143,13 @@ def _wrong_share(share: float) -> str:
     if share > 1:
         return f"{Share(share)} is more than 100 %"
     if 0 < share < LEAST_SHARE:
-        return f"{Share(share)} is less than can be drawn: give 0%, or {Share(LEAST_SHARE)} or more"
+        return f"{Share(share)} is too small to be drawn: give 0%, or {Share(LEAST_SHARE)} or more"
     return ""
 
 
 def _wrong_reorder(shape: Shape) -> str:
     if not shape.delay_ns:
-        return "without a delay there is nobody to overtake: give a `delay` as well"
+        return "without a delay no packet can overtake another: give a `delay` as well"
     if shape.in_order:
         conflict = "packets cannot overtake each other and stay in order"
         return f"{conflict}: leave out `in_order` or `reorder`"

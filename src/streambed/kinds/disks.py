@@ -38,7 +38,7 @@ class HasDisks(Protocol):
 
     @property
     def power_failure_refusal(self) -> str:
-        """Why nobody can tell what a power failure would leave of its files, and what to use
+        """Why it is unknown what a power failure would leave of its files, and what to use
         instead; empty if it only appends to them and syncs them.
         """
 

@@ -81,7 +81,7 @@ class Measure:
         return str(getattr(self, self.quantity))
 
     def problems(self, components: Components) -> list[Problem]:
-        """What is wrong with it beside the components of an experiment."""
+        """What is wrong with it, given the components of an experiment."""
         problems = _problems(self.quantity, self.of, components)
         return [Problem(key=self.quantity, says=problem.says) for problem in problems]
 
@@ -125,7 +125,7 @@ class Observed:
 
 
 NAMES_BESIDE: dict[str, tuple[str, ...]] = {"ready": ("all",), "cpu": OURS}
-"""What a quantity can be measured of, beside components."""
+"""What a quantity can be measured of, besides components."""
 
 
 def _problems(quantity: str, of: str, components: Components) -> list[Problem]:
@@ -237,7 +237,7 @@ def cores(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]
         used_s=pl.col("value").diff().over("of"),
         passed_s=pl.col("time").diff().over("of") / 1e9,
     )
-    # A counter that went down began again with a new process: that step says nothing.
+    # A counter that went down restarted with a new process: skip that step.
     counts_up = pl.col("used_s") >= 0
     under_load = pl.col("time").is_between(start, end)
     cores_in_use = (pl.col("used_s") / pl.col("passed_s")).sum().alias("cores")

@@ -23,7 +23,7 @@ class OneOf:
         self.table = table
 
     def kind_of(self, value: Any) -> type[Any] | None:
-        """The kind that a value says it is; None if it says nothing or what is not in the table."""
+        """The kind that a value names; None if it names none, or one that is not in the table."""
         word = _word_of(value)
         return self.table[word] if isinstance(word, str) and word in self.table else None
 

@@ -23,7 +23,7 @@ ANSWER_LIMIT_S = 5.0
 
 
 class DelayLine:
-    """One process that holds back the packets of all links."""
+    """The process that delays the packets of all links."""
 
     def __init__(self, process: subprocess.Popen[bytes], gauge: Path, log: Path) -> None:
         self.process = process
@@ -35,7 +35,7 @@ class DelayLine:
         self._log = log
 
     def wait_until_ready(self) -> None:
-        """Return when every queue is being read; until then links are dead."""
+        """Wait until every queue is being read; until then links are dead."""
         assert self.process.stdout
         answer, _, self.scheduled = self.process.stdout.readline().decode().strip().partition(" ")
         if answer != "ready":
@@ -56,7 +56,8 @@ class DelayLine:
         answers, _, _ = select.select([self.process.stdout], [], [], ANSWER_LIMIT_S)
         if not answers or self.process.stdout.readline() != b"done\n":
             raise MachineError(
-                f"the delay line did not do as told within {ANSWER_LIMIT_S:g} s (see {self._log})"
+                f"the delay line did not confirm its orders within {ANSWER_LIMIT_S:g} s "
+                f"(see {self._log})"
             )
 
     def gauges(self) -> tuple[DelayLineGauge, ...]:
@@ -66,9 +67,7 @@ class DelayLine:
     def end(self) -> None:
         """End it by closing its input; kill it if that does not help."""
         assert self.process.stdin and self.process.stdout
-        with suppress(
-            BrokenPipeError
-        ):  # It has ended already: what was still to be said is of no use.
+        with suppress(BrokenPipeError):  # It has ended already: unsent orders are useless.
             self.process.stdin.close()
         try:
             self.process.wait(END_LIMIT_S)
@@ -81,7 +80,7 @@ class DelayLine:
 @contextmanager
 def delay_line(queues: list[dict[str, Any]], *, seed: int, directory: Path) -> Iterator[DelayLine]:
     """Start the process for these queues (see shaping.delay_line_queues); it ends with the block.
-    Not ready yet: wait for it.
+    It is not ready yet: wait for it.
 
     It is run as a folder by an isolated Python: it needs the standard library alone, and starts in
     half the time. Where real time was kept for it (see realtime.keep), it is started in that.

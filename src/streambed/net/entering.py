@@ -40,7 +40,7 @@ _KINDS = {
 }
 """The user namespace comes first: it is what gives the right to the others."""
 NO_PROGRAM = 127
-"""What a shell gives for a program that is not there."""
+"""A shell's exit status for a program that does not exist."""
 KILLED = 128
 
 
@@ -52,7 +52,7 @@ class Vacant(NamedTuple):
     host_files: HostFiles | None
 
     def as_argument(self) -> str:
-        """As one word of a command."""
+        """It as one argument of a command."""
         paths: list[str] = []
         if self.host_files:
             paths = [str(self.host_files.names), *map(str, self.host_files.visible)]
@@ -60,8 +60,8 @@ class Vacant(NamedTuple):
 
 
 def command(task: Path, argv: Sequence[str], vacant: Vacant | None = None) -> list[str]:
-    """What to run to run `argv` where a task lives, or in a vacant node; in the folder where we are
-    if it is there as well.
+    """The command that runs `argv` in the namespaces of a task, or in a vacant node; in the current
+    folder if it exists there.
     """
     return [
         sys.executable,

@@ -29,17 +29,17 @@ TMP = Path("/tmp")
 TMP_LIMIT = "size=2g"
 VISITORS_MAX = 64
 DESCRIPTORS_PER_NODE, DESCRIPTORS_PER_LINK = 4, 2
-"""Of a node its namespace, its channel and its counters, and perhaps a process to watch; of a link
-what calibrates it.
+"""Open files: of a node its namespace, channel, counters and perhaps a process to watch; of a link
+the sockets that calibrate it.
 """
 DESCRIPTORS_SPARE = 512
 _COUNTERS_BYTES = 1 << 20
 _NAMES = Path("/etc/hosts")
 _NET_SETTINGS = {
-    # Links have no numbers: a packet may well come by another way than the answer goes.
+    # Links have no addresses: a packet may arrive by another link than its answer takes.
     "ipv4/conf/all/rp_filter": b"0",
     "ipv4/conf/default/rp_filter": b"0",
-    # The usual 6 MB would be the limit of a long fast link.
+    # The default of 6 MB would limit a long fast link.
     "ipv4/tcp_rmem": b"4096 131072 67108864",
     "ipv4/tcp_wmem": b"4096 16384 67108864",
 }
@@ -62,7 +62,7 @@ class HostFiles:
     visible: tuple[Path, ...] = ()
     """Entries of the machine's /tmp that stay visible."""
     writable: tuple[Path, ...] | None = None
-    """Folders that programs may write to beside their /tmp, if root runs them; None: all that the
+    """Folders that programs may write to besides their /tmp, if root runs them; None: all that the
     user may.
     """
     group_files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -189,7 +189,7 @@ def make_room(*, nodes: int, links: int) -> None:
 
 
 def look_afresh() -> None:
-    """Give the calling thread a /proc that nobody has looked through yet.
+    """Give the calling thread a fresh /proc mount.
 
     The kernel finds the settings of a network among those of all networks that were seen through
     the same mount, one by one: the thousandth would take ten times as long as the hundredth.
@@ -207,7 +207,7 @@ def visit(errands: Mapping[Host, Callable[[], Result]]) -> list[Result]:
     """Call a function in the network of each host, all at once; what they return, or the first
     error.
 
-    It is for what the kernel takes its time over, as it does to change packet rules. No host's
+    It is for slow changes in the kernel, such as packet rules. No host's
     thread is needed for it.
     """
 
@@ -236,7 +236,7 @@ def _present() -> dict[str, bytes]:
 
 
 def _write_settings(settings: Mapping[str, bytes]) -> None:
-    """Plain system calls: files and paths as objects would take longer than all else that makes a
+    """Plain system calls: file and path objects would take longer than everything else that makes a
     network.
     """
     for setting, value in settings.items():

@@ -1,4 +1,4 @@
-"""What this machine can emulate, found out by trying.
+"""What this machine can emulate, found by trying.
 
 A fresh process (`python -m streambed.net.machine`) enters the namespaces that a run would enter,
 and tries there.
@@ -79,7 +79,7 @@ def means_of(findings: Findings) -> Means:
 
 
 def notes_of(findings: Findings) -> tuple[str, ...]:
-    """What a user should know of this machine, one sentence each."""
+    """Warnings about this machine for the user, one sentence each."""
     if not findings.namespaces:
         return tuple(findings.refusals)
     on_arrival = (

@@ -94,7 +94,7 @@ class Network:
         return frozenset(name for name, wire in self.wires.items() if wire.is_cut)
 
     def reroute(self, tables: Tables) -> list[str]:
-        """Let these routes hold from now on; the nodes whose routes changed."""
+        """Replace the routes by these; returns the nodes whose routes changed."""
         changes = self._rerouting.changes(tables)
         for node, requests in changes.items():
             self.hosts[node].ask(requests)
@@ -199,7 +199,7 @@ def _start_delay_line(
 
 
 def _connect(plan: Plan, hosts: dict[str, Host], directions: tuple[EmulatedDirection, ...]) -> None:
-    """Make every link first, all at one go; then switch on, address, route and shape, node by node.
+    """Make every link first, all at once; then switch on, address, route and shape, node by node.
 
     The kernel carries requests out one after the other; a thread hands them over while the next are
     written.

@@ -70,7 +70,7 @@ def _by_reader(
 
 
 def _both_ends(fields: list[bytes], place: int) -> tuple[float, ...]:
-    """What one interface counted, and what therefore the one at the other end did."""
+    """The counts of one interface, and those of the other end, which follow from them."""
     received, sent = float(fields[place + _RX_BYTES]), float(fields[place + _TX_BYTES])
     packets_received, packets_sent = (
         float(fields[place + _RX_PACKETS]),

@@ -1,4 +1,4 @@
-"""Rerouting: the routes of the nodes of a network, changed while it is there."""
+"""Rerouting: change the routes of the nodes of a live network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tables = Mapping[str, tuple[Route, ...]]
 
 
 class Rerouting:
-    """Knows which routes hold, and what must be asked so that others do."""
+    """Keeps the current routes, and derives the requests that change them."""
 
     def __init__(self, plan: Plan) -> None:
         self._now: dict[str, tuple[Route, ...]] = {node.name: node.routes for node in plan.nodes}
@@ -23,7 +23,7 @@ class Rerouting:
             self._ports[port.node][port.interface] = port
 
     def changes(self, tables: Tables) -> dict[str, list[Request]]:
-        """What each node must ask for whose routes change; those are then the ones that hold."""
+        """The requests of each node whose routes change; the new routes are current afterwards."""
         asked = {}
         for node, after in tables.items():
             before = self._now[node]
@@ -35,7 +35,7 @@ class Rerouting:
     def _route_changes(
         self, node: str, before: tuple[Route, ...], after: tuple[Route, ...]
     ) -> list[Request]:
-        """New and other routes first, so that there is always a way."""
+        """New and changed routes first, so that there is always a route."""
         known = set(before)
         destinations = {route.destination for route in after}
         new = [

@@ -1,4 +1,4 @@
-"""What gives each direction of each link its shape: decided here, without touching anything.
+"""Decides how each direction of each link gets its shape, without touching anything.
 
         sender                                        receiver
     rate:  tbf ──────────────── veth ───────────────▶
@@ -38,7 +38,7 @@ LIMIT_LEAST_BYTES = 45_000
 LIMIT_PER_S = 10
 LARGEST_PACKET_BYTES = 65_536 + 14
 UNLIMITED_BPS = 100_000_000_000
-"""More than any link here carries. A bucket that is no longer wanted gets it: taken away, it would
+"""More than any link here carries. An unwanted bucket gets this rate: if it were removed, it would
 lose what waits in it.
 """
 
@@ -197,7 +197,7 @@ def changes(direction: EmulatedDirection, before: Shape, after: Shape, seed: int
         )
         rate = replace(
             rate, burst_bytes=max(rate.burst_bytes, waiting_bytes)
-        )  # What waits and is larger would block the way for good.
+        )  # A larger waiting packet would block the queue forever.
         asked.append(
             (
                 direction.sender.node,

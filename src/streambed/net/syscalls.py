@@ -71,7 +71,7 @@ class _MountAttributes(ctypes.Structure):
 
 
 def set_read_only(path: Path, read_only: bool, *, recursive: bool = True) -> None:
-    """Let nobody write to the mount at `path`, and to those below it, or let them again."""
+    """Make the mount at `path` and those below it read-only, or writable again."""
     flag = _ATTR_READ_ONLY
     attributes = _MountAttributes(flag, 0) if read_only else _MountAttributes(0, flag)
     result = _libc.syscall(
@@ -96,6 +96,6 @@ def drop_capabilities(remaining: Collection[int]) -> None:
 def die_with_parent() -> None:
     """Let the kernel kill this process when the thread that started it ends.
 
-    Call it after a user namespace was entered: that change of credentials takes the wish back.
+    Call it after a user namespace was entered: that change of credentials resets it.
     """
     _demand(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")

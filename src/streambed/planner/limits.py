@@ -63,7 +63,7 @@ def _refusals(experiment: Experiment, machine: Machine) -> Iterator[str]:
         )
     if raised and not machine.cpu_groups:
         yield (
-            "nobody may raise a priority above normal without control groups, "
+            "a priority above normal needs control groups, "
             f"as {list_names(raised)} asks: give 0 to 19, or {DELEGATE}"
         )
     yield from _missing_cores(experiment, machine)

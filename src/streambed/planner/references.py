@@ -1,6 +1,6 @@
 """References in texts, such as {kafka.bootstrap} and {self.checkpoint}, and what they become.
 
-{{kafka.bootstrap}} stands for the text {kafka.bootstrap} itself; all other braces are left alone.
+{{kafka.bootstrap}} yields the text {kafka.bootstrap} itself; all other braces are left alone.
 """
 
 from __future__ import annotations

@@ -28,12 +28,12 @@ NEEDED = {"sent": ("producer", "sequence", "topic", "due"), "seen": ("consumer",
 TIMES = {"sent": ("due", "sent", "acked"), "seen": ("seen",)}
 OWNERS = {"sent": "producer", "seen": "consumer"}
 UNKNOWN = -1
-"""Stands for a partition, an offset or a timestamp that the program does not know."""
+"""A partition, an offset or a timestamp that the program does not know."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """When a run began and ended; `end` is None while it is going on."""
+    """When a run began and ended; `end` is None while it is running."""
 
     start: int
     end: int | None = None
@@ -144,7 +144,7 @@ def _hashes(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _check_identities(path: Path, table: pa.Table) -> None:
-    """A record that is there twice would be counted twice."""
+    """A record that is listed twice would be counted twice."""
     distinct = table.group_by(["producer", "sequence"]).aggregate([])
     if len(distinct) < len(table):
         twice = len(table) - len(distinct)

@@ -46,7 +46,7 @@ LEDGER_TABLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """Every record sent and every record seen, and what clients noted beside."""
+    """Every record sent and every record seen, and what else clients recorded."""
 
     sent: pl.DataFrame
     seen: pl.DataFrame

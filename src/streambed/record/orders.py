@@ -111,7 +111,7 @@ class ConsumerMember:
     topics: tuple[str, ...] = ()
     """What it reads instead of the topics that all read; empty: those."""
     client: dict[str, str] = field(default_factory=dict)
-    """Settings of its client beside those that all have."""
+    """Settings of its client besides those that all have."""
 
 
 @dataclass(frozen=True, kw_only=True)

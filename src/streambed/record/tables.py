@@ -24,7 +24,7 @@ END_MARK = MESSAGE_MARK + bytes(4)
 """What closing an Arrow stream writes."""
 
 NO_KEY = 0
-"""Stands for a missing key where a column cannot be null. No key has this hash."""
+"""A missing key where a column cannot be null. No key has this hash."""
 KEYS_MAX = 100_000
 """Hashes held at once."""
 

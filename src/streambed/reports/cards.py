@@ -13,10 +13,16 @@ import polars as pl
 
 from streambed.record.fidelity import REMEDY, Fidelity
 from streambed.record.history import History, Verdict, worst
+from streambed.results.why.journey import Journey, journey_of
+from streambed.results.why.record_name import RecordName
 from streambed.units import count_of, shown
 
 RANGES = 12
 """Most ranges of lost records on a card."""
+JOURNEYS = 3
+"""Most records whose journeys are on a card."""
+OFFENDERS = ("lost", "missing_records", "doubled_records")
+"""Evidence that lists records."""
 IDENTITY = ["producer", "sequence"]
 STATISTICS = ("p50", "p90", "p95", "p99", "p999", "max")
 ALWAYS_SHOWN = ("p50", "p99", "max")
@@ -46,6 +52,14 @@ class Loss:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ToldJourney:
+    """What happened to one record, a line for each step."""
+
+    record: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Bar:
     """A measured value against its limit, in percent of the longest bar."""
 
@@ -68,6 +82,7 @@ class Card:
     brief: str
     lines: Sequence[str]
     losses: Sequence[Loss]
+    journeys: Sequence[ToldJourney]
     bars: Sequence[Bar]
     evidence: dict[str, Any]
     doubt: str
@@ -100,6 +115,7 @@ def _card(verdict: Verdict, history: History, fidelity: Fidelity) -> Card:
         brief=_brief(verdict),
         lines=_lines(evidence, history),
         losses=_losses(evidence.get("lost"), history),
+        journeys=_journeys(evidence, history),
         bars=_bars(evidence),
         evidence={} if _says_nothing(rest) else rest,
         doubt=_doubt(verdict, fidelity),
@@ -161,6 +177,29 @@ def _reader_line(name: str, saw: dict[str, int], acked: int | None) -> str:
     twice = f", {count_of(duplicates, 'duplicate')}" if duplicates else ""
     of = "" if acked is None else f" of {acked:,} acknowledged records"
     return f"{name} saw {saw['seen']:,}{of}{twice}"
+
+
+def _journeys(evidence: dict[str, Any], history: History) -> list[ToldJourney]:
+    """What happened to the first records that are lost, missing or doubled."""
+    records: dict[RecordName, None] = {}
+    for key in OFFENDERS:
+        rows = evidence.get(key)
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict) and row.get("producer") is not None:
+                name = RecordName(producer=row["producer"], sequence=row["sequence"])
+                records.setdefault(name)
+    first = list(records)[:JOURNEYS]
+    return [_told(journey_of(history, name), history) for name in first]
+
+
+def _told(journey: Journey, history: History) -> ToldJourney:
+    lines = [
+        f"{text} (after the run)" if seconds is None else f"{seconds:.3f} s: {text}"
+        for seconds, text in journey.lines(history)
+    ]
+    if journey.mechanism:
+        lines.append(str(journey.mechanism))
+    return ToldJourney(record=str(journey.record), lines=lines)
 
 
 def _losses(lost: object, history: History) -> list[Loss]:

@@ -198,7 +198,7 @@ def fault_bands(history: History, injected: pl.DataFrame, *, bare: bool = False)
 
 
 def fault_names(history: History, injected: pl.DataFrame) -> list[alt.Chart]:
-    """The name of each fault at the top of its band; neighbours stand in different rows."""
+    """The name of each fault at the top of its band; neighbours are in different rows."""
     named = injected.with_columns(name=pl.format("{} {}", "fault", "what"))
     names = []
     for row in range(min(FAULT_ROWS, named.height)):

@@ -36,7 +36,7 @@ class Fact:
 
 
 def verdict_facts(a: Run, b: Run) -> list[Fact]:
-    """The verdicts of both runs, and whether each is to be believed."""
+    """The verdicts of both runs, and whether the network of each was faithful."""
     first, second = _verdicts(a), _verdicts(b)
     names = dict.fromkeys([*first, *second])
     facts = [_verdict_fact(name, first, second) for name in names]

@@ -14,6 +14,8 @@ from streambed.kinds.checks.no_loss import acked_records, finding_of
 from streambed.kinds.evidence.course import IDENTITY
 from streambed.kinds.evidence.journeys import journeys
 from streambed.kinds.evidence.readers import readers_of
+from streambed.kinds.evidence.recovery import HOLD, baseline_of
+from streambed.kinds.evidence.recovery import recoveries as recoveries_of
 from streambed.record.event_log import line_of
 from streambed.record.events import Event, Phase, event_name
 from streambed.record.history import History
@@ -124,6 +126,26 @@ def _latency_of(history: History, name: str) -> pl.DataFrame:
         lost=pl.col("lost"),
         **_columns("topic", "partition", "offset", "due", "seen"),
     )
+
+
+def recoveries(history: History, of: str) -> pl.DataFrame:
+    """How a consumer, sink or job recovered from each set of overlapping faults, in spans of time.
+
+    Empty if there is no baseline: no fault, or too little load before the first one.
+    """
+    records = journeys(history, of).filter(~pl.col("silent"))
+    baseline = baseline_of(history, of, records, history.warm_up)
+    spans = ("effect_ns", "outage_ns", "restored_ns", "caught_up_ns")
+    span = pl.Duration("ns")
+    schema = pl.Schema({"t": pl.Float64(), "faults": pl.String()})
+    schema.update({name.removesuffix("_ns"): span for name in spans})
+    if isinstance(baseline, str):
+        return pl.DataFrame(schema=schema)
+    rows = [
+        (history.load_seconds(one.start), one.faults, *(getattr(one, name) for name in spans))
+        for one in recoveries_of(history, records, baseline, HOLD)
+    ]
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _measurable(history: History) -> Iterable[str]:

@@ -22,7 +22,7 @@ from streambed.record.history import Ledger
 from streambed.record.ledger.schemas import Outcome
 
 TYPES = {Outcome.WRITTEN: "ok", Outcome.NOT_WRITTEN: "fail", Outcome.ABORTED: "fail"}
-"""The type of a completion by outcome; all others are `info`: nobody knows."""
+"""The type of a completion by outcome; all others are `info`: unknown."""
 
 
 @dataclass(kw_only=True)

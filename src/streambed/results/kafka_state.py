@@ -1,6 +1,6 @@
 """Kafka clusters of a run as tables: partitions with their replicas, and consumer groups.
 
-Of a run that is going on they hold what is recorded so far.
+For a running run they hold what is recorded so far.
 """
 
 from __future__ import annotations

@@ -167,6 +167,12 @@ class Run:
         """The latency of each record to a consumer or sink, or through a job; default: all."""
         return frames.latency(self.history(), of)
 
+    def recoveries(self, of: str) -> pl.DataFrame:
+        """How a consumer, sink or job recovered from the faults: effect, outage, restored and
+        caught up, a row for each set of faults that overlap.
+        """
+        return frames.recoveries(self.history(), of)
+
     def quantiles(self, of: str = "") -> pl.DataFrame:
         """p50, p90, p99 and the maximum of `latency(of)`, a row for each component."""
         return frames.quantiles(self.latency(of))

@@ -56,7 +56,9 @@ def main(plan_path: Path, where: str, groups: list[str]) -> int:
     if reason and (directory / TEMPORARY).exists():
         shutil.rmtree(directory)  # The launcher would have.
         return status
-    conclude(directory, "broken", reason or f"the conductor ended without a word (status {status})")
+    conclude(
+        directory, "broken", reason or f"the conductor ended without a message (status {status})"
+    )
     return status
 
 

@@ -283,7 +283,7 @@ def _end(box: subprocess.Popen[bytes], directory: Path) -> None:
     except subprocess.TimeoutExpired:
         box.kill()
         status = box.wait()
-    # On a full disk the status cannot be written; readers then see that the process is gone.
+    # On a full disk the status cannot be written; readers then notice that the process is gone.
     with contextlib.suppress(OSError):
         if status == -signal.SIGTERM:  # It had no signal handler yet.
             conclude(directory, *BY_USER)

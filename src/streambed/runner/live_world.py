@@ -192,7 +192,7 @@ class LiveWorld:
         line = self.network.delay_line
         if line and line.poll() is not None:
             raise WorldError(
-                "the delay line died: every emulated link is dead, so the run cannot be believed"
+                "the delay line died: every emulated link is dead, so results are not valid"
             )
 
     def wait(self, done: Callable[[], bool], *, limit_s: float, step_s: float = 0.02) -> bool:

@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from streambed.kinds.checks import AtLeastOnce, AtMostOnce, ExactlyOnce
+from streambed.kinds.checks.check import rows_of_record
 from streambed.kinds.evidence.outputs.identity import Identity
 from streambed.record import codec
 from streambed.record.events import PartitionState
@@ -301,6 +302,16 @@ def test_a_row_without_a_topic_names_no_record():
     verdict = judged(AtLeastOnce, row)
 
     assert (verdict.answer, verdict.evidence["unnamed"]) == ("unknown", 1)
+
+
+def test_a_check_finds_the_rows_of_one_record():
+    check = ExactlyOnce(topic="lines", to="archive", table="words")
+    history = history_of(*LOG, rows(1, 2, 2), components=PIPELINE)
+
+    found = [rows_of_record(check, history, producer="a", sequence=number) for number in (1, 2, 3)]
+
+    assert [one.rows for one in found] == [1, 2, 0]
+    assert rows_of_record(check, history, producer="b", sequence=1) is None
 
 
 def test_a_reader_without_a_ledger_is_refused():

@@ -44,7 +44,7 @@ def test_a_consumer_of_records_that_spark_wrote_is_unknown():
 
     assert (verdict.answer, verdict.says) == (
         "unknown",
-        "reader: no record with a due time came its way",
+        "reader: it got no record with a due time",
     )
 
 

@@ -85,7 +85,7 @@ def test_nobody_reading_and_no_witness_is_unknown():
 
     assert (verdict.answer, verdict.says) == (
         "unknown",
-        "nobody reads lines, and no witness read it back",
+        "no component reads lines, and no witness read it back",
     )
 
 

@@ -1,6 +1,7 @@
 """Checks of time: available, fresh, recovers."""
 
 from streambed.kinds.checks import Available, Fresh, Recovers
+from streambed.results import frames
 from tests.support.histories import (
     acked,
     behind,
@@ -219,3 +220,19 @@ def test_an_outage_without_end_lasts_until_the_last_due_record():
     (fault,) = verdict.evidence["faults"]
     assert 44e9 < fault["outage_ns"] < 46e9
     assert fault["ack_outage_ns"] < 2e9
+
+
+def test_recoveries_are_a_table_for_people():
+    history = history_of(*load(60, delay=backlog, per_s=4), *FAULT, components=ALL)
+
+    table = frames.recoveries(history, "reader")
+
+    assert table.columns == ["t", "faults", "effect", "outage", "restored", "caught_up"]
+    assert table.height == 1
+    assert table["caught_up"][0].total_seconds() > 0
+
+
+def test_without_a_baseline_there_are_no_recoveries():
+    history = history_of(*load(60), components=ALL)
+
+    assert frames.recoveries(history, "reader").is_empty()

@@ -118,5 +118,5 @@ def test_a_role_of_a_job_or_of_a_transaction_must_name_one():
         "no producer sends transactions as 'reader'. Known: bank."
     ]
     assert said("follower of counts/0", {"other": OTHER}) == [
-        "other has one broker, so nobody follows the leader of 'counts'"
+        "other has one broker, so the leader of 'counts' has no followers"
     ]

@@ -42,7 +42,7 @@ def test_a_process_without_files_has_no_disk_to_break(target):
     (says,) = problems(SlowSync(**TIMES, target=target, delay="1s"))
 
     assert says == (
-        f"'{target}' recovers from no files of its own, so it has no disk to break. "
+        f"'{target}' has no files to recover from, so it has no disk to break. "
         "Those with a disk are kafka, files, rows, shout"
     )
 

@@ -168,7 +168,7 @@ def test_a_driver_is_not_rewound_within_a_batch(world, monkeypatch):
     monkeypatch.setattr("streambed.kinds.faults.disk.rewind_checkpoint.QUIET_LIMIT_S", 0.01)
     (world.directory / "data" / "shout" / "checkpoint" / "offsets" / "3").touch()
 
-    with pytest.raises(WorldError, match="had a batch under way"):
+    with pytest.raises(WorldError, match="had a batch in progress"):
         RewindCheckpoint(**TIMES, target="shout").inject(world)
     assert world.find("shout").alive
 

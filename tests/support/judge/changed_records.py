@@ -66,7 +66,7 @@ def swap_reads_of_a_poll(run: Story, random: Random) -> bool:
 
 
 def read_again(run: Story, random: Random) -> bool:
-    """The last record of a tenure comes once more, in a poll of its own."""
+    """The last record of a tenure is delivered again, in a separate poll."""
     row = random.choice(read_rows(run))
     last = [one for one in read_rows(run) if tenure_of(one) == tenure_of(row)][-1]
     at = next(number for number, one in enumerate(run.rows["seen"]) if one is last)

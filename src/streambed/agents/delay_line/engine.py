@@ -42,7 +42,7 @@ when we sleep.
 TOGETHER_NS = 30_000
 """Packets that came within this time are released together."""
 FEW = 2
-"""Releasing more packets takes longer and says nothing about one."""
+"""Releasing more packets takes longer and proves nothing about one."""
 
 
 class Engine:

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # With it in sight, mypy would take any misspelt name for Any.
+if not TYPE_CHECKING:  # If mypy saw it, any misspelt name would be Any.
 
     def __getattr__(name: str) -> Any:
         return GENERATORS.class_called(name)

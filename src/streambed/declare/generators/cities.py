@@ -58,7 +58,7 @@ class Cities:
     """What the link of each host does; default: nothing to packets."""
 
     def problems(self, base: Path) -> list[Problem]:
-        """Cities are on Earth, linked, and not in parts."""
+        """Check coordinates, links and connectivity."""
         if self.file and (missing := missing_file(self.file, base, "file")):
             return missing
         listed, wrong = _read_cities(base / self.file) if self.file else ({}, [])
@@ -200,7 +200,7 @@ def _wrong_row(row: list[str], earlier: dict[str, Coordinates]) -> str:
     if not row:
         return ""
     if len(row) != 3:
-        return f"a city has three entries, here are {len(row)}"
+        return f"a city has three entries, and this line has {len(row)}"
     name, *numbers = row
     if not NAME.fullmatch(name):
         rule = "begin with a letter, continue with letters, digits or '-', 56 characters at most"
@@ -213,4 +213,4 @@ def _wrong_row(row: list[str], earlier: dict[str, Coordinates]) -> str:
     wrong = place_problems({name: (north, east)}, "")
     if wrong:
         return wrong[0].says
-    return f"'{name}' is there twice" if name in earlier else ""
+    return f"'{name}' is given twice" if name in earlier else ""

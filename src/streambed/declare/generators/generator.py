@@ -1,4 +1,4 @@
-"""What a generator is: a few numbers that stand for many nodes and links."""
+"""Generators: a few numbers describe many nodes and links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NODES_MAX = 60_000
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a generator made; `places` are latitudes and longitudes, `notes` tell what was odd."""
+    """What a generator made; `places` are latitudes and longitudes, `notes` are for the user."""
 
     switches: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -29,7 +29,7 @@ class Made:
     places: dict[str, tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     in_parts: str = ""
-    """What to tell the user if this network is in parts and no other link joins them."""
+    """Advice for the user if this network is not connected and no other link joins its parts."""
 
 
 class Generator(Protocol):
@@ -96,7 +96,7 @@ def links_between(pairs: Iterable[Ends], direction: Direction | None) -> Iterato
 
 
 def direction_problems(**directions: Direction | None) -> list[Problem]:
-    """What no link could do, by key."""
+    """Impossible properties of links, by key."""
     wrong = []
     for key, direction in directions.items():
         (link,) = links_between([("a", "b")], direction)

@@ -59,7 +59,7 @@ class GraphmlNetwork:
     """What the link of each host does; default: nothing to packets."""
 
     def problems(self, base: Path) -> list[Problem]:
-        """The file is GraphML, and every node of it is somewhere."""
+        """The file must be GraphML, and every node must have coordinates."""
         if missing := missing_file(self.file, base, "file"):
             return missing
         try:
@@ -89,7 +89,7 @@ class GraphmlNetwork:
         elif self.unplaced == "omit":
             zoo = without_unplaced(zoo)
         if self.part == "largest":
-            zoo = largest_part(zoo)  # Without unplaced nodes it may have come apart.
+            zoo = largest_part(zoo)  # Without unplaced nodes it may not be connected any more.
         return zoo
 
     def _file_content(self, base: Path) -> Zoo:

@@ -40,7 +40,7 @@ class Random(OfSwitches):
     """What the link of each host does; default: as `link`."""
 
     def problems(self, base: Path) -> list[Problem]:
-        """One of degree and probability, and such as can be."""
+        """Exactly one of degree and probability, within range."""
         wrong: list[Problem] = []
         if (self.degree is None) == (self.probability is None):
             says = "give either a degree, such as 3, or a probability, such as 10%"

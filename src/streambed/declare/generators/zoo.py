@@ -25,7 +25,7 @@ READ = {
     "node": ("label", "Latitude", "Longitude"),
     "edge": ("LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "LinkLabel", "LinkType"),
 }
-"""What is understood."""
+"""The attributes that are read."""
 OTHER = {
     "node": (
         "id",
@@ -51,7 +51,7 @@ OTHER = {
         "target",
     ),
 }
-"""What files of the zoo have as well, and means nothing here."""
+"""Attributes of the zoo's files that have no meaning here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Edge:
 
 @dataclass(kw_only=True)
 class Zoo:
-    """A network of the zoo, and what is wrong with it or odd."""
+    """A network of the zoo, with its problems and warnings."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
@@ -132,7 +132,7 @@ def zoo_of(graph: Graph, file: str) -> Zoo:
 
 
 def _look_at_attributes(zoo: Zoo, graph: Graph, file: str) -> None:
-    """What is nearly the name of something that is read is a mistake; what is not known at all is
+    """A name that is nearly that of a known attribute is a mistake; any other unknown name is
     ignored, and noted.
     """
     unknown: dict[str, int] = {}
@@ -190,7 +190,7 @@ def _place(node: Item, zoo: Zoo, file: str) -> Coordinates | None:
         north, east = 91.0, 181.0
     if abs(north) <= 90 and abs(east) <= 180:
         return north, east
-    says = f"Latitude {texts[0]}, Longitude {texts[1]} is nowhere on Earth"
+    says = f"Latitude {texts[0]}, Longitude {texts[1]} is not on Earth"
     zoo.report("node", says, file, node.place)
     return None
 

@@ -1,4 +1,4 @@
-"""What a user may let be done to a file of the Topology Zoo that is incomplete: nodes without
+"""Repairs of an incomplete file of the Topology Zoo, if the user allows them: nodes without
 coordinates, a network in parts. Each repair adds a note that names the nodes concerned.
 """
 
@@ -28,7 +28,9 @@ def nodes_without_coordinates(zoo: Zoo) -> list[str]:
 
 def without_unplaced(zoo: Zoo) -> Zoo:
     """The network without nodes that have no coordinates, and without their links."""
-    return _without(zoo, nodes_without_coordinates(zoo), "left out, for they have no coordinates")
+    return _without(
+        zoo, nodes_without_coordinates(zoo), "left out because they have no coordinates"
+    )
 
 
 def place_by_neighbours(zoo: Zoo) -> Zoo:
@@ -57,7 +59,7 @@ def place_by_neighbours(zoo: Zoo) -> Zoo:
 def largest_part(zoo: Zoo) -> Zoo:
     """The largest connected part of the network."""
     outside = outside_largest_part(zoo)
-    return _without(zoo, outside, "left out, for no path joins them with the largest part")
+    return _without(zoo, outside, "left out because no path joins them with the largest part")
 
 
 def outside_largest_part(zoo: Zoo) -> list[str]:

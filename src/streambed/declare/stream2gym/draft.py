@@ -18,7 +18,7 @@ from streambed.errors import Problem, nearest
 
 
 class Draft:
-    """Content in the making, and what its reader must hear: problems, and notes on what is ignored
+    """A declaration under construction, with problems, and notes for the user on what is ignored
     or changed in meaning.
     """
 
@@ -28,7 +28,7 @@ class Draft:
         """The folder at which relative paths of the declaration start."""
         self.document = Document(content={})
         self.built_in: dict[str, list[str]] = {"producer": [], "consumer": []}
-        """The components that stand for built-in producers and consumers, by role."""
+        """The components that replace built-in producers and consumers, by role."""
         self._notes: dict[str, list[str]] = {}
 
     @property
@@ -45,7 +45,7 @@ class Draft:
             nodes.append(node)
 
     def put(self, path: KeyPath, value: Any, place: Position) -> None:
-        """Say `value` at `path`, as something at `place` says in other words."""
+        """Set `value` at `path`; `place` is where the other file says it."""
         container = self.document.content
         for key, after in pairwise(path):
             if isinstance(container, list) and key == len(container):

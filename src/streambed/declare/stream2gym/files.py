@@ -49,7 +49,7 @@ ATTRIBUTES: dict[str, dict[str, tuple[str, ...]]] = {
         "dport": ("dt",),
     },
 }
-"""Each attribute, and what else it is called: stream2gym's files use one as the name of a key and
+"""Each attribute and its other name: stream2gym's files use one as the name of a key and
 the other as its id.
 """
 KEYS: dict[str, tuple[str, ...]] = {

@@ -1,7 +1,7 @@
 """A form: settings, keys and values that another program understands, each with its place, read one
 by one with a type.
 
-What is never asked for is noted at the end, so that nothing is dropped silently.
+Keys that were never read are reported at the end, so that nothing is dropped silently.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Form:
         return key in self._values
 
     def at(self, key: str) -> Position:
-        """Where a key stands, or else where the whole is."""
+        """The position of a key, or else of the whole form."""
         return self._places.get(key, self.place)
 
     def text(self, key: str, default: str = "") -> str:
@@ -56,7 +56,7 @@ class Form:
         return str(value).strip()
 
     def needed(self, key: str, because: str) -> str:
-        """Text that must be there."""
+        """Required text; a problem if it is missing."""
         if key not in self:
             self.wrong(key, f"is missing: {because}")
         return self.text(key)
@@ -103,7 +103,7 @@ class Form:
             self.draft.note(f"{key} {why}", self.node)
 
     def finish(self, known: Iterable[str] = ()) -> None:
-        """Note what was never asked for: a known key without a meaning here, or an unknown one."""
+        """Report keys that were never read: known keys without a meaning here, and unknown ones."""
         for key in self._values:
             if key in self._asked:
                 continue

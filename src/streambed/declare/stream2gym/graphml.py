@@ -1,4 +1,4 @@
-"""GraphML: a graph whose nodes and edges carry attributes, each with the line where it stands."""
+"""GraphML: a graph whose nodes and edges carry attributes, each with its line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streambed.declare.yaml.source import Position, bytes_of
 from streambed.errors import DeclarationError, Problem
 
 OTHER_PARTS = ("hyperedge", "port", "graph", "endpoint")
-"""What GraphML allows in a graph or a node and nothing here means anything by."""
+"""Elements that GraphML allows in a graph or a node and that have no meaning here."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,7 +118,7 @@ def _put_topic(draft: Draft, form: Form, brokers: list[str]) -> None:
 
 
 def _leaders(form: Form, brokers: list[str]) -> list[str]:
-    """The brokers in turn, from topicBroker on; nothing to say if there is but one."""
+    """The brokers in turn, from topicBroker on; None if there is only one."""
     first = f"h{form.text('topicBroker').removeprefix('h')}"
     if first == "h":
         return []

@@ -19,7 +19,7 @@ NODE = re.compile(r"([hs])([1-9][0-9]*)")
 HOST_MAX = 254
 """Host h<N> has the address 10.0.0.<N>."""
 RATE_MAX_MBPS = 1000
-"""Links of stream2gym ignored more."""
+"""stream2gym's links ignored larger values."""
 FAULT_AT = 0.1
 """A fault begins after this share of the run."""
 

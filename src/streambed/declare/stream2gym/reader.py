@@ -28,7 +28,7 @@ from streambed.units import Duration, Share
 DURATION = Duration(10e9)
 """What stream2gym's --time is by default."""
 USUAL_STEM = "input"
-"""Files are mostly called so: the folder's name says more."""
+"""The usual name of files: the folder's name says more."""
 
 
 def read(
@@ -99,7 +99,7 @@ def _put_components(draft: Draft, attributes: Form, nodes: list[Item]) -> None:
 
 
 def _refuse_network_alone(graph: Graph, path: Path) -> None:
-    """A file with coordinates is a network for experiments, but none itself."""
+    """A file with coordinates is a network for experiments, but not an experiment."""
     if any("Latitude" in attribute.names for node in graph.nodes for attribute in node.attributes):
         says = (
             "this is a network without programs on it: write an experiment beside it with "

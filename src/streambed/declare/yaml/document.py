@@ -50,7 +50,7 @@ class Document:
         )
 
     def put(self, container: Any, path: Path, value: Any, option: str) -> None:
-        """Set what stands at `path`, in its container, as an option of the command line says."""
+        """Set the value at `path`, in its container, as given by an option of the command line."""
         container[path[-1]] = value
         key = dotted_key(path)
         for places in (self.keys, self.values):
@@ -173,7 +173,7 @@ class _Reader:
             here = (*path, key)
             if key in content:
                 self._wrong(
-                    key_node, here, "this key is there twice: remove one, or give it another name"
+                    key_node, here, "this key is given twice: remove one, or give it another name"
                 )
                 continue
             self.document.keys[dotted_key(here)] = _place(key_node.start_mark)

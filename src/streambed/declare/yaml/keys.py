@@ -1,4 +1,4 @@
-"""Which keys may stand where in a declaration, found from the types of the declared classes."""
+"""Which keys a declaration may have where, derived from the types of the declared classes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def plain_type(kind: Any, value: Any) -> Any:
 
 
 def table_mark(kind: Any) -> OneOf | None:
-    """What says of a type that it is one of the kinds of a table; None for other types."""
+    """The marker of a type that is one of the kinds of a table; None for other types."""
     marks = get_args(kind) if get_origin(kind) is Annotated else ()
     return next((mark for mark in marks if isinstance(mark, OneOf)), None)
 
@@ -77,7 +77,7 @@ def _kind_of(declared: Any) -> Any:
 
 
 def within(kind: Any, key: str | int) -> Any:
-    """The type of what stands under a key of `kind`; nothing if no such key is known."""
+    """The type of the value of a key of `kind`; None if there is no such key."""
     if is_declared(kind):
         field = kind.__pydantic_fields__.get(key)
         return field.annotation if field else None
@@ -97,7 +97,7 @@ def type_at(path: Path, content: Any, root: Any = Experiment) -> Any:
 
 
 def entry(container: Any, key: str | int) -> Any:
-    """What stands under a key or an index; nothing if it is not there."""
+    """The value of a key or an index; None if it is missing."""
     if isinstance(container, Mapping):
         return container.get(key)
     is_list = isinstance(container, Sequence) and not isinstance(container, str)
@@ -107,7 +107,7 @@ def entry(container: Any, key: str | int) -> Any:
 
 
 def table_at(path: Sequence[str | int]) -> Mapping[str, type] | None:
-    """The table whose kinds stand at a place, or around it."""
+    """The table whose kinds are at a path, or around it."""
     return TABLES.get(str(path[0])) or TABLES.get(dotted_key(tuple(path[:2])))
 
 

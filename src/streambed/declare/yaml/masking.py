@@ -30,7 +30,7 @@ def masked_declaration(text: str) -> str:
 
 
 class _Masking:
-    """What is written in place of each scalar, by where it stands."""
+    """The replacement of each scalar, by its position."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -123,7 +123,7 @@ def _unknown(path: Path, content: Any, root: Any) -> Complaint:
     known = keys_of(owner) if is_declared(owner) else []
     key = str(path[-1])
     if key == "name" and len(path) == 3 and path[0] == "components":
-        says = "unknown key 'name': a component's name is the key that it stands under"
+        says = "unknown key 'name': a component's name is its key"
         return Complaint(path=path, says=says, at_key=True, code=UNKNOWN_KEY)
     says = f"unknown key '{key}'. {suggestion(key, known)}"
     return Complaint(

@@ -110,7 +110,7 @@ def _experiment_of(document: Document, base: Path) -> tuple[Experiment | None, l
 
 
 def _locate(document: Document, problem: Problem) -> Problem:
-    """Where it stands in the declaration, unless it is in another file."""
+    """Its position in the declaration, unless it is in another file."""
     return problem if problem.file else document.locate(problem)
 
 

@@ -129,7 +129,7 @@ def _problems_of_overrides(
 
 
 def _beside(study: Study, experiment: Experiment) -> Iterator[Problem]:
-    """What is wrong with a study beside the experiment of one of its points."""
+    """What is wrong with a study, given the experiment of one of its points."""
     if study.warm_up >= experiment.duration:
         says = f"{study.warm_up} leaves nothing of a load that lasts {experiment.duration}"
         yield Problem(key="warm_up", says=says)

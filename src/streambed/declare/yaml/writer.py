@@ -17,7 +17,7 @@ WIDTH = 130
 
 
 class _Representer(RoundTripRepresenter):
-    """Writes nothing as `null`, which stands out more than nothing at all."""
+    """Writes None as `null`, which is easier to see than an empty value."""
 
 
 _Representer.add_representer(

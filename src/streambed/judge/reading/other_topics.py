@@ -57,7 +57,7 @@ def _parts(topic: Topic, compacted: frozenset[str]) -> pl.DataFrame:
     starts = _read_back_starts(topic).filter(~pl.col("topic").is_in(list(compacted)))
     sent = _sent_in_transactions(topic).join(_numbers(topic), on=TRANSACTION)
     sent = sent.join(starts, on=["topic", "partition"])
-    # A record that retention deleted is not missing. Without an offset nobody knows.
+    # A record that retention deleted is not missing. Without an offset it is unknown.
     sent = sent.filter(pl.col("offset") >= pl.col("start"))
     seen = _witnessed(topic, sent["topic"].unique().to_list())
     return sent.join(seen, on=RECORD, how="left", maintain_order="left").with_columns(

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from streambed.judge.arrays import Commits, Reads, Sends, Tenures, Transactions
-from streambed.judge.columns import NONE, Int32s, Int64s, Names
+from streambed.judge.columns import NONE, Int8s, Int32s, Int64s, Names
 from streambed.record.history import Ledger
 from streambed.record.ledger.schemas import Outcome
 
@@ -72,17 +72,7 @@ class TenureNumbers:
         rows = names.ledger.assignments.filter(pl.col("topic") == names.name)
         client = _client_lives(names, rows)
         rows = rows.with_columns(client_life=pl.Series(client, dtype=pl.Int32))
-        held = ["client_life", "tenure", "partition"]
-        began = rows.filter(pl.col("change") == "assigned").unique(
-            held, keep="first", maintain_order=True
-        )
-        ends = rows.filter(pl.col("change").is_in(["revoked", "lost", "closed"]))
-        ended = ends.group_by(held).agg(ended=pl.col("time").max())
-        jumps = rows.filter(pl.col("change") == "reset").group_by(held).agg(resets=pl.len())
-        table = began.join(ended, on=held, how="left", maintain_order="left")
-        table = table.join(jumps, on=held, how="left", maintain_order="left").sort(
-            "time", maintain_order=True
-        )
+        table = _tenures_by_time(rows)
         keys = _tenure_keys(
             _array(table, "client_life", np.int64),
             _array(table, "tenure", np.int64),
@@ -111,6 +101,20 @@ class TenureNumbers:
         return np.where(
             (self.keys[found] == keys) & (tenure >= 0), self.order[found], np.int32(NONE)
         )
+
+
+def _tenures_by_time(rows: pl.DataFrame) -> pl.DataFrame:
+    """A row for each tenure: its assignment, when it ended, and how often it was reset."""
+    held = ["client_life", "tenure", "partition"]
+    change = pl.col("change")
+    assigned = rows.filter(change == "assigned")
+    assigned = assigned.unique(held, keep="first", maintain_order=True)
+    ends = rows.filter(change.is_in(["revoked", "lost", "closed"]))
+    ends = ends.group_by(held).agg(ended=pl.col("time").max())
+    resets = rows.filter(change == "reset").group_by(held).agg(resets=pl.len())
+    table = assigned.join(ends, on=held, how="left", maintain_order="left")
+    table = table.join(resets, on=held, how="left", maintain_order="left")
+    return table.sort("time", maintain_order=True)
 
 
 def _tenure_keys(client: Int64s, tenure: Int64s, partition: Int64s | Int32s) -> Int64s:
@@ -155,24 +159,15 @@ def number_transactions(
     names: Numbering, sends: Sends, reads: dict[str, Reads]
 ) -> tuple[Sends, dict[str, Reads], Transactions]:
     """Give each transaction of each life a number in place of the one that its client counted."""
-    table = names.ledger.transactions
-    clients = _codes(names.clients, table["producer"]).astype(np.int64)
-    noted = _keys(clients, _array(table, "life", np.int64), _array(table, "transaction", np.int64))
-    outcomes = _array(table, "outcome", np.int8, null=int(Outcome.UNKNOWN)).astype(np.int8)
     sent_keys = _keys_of_sends(sends)
-    read_keys = {group: _keys_of_reads(names, found) for group, found in reads.items()}
+    read_keys = {group: _keys_of_reads(names, rows) for group, rows in reads.items()}
     parts = [keys[keys >= 0] for keys in (sent_keys, *read_keys.values()) if keys is not None]
     keys = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-    outcome = np.full(len(keys), int(Outcome.UNKNOWN), np.int8)
-    at = np.searchsorted(keys, noted)
-    inside = at < len(keys)
-    inside[inside] = keys[at[inside]] == noted[inside]
-    outcome[at[inside]] = outcomes[inside]
     transactions = Transactions(
         client=(keys >> (LIFE_BITS + NUMBER_BITS)).astype(np.int32),
         life=((keys >> NUMBER_BITS) % (1 << LIFE_BITS)).astype(np.int16),
         number=(keys % (1 << NUMBER_BITS)).astype(np.int32),
-        outcome=outcome,
+        outcome=_outcomes_of(names, keys),
     )
     if sent_keys is not None:
         sends = replace(sends, transaction=_numbers_of(keys, sent_keys))
@@ -180,6 +175,21 @@ def number_transactions(
         if read is not None:
             reads[group] = replace(reads[group], transaction=_numbers_of(keys, read))
     return sends, reads, transactions
+
+
+def _outcomes_of(names: Numbering, keys: Int64s) -> Int8s:
+    """The outcome of each transaction; UNKNOWN if its client recorded none."""
+    table = names.ledger.transactions
+    clients = _codes(names.clients, table["producer"]).astype(np.int64)
+    lives, numbers = _array(table, "life", np.int64), _array(table, "transaction", np.int64)
+    recorded = _keys(clients, lives, numbers)
+    outcomes = _array(table, "outcome", np.int8, null=int(Outcome.UNKNOWN)).astype(np.int8)
+    at = np.searchsorted(keys, recorded)
+    inside = at < len(keys)
+    inside[inside] = keys[at[inside]] == recorded[inside]
+    outcome = np.full(len(keys), int(Outcome.UNKNOWN), np.int8)
+    outcome[at[inside]] = outcomes[inside]
+    return outcome
 
 
 def _keys(client: Int64s, life: Int64s, transaction: Int64s) -> Int64s:

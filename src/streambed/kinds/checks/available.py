@@ -54,7 +54,7 @@ class Available(MayFail):
             if self.topic in component.topics_written and not component.as_engine
         ]
         if not writers:
-            says = f"no producer writes {self.topic}, so nobody records acknowledgements"
+            says = f"no producer writes {self.topic}, so no acknowledgements are recorded"
             return [Problem(key="topic", says=says)]
         silent = [writer.name for writer in writers if not writer.keeps_ledger]
         if silent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from streambed.errors import Problem
@@ -74,6 +75,31 @@ class NeedsBatchJobs(Protocol):
 def batch_jobs(check: Check, components: Components) -> tuple[BatchJob, ...]:
     """The batch jobs that a check needs; none for most."""
     return check.batch_jobs(components) if isinstance(check, NeedsBatchJobs) else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsFound:
+    """How many rows of a store name a record."""
+
+    store: str
+    rows: int
+
+
+@runtime_checkable
+class FindsRows(Protocol):
+    """A check that also finds the rows that were made of one record."""
+
+    def rows_of_record(self, history: History, *, producer: str, sequence: int) -> RowsFound | None:
+        """The rows of its store that name the record; None if nobody can tell."""
+
+
+def rows_of_record(
+    check: Check, history: History, *, producer: str, sequence: int
+) -> RowsFound | None:
+    """What a check finds of a record in a store; None for most checks."""
+    if not isinstance(check, FindsRows):
+        return None
+    return check.rows_of_record(history, producer=producer, sequence=sequence)
 
 
 @runtime_checkable

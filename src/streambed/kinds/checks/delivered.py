@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+import polars as pl
 from pydantic import model_validator
 
 from streambed.errors import Problem, suggestion
+from streambed.kinds.checks.check import RowsFound
 from streambed.kinds.checks.components import (
     readers_among,
     stores_among,
@@ -25,7 +27,7 @@ from streambed.kinds.evidence.outputs.delivery import (
     to_topic,
 )
 from streambed.kinds.evidence.outputs.identity import OF_SINKS, Identity
-from streambed.kinds.evidence.outputs.input_log import InputLog
+from streambed.kinds.evidence.outputs.input_log import InputLog, input_log, records_of
 from streambed.kinds.evidence.readers import Reader, readers_of
 from streambed.record.history import History
 from streambed.record.ledger.stored_rows import StoreQuery
@@ -74,7 +76,7 @@ class Delivered(MayFail):
         return StoreQuery(store=self.to, text=self.query or f"select * from {self.table}")
 
     def problems(self, components: Components) -> list[Problem]:
-        """The topic and the target must be declared, and somebody must bring records there."""
+        """The topic and the target must be declared, and something must bring records there."""
         if wrong := topic_problems(components, self.topic):
             return wrong
         topics = topics_among(components)
@@ -193,8 +195,23 @@ class Delivered(MayFail):
             return to_job(history, log, reader.name)
         return to_group(history, log, reader.name)
 
+    def rows_of_record(self, history: History, *, producer: str, sequence: int) -> RowsFound | None:
+        """The rows of its store that name a record of its topic."""
+        log = input_log(history, self.topic)
+        if log is None or self.to not in stores_among(history.components):
+            return None
+        name = records_of(pl.Series([producer]), pl.Series([sequence]), log.producers)
+        (index,) = log.index_of_records(name)
+        if index < 0:
+            return None
+        try:
+            delivery = self.delivery(history, log)
+        except NothingKnown:
+            return None
+        return RowsFound(store=self.to, rows=int(delivery.times[index]))
+
     def reader(self, history: History) -> Reader:
-        """Who brings records to the target; NothingKnown if nobody does."""
+        """What brings records to the target; NothingKnown if nothing does."""
         is_reader = self.to in readers_among(history.components, self.topic)
         names = [self.to] if is_reader else self._carriers(history.components)
         for reader in readers_of(history, self.topic):

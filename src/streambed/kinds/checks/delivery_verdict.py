@@ -141,7 +141,7 @@ def _wrong(
 
 
 def _doubts(check: Delivered, promise: Promise, delivery: Delivery, counts: Counts) -> list[str]:
-    """Why it cannot be said that the promise was kept."""
+    """Why it is unknown whether the promise was kept."""
     doubts = []
     if promise.only_once and delivery.unsure:
         doubts.append(f"{delivery.unsure}; give `identity` and a target that names its inputs")

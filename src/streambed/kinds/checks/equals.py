@@ -211,16 +211,21 @@ class Equals(MayFail):
         bounded = compare_rows(rows, least, most, self.key, self.counts, self.tolerance)
         if bounded.sure:
             return self._differ(bounded, evidence)
-        differ = count_of(exact.count, "row")
-        if late:
-            says = f"{differ} differ, and {count_of(late, 'row')} were dropped as late"
+        return self._within_bounds(bounded, evidence)
+
+    def _within_bounds(self, bounded: Compared, evidence: dict[str, Any]) -> Verdict:
+        """The verdict if no row is surely wrong, although some are not exact."""
+        differ = count_of(evidence["different"], "row")
+        if evidence["late_rows"]:
+            dropped = count_of(evidence["late_rows"], "row")
+            says = f"{differ} differ, and {dropped} were dropped as late"
             says = f"{says}: give `event_time`, so that it is known which"
             return self._verdict("unknown", says, evidence)
-        count = count_of(undecided, "record")
+        count = count_of(evidence["undecided_records"], "record")
         if bounded.count:
             says = f"{differ} differ, which {count} that need not count may explain"
             return self._verdict("unknown", says, evidence)
-        says = f"{count_of(rows.height, 'row')} within the bounds; {count} need not count"
+        says = f"{count_of(evidence['rows'], 'row')} within the bounds; {count} need not count"
         return self._verdict("holds", says, evidence)
 
     def _late(self, history: History, topic: str, height: int) -> pl.Series:

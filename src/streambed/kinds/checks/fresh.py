@@ -134,7 +134,7 @@ def _staleness(history: History, records: pl.DataFrame) -> Numbers:
 
 
 def _known_since(history: History, records: pl.DataFrame) -> pl.Series:
-    """When each record was acknowledged: nobody can see it before. Its due time if that is not
+    """When each record was acknowledged: no reader can see it before. Its due time if that is not
     known.
     """
     known = records["due"].to_numpy().copy()

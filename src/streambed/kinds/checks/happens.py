@@ -59,7 +59,7 @@ class Happens:
         return f"{self.what}:{self.during}"
 
     def problems(self, components: Components) -> list[Problem]:
-        """Somebody must record what must occur."""
+        """The run must record what must occur."""
         wrong = []
         if self.what in BROKER_EVENTS and not _any(components, "as_broker"):
             wrong.append(Problem(key="what", says=f"a {self.what} needs a broker: declare one"))

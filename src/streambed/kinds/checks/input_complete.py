@@ -68,11 +68,13 @@ class InputComplete(MayFail):
         return self._compare(history, batches, visible)
 
     def _compare(self, history: History, batches: list[Batch], visible: list[int]) -> Verdict:
-        judged = [
-            _completeness(batch.rows, records)
-            for batch, records in zip(batches, visible, strict=True)
-        ]
-        counts = Counter(judged)
+        counts: Counter[str] = Counter()
+        lacking = []
+        for batch, records in zip(batches, visible, strict=True):
+            answer = _completeness(batch.rows, records)
+            counts[answer] += 1
+            if answer == "lacking":
+                lacking.append(f"{batch.query} {batch.batch} read {batch.rows} of {records}")
         unreported = unreported_ranges(history, self.of)["batch"].n_unique()
         evidence = {
             "batches": len(batches),
@@ -82,25 +84,23 @@ class InputComplete(MayFail):
             "open": counts["open"],
             "unreported": unreported,
         }
-        if counts["lacking"]:
-            lacking = [
-                f"{batch.query} {batch.batch} read {batch.rows} of {records}"
-                for batch, records, answer in zip(batches, visible, judged, strict=True)
-                if answer == "lacking"
-            ]
+        if lacking:
             more = f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
             count = count_of(len(lacking), "batch", "es")
             says = f"{count} of {self.of} read less than its range: {', '.join(lacking[:SHOWN])}"
             return self._verdict("fails", says + more, evidence)
-        if counts["open"]:
-            count = count_of(counts["open"], "batch", "es")
+        return self._verdict_without_lacking(evidence)
+
+    def _verdict_without_lacking(self, evidence: dict[str, int]) -> Verdict:
+        if evidence["open"]:
+            count = count_of(evidence["open"], "batch", "es")
             says = f"{count} of {self.of} reported more rows than records, and no multiple of them"
             return self._verdict("unknown", says, evidence)
-        if unreported:
-            says = f"Spark did not report {count_of(unreported, 'batch', 'es')} of {self.of}"
-            return self._verdict("unknown", says, evidence)
-        records = count_of(sum(visible), "record")
-        says = f"{records} in {count_of(len(batches), 'batch', 'es')}, all of them read"
+        if evidence["unreported"]:
+            count = count_of(evidence["unreported"], "batch", "es")
+            return self._verdict("unknown", f"Spark did not report {count} of {self.of}", evidence)
+        records = count_of(evidence["records"], "record")
+        says = f"{records} in {count_of(evidence['batches'], 'batch', 'es')}, all of them read"
         return self._verdict("holds", says, evidence)
 
     def _verdict(

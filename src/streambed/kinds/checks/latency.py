@@ -185,13 +185,13 @@ class Latency(MayFail):
 
     def _nothing_seen(self, records: pl.DataFrame, evidence: dict[str, Any]) -> Verdict:
         if records.height:
-            why = f"nobody saw what became of {count_of(records.height, 'record')}"
+            why = f"the fate of {count_of(records.height, 'record')} is unknown"
         elif self.during:
             why = "no record was due then"
         elif self.warm_up:
             why = f"no record was due after the warm-up of {self.warm_up}"
         else:
-            why = "no record with a due time came its way"
+            why = "it got no record with a due time"
         return self._unknown(f"{self._subject}: {why}", evidence)
 
     @property
@@ -203,7 +203,7 @@ class Latency(MayFail):
         reasons = []
         if evidence["undecided"]:
             count = count_of(evidence["undecided"], "record")
-            reasons.append(f"{count} of which nobody knows whether they would have been seen")
+            reasons.append(f"{count} that might still have been seen")
         if evidence["at_unknown_time"]:
             count = count_of(evidence["at_unknown_time"], "record")
             reasons.append(f"the arrival time of {count} whose batch is not known exactly")

@@ -60,7 +60,7 @@ class Expect:
     found: Annotated[Anomalies, Field(min_length=1)]
     """Anomalies that must be found."""
     may: Anomalies = ()
-    """Anomalies that may be found beside them."""
+    """Anomalies that may be found besides them."""
 
 
 @declared
@@ -142,12 +142,10 @@ class Log:
     ) -> Verdict:
         wrong = [row for row in rows if row.answer == "fails"]
         if wrong:
-            says = "; ".join(row.says for row in wrong)
-            brief = ", ".join(f"{row.count:,} {row.plain_name}" for row in wrong)
-            return self._verdict("fails", says, evidence, brief)
+            return self._verdict("fails", _all_say(wrong), evidence, _brief_of(wrong))
         unsure = [row for row in rows if row.answer == "unknown"]
         if unsure:
-            return self._verdict("unknown", "; ".join(row.says for row in unsure), evidence)
+            return self._verdict("unknown", _all_say(unsure), evidence)
         counted = [row.short for row in rows if row.count]
         says = f"{count_of(records, 'record')}, nothing wrong"
         if counted:
@@ -158,27 +156,23 @@ class Log:
         self, rows: Sequence[LogRow], expect: Expect, evidence: dict[str, Any]
     ) -> Verdict:
         """Holds if exactly what is expected was found; what is unknown was not found."""
-        accepted = {*expect.found, *expect.may, *self.allow}
+        accepted_numbers = {*expect.found, *expect.may, *self.allow}
+        accepted = [row for row in rows if row.anomaly.number in accepted_numbers]
+        others = [row for row in rows if row.anomaly.number not in accepted_numbers]
+        wrong = [row for row in others if row.answer == "fails"]
+        if wrong:
+            says = f"found besides what was expected: {_all_say(wrong)}"
+            return self._verdict("fails", says, evidence, _brief_of(wrong))
         by_number = {row.anomaly.number: row for row in rows}
         absent = [by_number[number] for number in expect.found if not by_number[number].count]
-        others = [
-            row for row in rows if row.answer == "fails" and row.anomaly.number not in accepted
-        ]
-        unsure = [row for row in rows if row.unsure and row.anomaly.number not in accepted]
-        if others:
-            says = "; ".join(row.says for row in others)
-            brief = ", ".join(f"{row.count:,} {row.plain_name}" for row in others)
-            return self._verdict(
-                "fails", f"found beside what was expected: {says}", evidence, brief
-            )
         if any(not row.unsure for row in absent):
             names = ", ".join(row.title for row in absent)
             return self._verdict("fails", f"expected and not found: {names}", evidence)
-        if absent or unsure:
-            says = "; ".join(row.says for row in (*absent, *unsure))
-            return self._verdict("unknown", says, evidence)
-        shown = [row.says for row in rows if row.count and row.anomaly.number in accepted]
-        return self._verdict("holds", f"found as expected: {'; '.join(shown)}", evidence)
+        unsure = absent + [row for row in others if row.unsure]
+        if unsure:
+            return self._verdict("unknown", _all_say(unsure), evidence)
+        found = [row for row in accepted if row.count]
+        return self._verdict("holds", f"found as expected: {_all_say(found)}", evidence)
 
     def _verdict(
         self, answer: Answer, says: str, evidence: dict[str, Any], brief: str = ""
@@ -193,3 +187,11 @@ class Log:
         return Verdict(
             check=self.kind, answer=answer, says=says, evidence=evidence, brief=briefs[answer]
         )
+
+
+def _all_say(rows: Sequence[LogRow]) -> str:
+    return "; ".join(row.says for row in rows)
+
+
+def _brief_of(rows: Sequence[LogRow]) -> str:
+    return ", ".join(f"{row.count:,} {row.plain_name}" for row in rows)

@@ -154,7 +154,7 @@ class NoLoss(MayFail):
         if absent:
             return f"nothing in this run is called {', '.join(absent)} and reads {self.topic}"
         if not readers:
-            return f"nobody reads {self.topic}, and no witness read it back"
+            return f"no component reads {self.topic}, and no witness read it back"
         return ""
 
     def _readers(self, history: History) -> list[Reader]:

@@ -71,13 +71,27 @@ class Ordered(Delivered):
             says = f"no record of {self.topic} with a key reached {self.to}"
             return self._verdict("unknown", says)
         back, again = out_of_order(log, index, lanes)
+        unmatched = delivery.absent + delivery.unnamed
         evidence: dict[str, Any] = {
             "outputs": len(index),
             "out_of_order": len(back),
             "repeated": len(again),
-            "unmatched": delivery.absent + delivery.unnamed,
+            "unmatched": unmatched,
             "records": log.names(np.unique(back)[:1000]).to_dicts(),
         }
+        wrong = self._wrong_outputs(log, back, again)
+        if wrong:
+            return self._verdict("fails", f"{'; '.join(wrong)} (by {delivery.how})", evidence)
+        if unmatched:
+            count = count_of(unmatched, "output")
+            says = f"{count} of {self.to} cannot be matched to a record of {self.topic}"
+            return self._verdict("unknown", says, evidence)
+        keys = count_of(pl.Series(log.keys[index]).n_unique(), "key")
+        says = f"{len(index)} outputs of {keys} in the order of {self.topic} (by {delivery.how})"
+        return self._verdict("holds", says, evidence)
+
+    def _wrong_outputs(self, log: InputLog, back: Numbers, again: Numbers) -> list[str]:
+        """A phrase for the outputs that went back, and one for those that were repeated."""
         wrong = []
         if len(back):
             names = names_at(log, np.unique(back))
@@ -86,15 +100,7 @@ class Ordered(Delivered):
         if len(again):
             names = names_at(log, np.unique(again))
             wrong.append(f"{count_of(len(again), 'output')} repeated at once: {names}")
-        if wrong:
-            return self._verdict("fails", f"{'; '.join(wrong)} (by {delivery.how})", evidence)
-        if evidence["unmatched"]:
-            count = count_of(evidence["unmatched"], "output")
-            says = f"{count} of {self.to} cannot be matched to a record of {self.topic}"
-            return self._verdict("unknown", says, evidence)
-        keys = count_of(pl.Series(log.keys[index]).n_unique(), "key")
-        says = f"{len(index)} outputs of {keys} in the order of {self.topic} (by {delivery.how})"
-        return self._verdict("holds", says, evidence)
+        return wrong
 
     def _verdict(
         self, answer: Answer, says: str, evidence: dict[str, Any] | None = None

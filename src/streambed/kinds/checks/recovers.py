@@ -21,7 +21,7 @@ from streambed.kinds.declaring import declared
 from streambed.kinds.evidence.course import load_ended
 from streambed.kinds.evidence.journeys import journeys
 from streambed.kinds.evidence.readers import intermediate_topics
-from streambed.kinds.evidence.recovery import Baseline, Recovery, baseline_of, recoveries
+from streambed.kinds.evidence.recovery import HOLD, Baseline, Recovery, baseline_of, recoveries
 from streambed.record.fidelity import fidelity
 from streambed.record.history import Answer, History, Verdict
 from streambed.units import Duration, clock, shown
@@ -40,7 +40,7 @@ class Recovers(MayFail):
     of: str
     within: Duration
     """The longest time from the end of a fault until it has caught up."""
-    hold: Duration = Duration(5e9)
+    hold: Duration = HOLD
     """How long it must stay so."""
 
     @property

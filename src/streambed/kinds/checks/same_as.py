@@ -77,10 +77,7 @@ class SameAs(MayFail):
         return self._compare(history, one, other)
 
     def _compare(self, history: History, one: pl.DataFrame, other: pl.DataFrame) -> Verdict:
-        counts = _counts(one, "one").join(
-            _counts(other, "other"), on=CONTENT, how="full", coalesce=True, nulls_equal=True
-        )
-        counts = counts.with_columns(pl.col("one", "other").fill_null(0))
+        counts = _counts_in_both(one, other)
         more = counts.filter(pl.col("one") > pl.col("other"))
         less = counts.filter(pl.col("one") < pl.col("other"))
         moved = _count_reordered_keys(one, other)
@@ -92,11 +89,10 @@ class SameAs(MayFail):
             "keys_in_another_order": moved,
         }
         wrong = []
-        for rows, topic in ((more, self.topic), (less, self.other)):
-            if rows.height:
-                shown = ", ".join(_text(row) for row in rows.head(SHOWN).iter_rows())
-                rest = f" and {rows.height - SHOWN} more" if rows.height > SHOWN else ""
-                wrong.append(f"only in {topic}: {shown}{rest}")
+        if more.height:
+            wrong.append(f"only in {self.topic}: {_rows_text(more)}")
+        if less.height:
+            wrong.append(f"only in {self.other}: {_rows_text(less)}")
         if not wrong and moved:
             wrong.append(f"{count_of(moved, 'key')} in another order")
         same = f"{count_of(one.height, 'record')}, the same in {self.topic} and {self.other}"
@@ -116,6 +112,12 @@ class SameAs(MayFail):
         return Verdict(
             check=self.kind, answer=answer, says=says, evidence=evidence or {}, brief=brief
         )
+
+
+def _rows_text(rows: pl.DataFrame) -> str:
+    shown = ", ".join(_text(row) for row in rows.head(SHOWN).iter_rows())
+    rest = f" and {rows.height - SHOWN} more" if rows.height > SHOWN else ""
+    return shown + rest
 
 
 def _writers(components: Components, topic: str) -> list[str]:
@@ -148,6 +150,14 @@ def _behind(history: History, topics: tuple[str, ...]) -> list[str]:
                 if job in reader.components and (unread.everything or unread.partitions):
                     behind.append(job)
     return sorted(set(behind))
+
+
+def _counts_in_both(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """How often each content is in the one topic and in the other."""
+    counts = _counts(one, "one").join(
+        _counts(other, "other"), on=CONTENT, how="full", coalesce=True, nulls_equal=True
+    )
+    return counts.with_columns(pl.col("one", "other").fill_null(0))
 
 
 def _counts(contents: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -55,7 +55,7 @@ class Succeeds(MayFail):
         if not ends or _was_stopped(ends[-1]):
             return self._unknown(f"{self.of} did not finish")
         status = ends[-1].status
-        last_line = _last_line(ends[-1]) or f"status {status}, without a word"
+        last_line = _last_line(ends[-1]) or f"status {status}, without a message"
         return Verdict(
             check=self.kind,
             answer="fails" if status else "holds",

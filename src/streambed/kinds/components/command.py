@@ -73,8 +73,8 @@ class Command(OnOneNode):
     def _possible(self) -> Command:
         if self.ready and self.starts in ("load", "drain"):
             raise ValueError(
-                "nobody waits for a command that starts with the load or later: leave `ready` out, "
-                "or let it start earlier"
+                "the run does not wait for a command that starts with the load or later: leave "
+                "`ready` out, or let it start earlier"
             )
         if self.ends != "any" and self.starts == "drain":
             raise ValueError(

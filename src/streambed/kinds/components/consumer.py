@@ -57,7 +57,7 @@ class Consumer(OnManyHosts):
     keep: bool = False
     """Keep keys and values too: `run.records()` gives them."""
     ledger: bool = True
-    """Note every record; without that, checks can say nothing of it."""
+    """Record every record it reads; without that, checks cannot judge it."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
     limits: Limits | None = None

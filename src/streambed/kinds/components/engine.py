@@ -5,7 +5,7 @@ A kind that is an engine gives itself as `as_engine`. Which input an output cove
 own knowledge: Spark knows the offsets of each batch (CoveredByBatches); a job that passes on the
 identity of each record is known by that (CoveredByIdentity); a job with one output per input, in
 the order of each key, is known by counting (CoveredByKeyCount). An engine that knows better brings
-its own `evidence`; where nobody can tell, checks answer "unknown".
+its own `evidence`; where it has none, checks answer "unknown".
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class Producer(OnManyHosts):
     transaction: Transaction | None = None
     """Send in transactions."""
     ledger: bool = True
-    """Note every record; without that, checks can say nothing of them."""
+    """Record every record it sends; without that, checks cannot judge them."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """Any of librdkafka's settings."""
     limits: Limits | None = None

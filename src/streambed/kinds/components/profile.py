@@ -19,7 +19,7 @@ KEYS = {
 }
 """What each shape cannot do without."""
 ALLOWED = {"ramp": {"lasts"}, "steps": {"lasts"}, "trace": {"column", "interval", "speed"}}
-"""What each shape may say beside that."""
+"""The other keys that each shape may have."""
 
 RATE_MAX = Frequency(10_000_000)
 """More than one client sends in a second."""

@@ -28,7 +28,7 @@ SIGNS = ("port", "log", "http", "argv")
 
 @declared
 class ReadySign:
-    """What tells that a program is ready: exactly one of the keys."""
+    """How to recognise that a program is ready: exactly one of the keys."""
 
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Its host accepts connections here."""
@@ -113,7 +113,7 @@ def _line(pattern: str, log: Path) -> Missing:
 
 
 def _command(argv: tuple[str, ...], world: World, node: str) -> Missing:
-    """Started again when it has failed; nobody waits for it meanwhile."""
+    """Started again when it has failed; the run does not wait for it meanwhile."""
     tried: list[subprocess.Popen[bytes]] = []
     began: list[int] = [0]
 

@@ -113,7 +113,7 @@ def _leader_problem(wanted: Role, brokers: Brokers) -> str:
     if wanted.partition < partitions:
         return _follower_problem(wanted, brokers) if wanted.kind == "follower" else ""
     if not partitions:
-        return f"'{wanted.of}' has no partitions, so nobody leads it"
+        return f"'{wanted.of}' has no partitions, so it has no leader"
     existing = "only partition 0" if partitions == 1 else f"partitions 0 to {partitions - 1}"
     return f"'{wanted.of}' has {existing}, not {wanted.partition}"
 
@@ -122,7 +122,7 @@ def _follower_problem(wanted: Role, brokers: Brokers) -> str:
     of_topic = next(broker for broker in brokers.values() if wanted.of in broker.partitions)
     if len(of_topic.nodes) > 1:
         return ""
-    return f"{of_topic.name} has one broker, so nobody follows the leader of '{wanted.of}'"
+    return f"{of_topic.name} has one broker, so the leader of '{wanted.of}' has no followers"
 
 
 def _controller_problem(wanted: Role, brokers: Brokers) -> str:

@@ -5,12 +5,12 @@
     output log  k1 k1 k2 k1 k2        each key by itself: first to first, second to second
 
 This is for jobs that write exactly one output per input, with the same key and in the order of the
-key's inputs. "First" and "second" are by offset. A count says nothing, and the answer is unknown,
+key's inputs. "First" and "second" are by offset. A count proves nothing, and the answer is unknown,
 
 - if the record has no key, or the broker gave no offset;
 - if the key's inputs or its outputs are spread over several partitions or topics: offsets of
   different partitions have no order;
-- if an offset before it is unknown, because nobody saw what is there: that may be the same key;
+- if an offset before it is unknown, because no reader saw what is there: that may be the same key;
 - if the key has more outputs than inputs: some output is a duplicate;
 - if it has fewer, and some outputs were not read, or have no key or one that no input has.
 
@@ -96,7 +96,7 @@ class ByKeyCount:
 
         taken    the key has at least n outputs
         matched  the key has as many outputs as inputs
-        untold   the count says nothing about it
+        untold   the count proves nothing about it
         """
         counted = _count_by_key(history, self.reads)
         outputs = self._outputs(history)

@@ -36,7 +36,7 @@ class Evidence(Protocol):
 
         `seen` is when a consumer first saw an output that covers the record; null if none did. An
         optional column `silent` says that no output is expected, `acked` that it was acknowledged,
-        `untold` that nobody can tell what became of it. If only bounds of `seen` are known, it is
+        `untold` that its fate is unknown. If only bounds of `seen` are known, it is
         null and the optional columns `earliest` and `latest` have them.
         """
 

@@ -20,7 +20,7 @@ def journeys(history: History, component: str) -> pl.DataFrame:
     seen      when the reader, or a consumer of a job's output, first saw it; null if never
     silent    a job took it, and no output of it is known
     lost      it was never seen, although it was acked and its reader had caught up
-    earliest, latest  bounds of when it was seen, where nobody knows exactly; null for others
+    earliest, latest  bounds of when it was seen, where the time is not exact; null for others
     """
     declared = history.components.get(component)
     ran = any(event.component == component for event in history.of(Batch))

@@ -1,4 +1,4 @@
-"""What the judge must know of a topic beside the ledger: from events and declared settings."""
+"""What the judge must know of a topic besides the ledger: from events and declared settings."""
 
 from __future__ import annotations
 

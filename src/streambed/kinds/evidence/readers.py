@@ -111,7 +111,7 @@ def _add_observed_members(groups: dict[str, _Group], history: History, topic: st
     for name, consumer in reading.topic_of(history.ledger, topic).members():
         component = history.components.get(consumer)
         if component is not None and component.as_engine is not None:
-            continue  # A job with a ledger of its own is no group.
+            continue  # A job with its own ledger is not a group.
         group = groups.setdefault(name, _Group())
         group.members.setdefault(consumer.partition("/")[0])
 

@@ -16,6 +16,8 @@ from streambed.units import Duration, shown
 
 BASELINE_NS = 10_000_000_000
 """How much load there must be before the first fault."""
+HOLD = Duration(5e9)
+"""How long records must stay as fast as before, unless a check says otherwise."""
 SLACK = 1.5
 """A latency is as before up to this many times the p99 of the baseline."""
 SECOND_NS = 1_000_000_000

@@ -26,7 +26,7 @@ class Elect(Momentary):
     partition: str
     """TOPIC/PARTITION; without a number, partition 0."""
     unclean: bool = False
-    """Any live replica, also one that lacks acknowledged records; only while nobody leads."""
+    """Any live replica, also one that lacks acknowledged records; only while there is no leader."""
 
     @property
     def aim(self) -> str:

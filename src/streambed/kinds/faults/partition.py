@@ -33,7 +33,7 @@ class Partition(Lasting):
     sides: tuple[Targets, ...] = ()
     """Two or more lists of hosts or roles. Hosts on no side reach all others."""
     deaf: dict[str, Targets] = Field(default_factory=dict)
-    """Hosts or roles that receive nothing from those beside them, but can still send to them."""
+    """Hosts or roles that receive nothing from those listed, but can still send to them."""
     ring: tuple[str, ...] = ()
     """Hosts that reach their two neighbours only: each sees a majority of three, no two the
     same.
@@ -79,7 +79,7 @@ class Partition(Lasting):
 
     def _too_few(self) -> Iterator[Problem]:
         if len(self.sides) == 1:
-            yield Problem(key="sides", says="one side is apart from nobody: give two or more")
+            yield Problem(key="sides", says="one side alone separates nothing: give two or more")
         if self.ring and len(self.ring) < RING_LEAST:
             says = f"{len(self.ring)} hosts are all neighbours: give {RING_LEAST} or more"
             yield Problem(key="ring", says=says)

@@ -30,7 +30,7 @@ _RECEIVE_BYTES = 65_536
 
 
 class Refusal(MachineError):
-    """The kernel said no; `number` is its errno."""
+    """The kernel refused a request; `number` is its errno."""
 
     def __init__(self, asked: str, number: int) -> None:
         self.number = number
@@ -70,7 +70,7 @@ def text(words: str) -> bytes:
 
 
 def u32(number: int) -> bytes:
-    """A number in the machine's order of bytes."""
+    """A number in native byte order."""
     return struct.pack("=I", number)
 
 
@@ -84,7 +84,7 @@ class Channel:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise
             raise Refusal(
-                f"speak netlink protocol {protocol}", error.errno or 0
+                f"open a netlink socket of protocol {protocol}", error.errno or 0
             ) from error  # A kernel without packet rules.
         self._whole = protocol == NETFILTER
         self._one_at_a_time = threading.Lock()

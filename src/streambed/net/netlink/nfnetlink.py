@@ -59,7 +59,7 @@ def add_rules(rules: list[QueueRule], means: Means = "nft queue") -> Means:
     """Put the rules into the network that the calling thread is in; by which means this kernel took
     them.
 
-    There is no bypass: when nobody reads a queue, its link is dead. Where the kernel lacks nft's
+    There is no bypass: when a queue has no reader, its link is dead. Where the kernel lacks nft's
     own `queue` (ENOENT), the older NFQUEUE target does the same.
     """
     try:
@@ -91,7 +91,7 @@ def wall(name: str, sources: Iterable[str]) -> list[Request]:
 
 
 def no_wall(name: str) -> list[Request]:
-    """One transaction: the table of that name goes, and all its rules."""
+    """One transaction: remove the table of that name and all its rules."""
     return _transaction(
         _request(f"take away the packet rules {name}", _DELTABLE, 0, attribute(1, text(name)))
     )

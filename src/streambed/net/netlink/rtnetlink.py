@@ -31,13 +31,13 @@ NETEM_CHILD = 0x00010001
 INGRESS, INGRESS_HANDLE = 0xFFFFFFF1, 0xFFFF0000
 ARRIVALS_FIRST_INDEX = 1_000_000
 QUEUE_LIMIT_PACKETS, PACKETS_PER_S = 100_000, 1_000_000
-"""netem drops what is more than its limit, so that holds all that may be on its way: a million
+"""netem drops packets above its limit, so the limit covers all that may be in flight: a million
 packets a second, and some to spare.
 """
 IN_ORDER_BYTES_PER_S = 1_000_000_000_000
 """At this rate a full packet takes 1.5 ns."""
 EVEN = tuple(range(-8191, 8192, 2))
-"""A table of deviations that spreads as evenly as netem does without one."""
+"""A table of deviations that is as uniform as netem without one."""
 
 _IFF_UP = 1
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS = 1, 3, 18, 28, 40
@@ -83,7 +83,7 @@ def veth(near: End, far: End) -> Request:
     """A pair of interfaces, still down, each in its namespace; the caller may be in another one.
 
     One queue each: by default there are as many as processors, each with its folders in sysfs, and
-    without XDP they serve nobody.
+    without XDP they are useless.
     """
     kind = (
         attribute(_IFLA_INFO_KIND, text("veth")),
@@ -123,7 +123,7 @@ def up(port: Port) -> Request:
 
 
 def address(port: Port, of: str) -> Request:
-    """Give an interface the one address of its node; links have no addresses."""
+    """Give an interface the one address of its node; links have no addresses themselves."""
     packed = socket.inet_aton(of)
     body = struct.pack("=BBBBI", socket.AF_INET, 32, 0, _SCOPE_UNIVERSE, port.index)
     body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
@@ -136,7 +136,7 @@ def address(port: Port, of: str) -> Request:
 
 
 def neighbour(port: Port, of: str) -> Request:
-    """Know the node with the address `of` at the other end for good: a question to it might be
+    """A permanent neighbour entry for the node with the address `of`: a request to it might be
     lost, or meet a cut.
 
     The kernel would tell programs "no route to host", and be deaf for a second after a cut is
@@ -250,7 +250,7 @@ def tbf(port: Port, bucket: Bucket, parent: int = ROOT, *, change: bool = False)
     """Hold what leaves an interface to a rate; `change` alters the bucket that is there, or makes
     it.
     """
-    ethernet = 1  # Else the kernel wants a table of transmission times.
+    ethernet = 1  # Otherwise the kernel wants a table of transmission times.
     rate = struct.pack("=BBHhHI", 0, ethernet, 0, 0, 0, min(bucket.rate_bytes, _U32_MAX))
     no_peak, unused_burst_ticks, unused_mtu = bytes(12), 0, 0
     parameters = (
@@ -267,7 +267,7 @@ def tbf(port: Port, bucket: Bucket, parent: int = ROOT, *, change: bool = False)
 def netem(
     port: Port, shape: Shape, *, seed: int = 0, change: bool = False, even: bool = False
 ) -> Request:
-    """Treat what leaves an interface as a shape says; `change` alters the discipline that is there.
+    """Apply a shape to what leaves an interface; `change` alters an existing discipline.
 
     On a change netem keeps the options that are not sent, so all are sent but the table: `even`
     replaces an earlier table, which cannot be removed.
@@ -298,7 +298,7 @@ def netem(
             attribute(_NETEM_LOSS_GILBERT_ELLIOTT, struct.pack("=IIII", *map(_chance, chances))),
         )
     options += _pace(IN_ORDER_BYTES_PER_S if shape.in_order else 0)
-    options += attribute(_NETEM_SEED, struct.pack("=Q", seed))  # Kernels before 6.6 pass over it.
+    options += attribute(_NETEM_SEED, struct.pack("=Q", seed))  # Kernels before 6.6 ignore it.
     asks = f"delay or drop what leaves {port.node}/{port.interface} (netem)"
     body = _discipline(port, "netem", ROOT, NETEM_HANDLE) + attribute(_TCA_OPTIONS, options)
     return Request(asks=asks, kind=NEWQDISC, flags=0 if change else NEW, body=body)

@@ -113,4 +113,4 @@ def _starts() -> dict[str, int]:
 
 
 FUNCTIONS = _starts()
-"""The functions of the vDSO that it stands in for, and where each begins in the code."""
+"""The functions of the vDSO that it replaces, and where each begins in the code."""

@@ -17,7 +17,7 @@ from streambed.world import Heal
 LOOK_S = 0.01
 """How often new processes of the session are looked for while its clock is skewed."""
 SLACK_NS = 20_000_000
-"""Times are told to the millisecond, and a process sees a change a little later."""
+"""Times are exact to a millisecond; a process sees a change a little later."""
 _GONE = (ProcessLookupError, FileNotFoundError)
 
 

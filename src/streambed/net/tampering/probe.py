@@ -57,7 +57,7 @@ def clock_refusal() -> str:
 
 
 def sync_refusal() -> str:
-    """Why syncs of a child cannot be failed, or go on again; empty if they can."""
+    """Why syncs of a child cannot be failed or resumed; empty if they can."""
     if os.uname().machine != "x86_64":
         return f"syncs are reported on x86-64 only, and this is {os.uname().machine}"
     with tempfile.TemporaryDirectory() as folder:

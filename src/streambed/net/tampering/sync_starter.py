@@ -61,7 +61,7 @@ def main(descriptor: str, *command: str) -> None:
     with socket.socket(fileno=int(descriptor)) as channel:
         listener = install()
         socket.send_fds(channel, [b"!"], [listener])
-        # Held by the process itself it would keep calls waiting that nobody answers any more.
+        # If the process itself held it, calls would wait for an answer that never comes.
         os.close(listener)
     os.execvp(command[0], command)
 

@@ -1,6 +1,6 @@
 """The syncs of a process and its children: how long they take, whether they fail, what they saved.
 
-    process ── fsync ──▶ seccomp filter ──▶ supervisor, a thread ── answer ──▶ the process goes on
+    process ── fsync ──▶ seccomp filter ──▶ supervisor, a thread ── answer ──▶ the process continues
 
 The filter is installed only if a declared fault needs it (sync_starter.py). The thread lives as
 long as a process with the filter.
@@ -61,7 +61,7 @@ class Syncs:
         self._failures = 0
 
     def slow(self, delay_ns: int) -> Heal:
-        """Delay each sync until healed; then calls that wait go on at once."""
+        """Delay each sync until healed; then waiting calls continue at once."""
         self._delays_ns.append(delay_ns)
         return lambda: self._delays_ns.remove(delay_ns)
 

@@ -3,7 +3,7 @@ call. Each process has a private copy, and a write through /proc/PID/mem changes
 
     function of the vDSO: jmp ──▶ clock_code, in the unused end of the same mapping
 
-Only the first bytes of a function change, so threads inside its old code go on unharmed.
+Only the first bytes of a function change, so threads inside its old code continue unharmed.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class ProcessVdso:
                 os.kill(self._pid, signal.SIGCONT)
 
     def _stop(self) -> bool:
-        """Whether all threads stand still outside the first bytes; if not, let it run on."""
+        """Whether all threads are stopped outside the first bytes; if not, let it continue."""
         os.kill(self._pid, signal.SIGSTOP)
         counters = [_program_counter(self._pid, task) for task in _tasks(self._pid)]
         if None in counters:
@@ -218,7 +218,7 @@ def _state(pid: int) -> str:
 
 
 def _program_counter(pid: int, task: str) -> int | None:
-    """Where a thread stands; None while it runs, 0 for one that has ended."""
+    """The instruction pointer of a thread; None while it runs, 0 for one that has ended."""
     try:
         words = Path(f"/proc/{pid}/task/{task}/syscall").read_text().split()
     except (FileNotFoundError, ProcessLookupError):

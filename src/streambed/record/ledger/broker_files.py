@@ -1,4 +1,4 @@
-"""What the files of the brokers held after the run: a third witness, beside acks and read-back.
+"""What the files of the brokers held after the run: a third witness, besides acks and read-back.
 
 It explains verdicts. Only diverged replicas and hung transactions are judged by it.
 """

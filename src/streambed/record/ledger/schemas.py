@@ -151,7 +151,7 @@ PROBED = pa.schema(
         "error": pa.string(),
     }
 )
-"""What a probe read of a store while the run went on: a row for each batch that it found.
+"""What a probe read of a store during the run: a row for each batch that it found.
 
 A read that found nothing has one row without a batch; `error` says why a read failed.
 """

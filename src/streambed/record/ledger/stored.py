@@ -26,7 +26,7 @@ class StoredTable:
     schema: pa.Schema
     parquet: Path | None = None
     parts: tuple[pa.Table, ...] = ()
-    """Arrow files of a run that is going on, and what programs handed in."""
+    """Arrow files of a running run, and what programs handed in."""
 
     def frame(self) -> pl.DataFrame:
         """The whole table."""

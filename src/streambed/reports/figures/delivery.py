@@ -148,11 +148,11 @@ def heat_map(history: History) -> Figure | Absent:
         return Absent(
             name=name,
             title=title,
-            reason="Nobody reads the topics that producers wrote, so nothing was to be delivered.",
+            reason="No component reads the topics that producers wrote.",
         )
     shown, left_out = rows_to_draw(counts)
     caption = (
-        f"Each row is a reader. Records stand where they were due, in steps of {step:g} s; "
+        f"Each row is a reader. Records are drawn at their due times, in steps of {step:g} s; "
         "a step has the colour of its worst record. "
         "Lost: acknowledged, but this reader never saw it. "
         "Undecided: older than what the reader began with, or the run ended too early to tell. "

@@ -50,7 +50,7 @@ def traffic(history: History) -> list[Figure]:
         .sum()
     )
     missing = f"{missed:.0f} packets were due but could not be sent. " if missed else ""
-    caption = f"Bits of background traffic that came to each host in a second. {missing}{says}"
+    caption = f"Bits of background traffic that each host received in a second. {missing}{says}"
     return [
         Figure(
             name="traffic", title="Background traffic", caption=caption, chart=chart, table=table

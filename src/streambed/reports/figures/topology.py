@@ -22,7 +22,7 @@ WIDTH_PX = 760
 LEADS = 2
 """Most partitions named at a host that leads them; then their number."""
 LABEL_AT = 0.42
-"""Where the label of a link stands, from the host at one end to the switch at the other."""
+"""Where the label of a link is, from the host at one end to the switch at the other."""
 
 
 def topology(plan: Plan | None, history: History | None = None) -> Figure | Absent:

@@ -8,12 +8,15 @@ from typing import Any
 
 import polars as pl
 
+from streambed.kinds.check_table import CHECKS
+from streambed.kinds.checks.check import rows_of_record
 from streambed.kinds.checks.no_loss import acked_records, finding_of, lost_records
+from streambed.kinds.declared_parts import revive
 from streambed.kinds.evidence.by_batches import batches_of
 from streambed.kinds.evidence.course import by_reader, faults_of
 from streambed.kinds.evidence.readers import readers_of, witness_of
 from streambed.plan import WITNESS
-from streambed.record.events import Batch, Clock, LeaderChanged
+from streambed.record.events import Batch, Clock, ClusterState, LeaderChanged
 from streambed.record.history import History
 from streambed.record.ledger.schemas import Outcome
 from streambed.results.why import steps
@@ -79,12 +82,14 @@ def journey_of(history: History, record: RecordName) -> Journey:
     if acked:
         in_log = _in_log(history, record, acked[0]["topic"])
         afterwards += [*in_log, *_broker_steps(history, acked[0])]
-        if any(not step.places for step in in_log):
+        deleted = _deleted(history, acked[0])
+        afterwards += deleted
+        if any(not step.places for step in in_log) and not deleted:
             timed += _moves(history, acked[0])
             mechanism = _truncation(history, acked[0])
     timed += _faults(history, timed)
     timed.sort(key=lambda step: step.time or 0)
-    afterwards += _not_read(history, record, acked)
+    afterwards += [*_stored(history, record), *_not_read(history, record, acked)]
     return Journey(record=record, steps=(*timed, *afterwards), mechanism=mechanism)
 
 
@@ -131,10 +136,50 @@ def _batches(history: History, rows: list[dict[str, Any]]) -> Iterator[Step]:
         for job in jobs:
             for event in batches_of(history, job):
                 first, past = event.offsets.get(row["topic"], {}).get(row["partition"], (0, 0))
-                if (first or 0) <= (row["offset"] if row["offset"] is not None else -1) < past:
-                    yield steps.Taken(
-                        time=event.start, job=job, batch=event.batch, query=event.query
-                    )
+                offset = row["offset"] if row["offset"] is not None else -1
+                if not (first or 0) <= offset < past:
+                    continue
+                yield steps.Taken(
+                    time=event.start,
+                    job=job,
+                    batch=event.batch,
+                    query=event.query,
+                    missing=max(0, _acked_in(history, event) - event.rows),
+                )
+
+
+def _acked_in(history: History, batch: Batch) -> int:
+    """How many acknowledged records the ranges of a batch have."""
+    count = 0
+    for topic, partitions in batch.offsets.items():
+        for partition, (first, past) in partitions.items():
+            at = (pl.col("topic") == topic) & (pl.col("partition") == partition)
+            inside = pl.col("offset").is_between(first or 0, past - 1)
+            acked = pl.col("acked").is_not_null()
+            count += history.ledger.sent.filter(at & inside & acked).height
+    return count
+
+
+def _deleted(history: History, row: dict[str, Any]) -> list[Step]:
+    """Whether the log begins after its place at the end of the run."""
+    states = history.of(ClusterState)
+    for state in states[-1].partitions if states else ():
+        same = (state.topic, state.partition) == (row["topic"], row["partition"])
+        if same and state.start is not None and 0 <= row["offset"] < state.start:
+            return [steps.Deleted(start=state.start)]
+    return []
+
+
+def _stored(history: History, record: RecordName) -> Iterator[Step]:
+    """How many rows of stores name it, as far as checks of delivery recorded them."""
+    found: dict[str, int] = {}
+    for body in history.declaration.get("checks", ()):
+        check = revive(CHECKS, body)
+        rows = rows_of_record(check, history, producer=record.producer, sequence=record.sequence)
+        if rows is not None:
+            found.setdefault(rows.store, rows.rows)
+    for store, times in found.items():
+        yield steps.Stored(store=store, rows=times)
 
 
 def _moves(history: History, row: dict[str, Any]) -> list[Step]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Literal
 
+from streambed.units import count_of
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -101,6 +103,23 @@ class Taken(Step):
     job: str
     batch: int | None
     query: str = ""
+    missing: int = 0
+    """How many records of its range the batch did not read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deleted(Step):
+    """The log begins after it: it was deleted by retention, or on request."""
+
+    start: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored(Step):
+    """How many rows of a store name it."""
+
+    store: str
+    rows: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +203,20 @@ def _(step: Read) -> str:
 @text_of.register
 def _(step: Taken) -> str:
     number = "a batch" if step.batch is None else f"batch {step.batch}"
-    return f"taken by {number} of {step.job}"
+    short = f", which did not read {step.missing} records of its range" if step.missing else ""
+    return f"taken by {number} of {step.job}{short}"
+
+
+@text_of.register
+def _(step: Deleted) -> str:
+    return f"deleted: the log of its partition begins at {step.start}"
+
+
+@text_of.register
+def _(step: Stored) -> str:
+    if not step.rows:
+        return f"in no row of {step.store}"
+    return f"in {count_of(step.rows, 'row')} of {step.store}"
 
 
 @text_of.register

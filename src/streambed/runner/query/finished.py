@@ -58,10 +58,10 @@ def _demand_room(data: Path) -> None:
 
 
 def _ask_file(address: Address, text: str, answer: Path) -> None:
-    """Query a copy of a file, made with all that its engine put beside it."""
+    """Query a copy of a file, made with the files that its engine keeps beside it."""
     source = Path(address.path)
     if not source.exists():
-        raise StoreError(f"nobody wrote anything: there is no {source}")
+        raise StoreError(f"nothing was written: there is no {source}")
     copy = answer.parent / "copy"
     shutil.copytree(source.parent, copy)
     address_of_copy = replace(address, path=str(copy / source.name))

@@ -70,7 +70,7 @@ def _directions(world: LiveWorld, injected: Injected) -> Iterator[ProbedDirectio
 
 
 def _anywhere(node: str) -> Port:
-    """A host, by whatever interface its routes choose."""
+    """A host, by the interface that its routes choose."""
     return Port(node=node, interface="", index=0)
 
 

@@ -142,7 +142,7 @@ class Timeline:
         def act_or_tell() -> None:
             try:
                 act()
-            except Exception as error:  # The run must not go on as if nothing had happened.
+            except Exception as error:  # The run must not continue as if nothing had happened.
                 self._world.troubles.append(error)
 
         return threading.Thread(target=act_or_tell, name="fault", daemon=True)

@@ -64,7 +64,7 @@ class Box:
         """Raise ProcessError, with the last lines of its log, if a server has died."""
         if self._process.poll() is not None:
             _, reason = state_of(self._directory)
-            raise ProcessError(reason or "the servers ended without a word")
+            raise ProcessError(reason or "the servers ended without a message")
 
     def await_ready(self, names: Sequence[str], on_ready: OnReady) -> None:
         """Wait until every server has answered its protocol. The box itself has a limit."""

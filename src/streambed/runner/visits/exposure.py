@@ -107,13 +107,13 @@ class _Forwarder:
         self._address = world.plan.node(exposure.node).address
 
     async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Forward bytes both ways until both ends have closed; close at once if nobody listens."""
+        """Forward bytes both ways until both ends have closed; close at once if nothing listens."""
         try:
             inner_reader, inner_writer = await self._connect()
             await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
             await _close(inner_writer)
         except (OSError, asyncio.CancelledError):
-            # Nobody listens, one end closed, or the run ends: asyncio would log a cancelled task.
+            # Nothing listens, one end closed, or the run ends: asyncio would log a cancelled task.
             pass
         finally:
             await _close(writer)

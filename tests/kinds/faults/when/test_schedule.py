@@ -46,7 +46,7 @@ def test_random_times_begin_at_the_declared_time():
 
 def test_a_fault_needs_a_time_or_a_trigger():
     assert problems() == [
-        ("at", "when does it come? Give `at`, or `after` or `when` for a trigger, or `churn`")
+        ("at", "the time is missing: give `at`, or `after` or `when` for a trigger, or `churn`")
     ]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PAGE_PORT = 9870
 ANSWER_LIMIT_S = 1.0
 EVERY_NS = 250_000_000
-"""So often new parts of files are looked for at most."""
+"""How often to look for new parts of files, at most."""
 
 
 def ask(name_node: str, path: str) -> Any:

@@ -13,7 +13,7 @@ from streambed.record import wait_until
 
 ANSWER_LIMIT_S = 10.0
 KNOWN_LIMIT_S = 0.5
-"""How long brokers may take to hear of the new leader."""
+"""How long brokers may take to learn of the new leader."""
 NO_ANSWER = -(2**15)
 """No error code of Kafka."""
 

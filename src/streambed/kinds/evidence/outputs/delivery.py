@@ -195,7 +195,7 @@ def to_job(history: History, log: InputLog, job: str) -> Delivery:
 
 
 def undecided_inputs(history: History, log: InputLog, reader: Reader, times: Numbers) -> Flags:
-    """Whether the run may have ended before the reader came to an input that it did not take."""
+    """Whether the run may have ended before the reader reached an input that it did not take."""
     unread = reader.unread(history, log.topic)
     if not unread.everything and not unread.partitions:
         return np.zeros(len(log), dtype=bool)

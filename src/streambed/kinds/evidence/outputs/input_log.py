@@ -88,7 +88,7 @@ class InputLog:
         return self._places.rows(places)
 
     def index_of_records(self, records: Numbers) -> Numbers:
-        """The index at which each record first stands; ABSENT if it is nowhere."""
+        """The index at which each record first occurs; ABSENT if it is missing."""
         rows = self._identities.rows(records)
         found = rows >= 0
         rows[found] = self._record_order[rows[found]]
@@ -96,9 +96,9 @@ class InputLog:
         return rows
 
     def times_in_log(self) -> Numbers:
-        """How often the log has the record that first stands at each index; 0 at its repetitions.
+        """How often the log has the record that first occurs at each index; 0 at its repetitions.
 
-        Records without identity stand for themselves.
+        Records without identity are all different.
         """
         first = self.index_of_records(self.records)
         unnamed = first == UNNAMED

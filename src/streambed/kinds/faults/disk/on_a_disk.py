@@ -83,7 +83,7 @@ def disk_problems(target: str, components: Components, key: str = "target") -> l
         return []
     with_disks = [name for name, other in components.items() if other.disks]
     known = f"Those with a disk are {', '.join(with_disks)}" if with_disks else "None here has"
-    says = f"'{target}' recovers from no files of its own, so it has no disk to break. {known}"
+    says = f"'{target}' has no files to recover from, so it has no disk to break. {known}"
     return [Problem(key=key, says=says)]
 
 

@@ -53,7 +53,7 @@ class OnAFile(Lasting):
         assert file
         owner = file.owner(world)
         disk = disk_of(owner, world)
-        file.path(disk)  # If it is not there yet, nobody is killed.
+        file.path(disk)  # If it is not there yet, nothing is killed.
         with ExitStack() as healing:  # If the change fails, the owner is started again.
             healing.callback(kill_if_alive(owner, world))
             path = file.path(disk)

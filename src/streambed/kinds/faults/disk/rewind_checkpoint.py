@@ -42,7 +42,7 @@ class RewindCheckpoint(OnATarget):
         return ()
 
     def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
-        """The target must be a job with a checkpoint of its own."""
+        """The target must be a job with its own checkpoint."""
         return checkpoint_problems(self.target, components, "target")
 
     def killed_components(self, components: Components) -> Collection[str]:
@@ -50,7 +50,7 @@ class RewindCheckpoint(OnATarget):
         return (self.target,)
 
     def inject(self, world: World) -> Injected:
-        """Kill the driver when no batch is under way, and delete the newest commit."""
+        """Kill the driver when no batch is in progress, and delete the newest commit."""
         disk = disk_of(self.target, world)
         with ExitStack() as healing:  # If there is no commit, the driver is started again.
             healing.callback(_kill_between_batches(self.target, disk, world))
@@ -71,19 +71,19 @@ def _kill_between_batches(job: str, disk: Path, world: World) -> Any:
         if _is_committed(disk):
             return lambda: None
         raise WorldError(f"{job} died within a batch, which is not committed already")
-    _newest_commit(disk)  # If there is none, nobody is killed.
+    _newest_commit(disk)  # If there is none, nothing is killed.
 
     def stops_committed() -> bool:
         if not _is_committed(disk):
             return False
-        resume = driver.pause()  # Only a driver that stands still cannot begin a batch meanwhile.
+        resume = driver.pause()  # A stopped driver cannot begin a batch meanwhile.
         if _is_committed(disk):
             return True
         resume()
         return False
 
     if not wait_until(stops_committed, limit_s=QUIET_LIMIT_S, step_s=0.002):
-        raise WorldError(f"{job} had a batch under way for {QUIET_LIMIT_S:g} s")
+        raise WorldError(f"{job} had a batch in progress for {QUIET_LIMIT_S:g} s")
     return driver.kill()
 
 

@@ -24,7 +24,7 @@ def contradictions(
 ) -> list[Problem]:
     """One problem for each fault that comes while another holds its target; the later one has it.
 
-    Faults with a trigger are left out: nobody knows yet when they come.
+    Faults with a trigger are left out: their times are not known yet.
     """
     problems: dict[int, Problem] = {}
     for first, second in _overlapping_pairs(injections):

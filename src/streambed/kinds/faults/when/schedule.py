@@ -105,10 +105,10 @@ def _key_problems(timing: Timing) -> list[Problem]:
         says = "give `every` for regular times, or `churn` for random ones, not both"
         return [Problem(key="churn", says=says)]
     if timing.repeat and not timing.every:
-        says = "how far apart? Give `every` too, or `churn` for random times"
+        says = "the interval is missing: give `every` too, or `churn` for random times"
         return [Problem(key="repeat", says=says)]
     if timing.at is None and not (timing.trigger or timing.churn):
-        says = "when does it come? Give `at`, or `after` or `when` for a trigger, or `churn`"
+        says = "the time is missing: give `at`, or `after` or `when` for a trigger, or `churn`"
         return [Problem(key="at", says=says)]
     return []
 

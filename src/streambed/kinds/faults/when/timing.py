@@ -40,7 +40,7 @@ class Timed:
     repeat: Times | None = None
     """How often in all, with `every`."""
     churn: Times | None = None
-    """So many times at random, drawn from the run's seed, from `at` on; never twice at once."""
+    """How many times, at random from the run's seed, from `at` on; never twice at once."""
     after: CountTrigger | None = None
     """When a number of records was acknowledged, such as 1000 acked on lines."""
     when: EventTrigger | None = None

@@ -70,7 +70,7 @@ class Trigger(ABC):
 
 @dataclass(frozen=True)
 class Acked(Trigger):
-    """So many records of a topic were acknowledged, by all of its producers together."""
+    """A number of records of a topic was acknowledged, over all of its producers."""
 
     records: int
     topic: str
@@ -149,7 +149,7 @@ class LeaderChanges(Trigger):
         return problems[0].says if problems else ""
 
     def watch(self, world: World, components: Components) -> Look:
-        """Ask the brokers who leads; while nobody does, nothing has changed yet."""
+        """Ask the brokers for the leader; while there is none, nothing has changed yet."""
         broker = broker_for(self._role, components)
         first = ""
 
@@ -306,6 +306,6 @@ def _error(says: str) -> PydanticCustomError:
 _TEXT = PlainSerializer(str, return_type=str)
 _SCHEMA = WithJsonSchema({"type": "string"})
 CountTrigger = Annotated[Acked, PlainValidator(count_trigger), _TEXT, _SCHEMA]
-"""So many records."""
+"""A count of records."""
 EventTrigger = Annotated[Trigger, PlainValidator(event_trigger), _TEXT, _SCHEMA]
 """Something that happens."""

@@ -1,4 +1,4 @@
-"""What Kafka keeps in topics of its own: commits of groups, states of transactions, leaders."""
+"""What Kafka keeps in its internal topics: commits of groups, states of transactions, leaders."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Leadership:
     partition: int
     epoch: int
     leader: int
-    """The number of the broker; -1: nobody leads."""
+    """The number of the broker; -1: there is no leader."""
     in_sync: tuple[int, ...]
     timestamp_ms: int
 

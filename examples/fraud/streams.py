@@ -1,0 +1,1 @@
+../shared/streams.py
