@@ -28,12 +28,13 @@ from benchmarks._arguments import parser
 from streambed import plan as plans
 from streambed.plan import Machine, Plan
 from streambed.record import now_ns
-from streambed.record.ledger import schemas
+from streambed.record.ledger import broker_files, schemas
 from streambed.record.status import begin, conclude
 from streambed.results.runs import Run
 
 PRODUCERS, PARTITIONS, TOPIC = 4, 8, "lines"
 PIECE = 1_000_000
+BATCH = 500
 LOAD_NS = 40_000_000_000
 FAULT_NS = (15_000_000_000, 16_000_000_000)
 """A fault that does no harm: `recovers` and `happens` need one."""
@@ -149,6 +150,23 @@ def small_tables(records: int) -> dict[str, pa.Table]:
     return {name: pa.Table.from_pylist(found, schemas.TABLES[name]) for name, found in rows.items()}
 
 
+def log_batches(records: int) -> pa.Table:
+    """The batches in the files of both brokers: the same."""
+    end = records // PARTITIONS
+    firsts = np.arange(0, end, BATCH)
+    rows = len(firsts)
+    parts = [
+        table(
+            schemas.LOG_BATCHES, rows, broker=f"kafka/{node}", topic=TOPIC, partition=partition,
+            first=firsts, last=np.minimum(firsts + BATCH, end) - 1, epoch=0, checksum=firsts + 1,
+            records=BATCH, producer_id=1, producer_epoch=0, transactional=False, timestamp=0,
+        )
+        for node in NODES
+        for partition in range(PARTITIONS)
+    ]  # fmt: skip
+    return pa.concat_tables(parts)
+
+
 def make(directory: Path, records: int) -> None:
     """Write a synthetic run."""
     folder = directory / "history"
@@ -183,6 +201,12 @@ def make(directory: Path, records: int) -> None:
     (folder / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
     write(folder, "sent", sent(records))
     write(folder, "seen", seen(records))
+    others = {
+        name: schema.empty_table()
+        for name, schema in schemas.BROKER_TABLES.items()
+        if name != "log_batches"
+    }
+    broker_files.keep(directory, {"kafka": {**others, "log_batches": log_batches(records)}})
     for name, found in small_tables(records).items():
         write(folder, name, iter([found]))
     conclude(directory, "finished", "")
