@@ -148,3 +148,20 @@ def test_an_unknown_promise_is_not_called_a_broken_one():
 
     assert row(verdict, "A1")["promised"] is None
     assert "not promised" not in verdict.says
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "reason"),
+    [
+        ("A14", "it is only counted, because Kafka always allows it"),
+        ("precommitted_read", "no client here reads inside a transaction"),
+        ("A19", "no producer of lines sends transactions"),
+    ],
+)
+def test_what_can_never_be_found_cannot_be_expected(anomaly, reason):
+    check = Log(topic="lines", expect={"found": [anomaly]})
+
+    (problem,) = check.problems(components_of({"components": COMPONENTS}))
+
+    assert problem.key == "expect"
+    assert problem.says.endswith(f"can never be found here: {reason}")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+
+Needs = Literal["", "transactions", "transactional reads"]
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,8 @@ class Anomaly:
     """For people: what happened to the records that are counted."""
     counted_only: bool = False
     """Kafka allows it always: it is counted and never fails."""
+    needs: Needs = ""
+    """Without which it can never be found."""
 
 
 ANOMALIES = (
@@ -28,15 +34,30 @@ ANOMALIES = (
     Anomaly("A8", "poll_skip", "skipped between two polls"),
     Anomaly("A9", "nonmonotonic_poll", "gone back between two polls"),
     Anomaly("A10", "internal_send_skip", "another record inside a transaction", counted_only=True),
-    Anomaly("A11", "internal_nonmonotonic_send", "out of order within a transaction"),
+    Anomaly(
+        "A11",
+        "internal_nonmonotonic_send",
+        "out of order within a transaction",
+        needs="transactions",
+    ),
     Anomaly("A12", "nonmonotonic_send", "out of order in the log"),
-    Anomaly("A13", "precommitted_read", "read by the transaction that sent it"),
+    Anomaly(
+        "A13",
+        "precommitted_read",
+        "read by the transaction that sent it",
+        needs="transactional reads",
+    ),
     Anomaly("A14", "write_cycle", "cycles of writes", counted_only=True),
-    Anomaly("A15", "read_cycle", "cycles of transactions that read each other"),
+    Anomaly(
+        "A15",
+        "read_cycle",
+        "cycles of transactions that read each other",
+        needs="transactional reads",
+    ),
     Anomaly("A16", "anti_dependency_cycle", "cycles with missed writes", counted_only=True),
     Anomaly("A17", "hand_over", "hand-overs that skip or go back"),
     Anomaly("A18", "vanished_read", "read, and later gone from the log"),
-    Anomaly("A19", "torn_transaction", "transactions visible in part"),
+    Anomaly("A19", "torn_transaction", "transactions visible in part", needs="transactions"),
     Anomaly("A20", "reread", "read again by a group without a hand-over"),
     Anomaly("A21", "phantom", "read and never sent"),
     Anomaly("A22", "diverged_replicas", "batches that differ between brokers"),

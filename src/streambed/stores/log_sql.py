@@ -20,11 +20,23 @@ COLUMNS = '"partition" integer, "offset" bigint, "timestamp" timestamp, key varc
 def check_sql(text: str, topics: Iterable[str]) -> tuple[str, ...]:
     """The topics that a query reads; QueryError if it is wrong."""
     with _connect() as connection:
-        for topic in topics:
-            connection.execute(f'create table "{topic}" ({COLUMNS})')
+        _make_tables(connection, topics)
         connection.execute(f"explain {text}")
         named = connection.get_table_names(text)
     return tuple(topic for topic in topics if topic in named)
+
+
+def result_columns(text: str, topics: Iterable[str]) -> tuple[str, ...]:
+    """The columns of a query's result; QueryError if it is wrong."""
+    with _connect() as connection:
+        _make_tables(connection, topics)
+        described = connection.execute(f"describe {text}").fetchall()
+    return tuple(str(column[0]) for column in described)
+
+
+def _make_tables(connection: DuckDBPyConnection, topics: Iterable[str]) -> None:
+    for topic in topics:
+        connection.execute(f'create table "{topic}" ({COLUMNS})')
 
 
 def run_sql(text: str, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -191,3 +191,19 @@ def test_one_function_over_different_topics_has_different_answers():
     one = BatchJob(text="job.py:count", topics=("lines",))
 
     assert one.name != BatchJob(text="job.py:count", topics=("words",)).name
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "says"),
+    [
+        ({"key": "wrod"}, "key", "the answer of `sql` has no column 'wrod'. Did you mean 'word'?"),
+        ({"counts": "m"}, "counts", "the answer of `sql` has no column 'm'."),
+    ],
+)
+def test_columns_that_the_answer_does_not_have_are_refused(keys, key, says):
+    check = Equals(**({"store": "archive", "query": QUERY, "sql": SQL, "key": "word"} | keys))
+
+    (problem,) = check.problems(declared(PIPELINE))
+
+    assert problem.key == key
+    assert problem.says.startswith(says)

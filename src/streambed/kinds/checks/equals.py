@@ -105,8 +105,20 @@ class Equals(MayFail):
             wrong.append(Problem(key="event_time", says=says))
         if not used:
             says = f"it reads no topic. {suggestion('', topics)}"
-            wrong.append(Problem(key="sql", says=says))
-        return wrong
+            return [*wrong, Problem(key="sql", says=says)]
+        return wrong + self._column_problems(log_sql.result_columns(self.sql, topics))
+
+    def _column_problems(self, columns: tuple[str, ...]) -> list[Problem]:
+        """`key` and `counts` must be columns of the answer."""
+        return [
+            Problem(
+                key=key,
+                says=f"the answer of `sql` has no column '{name}'. {suggestion(name, columns)}",
+            )
+            for key, names in (("key", self.key), ("counts", self.counts))
+            for name in names
+            if name not in columns
+        ]
 
     def _event_time_problem(self, topics: tuple[str, ...]) -> str:
         return event_time_problem(self.event_time, topics)

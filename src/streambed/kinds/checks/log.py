@@ -95,7 +95,30 @@ class Log:
         if not partitions[self.topic]:
             says = f"the broker of '{self.topic}' has no offsets to judge: use no_loss"
             return [Problem(key="topic", says=says)]
-        return ledger_problems(components, self.topic)
+        wrong = ledger_problems(components, self.topic)
+        return wrong + self._expect_problems(components)
+
+    def _expect_problems(self, components: Components) -> list[Problem]:
+        """What can never be found cannot be expected."""
+        problems = []
+        for number in self.expect.found if self.expect else ():
+            if reason := self._why_never_found(number, components):
+                says = f"{number} can never be found here: {reason}"
+                problems.append(Problem(key="expect", says=says))
+        return problems
+
+    def _why_never_found(self, number: str, components: Components) -> str:
+        anomaly = BY_NUMBER[number]
+        if anomaly.counted_only:
+            return "it is only counted, because Kafka always allows it"
+        if any(component.hands_in_ledger for component in components.values()):
+            return ""  # A program of the user may do what our own clients do not.
+        if anomaly.needs == "transactional reads":
+            return "no client here reads inside a transaction"
+        writers = [one for one in components.values() if self.topic in one.topics_written]
+        if anomaly.needs == "transactions" and not any(one.transactional_ids for one in writers):
+            return f"no producer of {self.topic} sends transactions"
+        return ""
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
         """The topic: without a read-back much is unknown."""
