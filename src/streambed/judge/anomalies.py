@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-
 Needs = Literal["", "transactions", "transactional reads"]
 
 
