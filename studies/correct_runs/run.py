@@ -38,7 +38,7 @@ producers, no unclean election, an idempotent sink) runs with faults drawn by it
 faults (`draw.py`) were fixed before the first run, and every run counts. A verdict of a data check
 that fails is a false alarm.
 
-    python -m studies.correct_runs.run    # goes on where it was, up to seed {SEEDS}
+    python -m studies.correct_runs.run    # resumes, up to seed {SEEDS}
 """
 
 

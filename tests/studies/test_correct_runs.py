@@ -1,4 +1,4 @@
-"""The table of correct runs goes on where it was, and its page says what is missing."""
+"""The table of correct runs resumes, and its page says what is missing."""
 
 from __future__ import annotations
 
