@@ -120,13 +120,8 @@ def _measure_together(
     with sockets(world, ports) as opened:
         floods = []
         for direction in group:
-            end = opened[direction.sender]
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-            floods.append(
-                Flood(
-                    direction=direction, end=end, target=(addresses[direction.receiver.node], PORT)
-                )
-            )
+            target = addresses[direction.receiver.node], PORT
+            floods.append(_open_flood(direction, opened[direction.sender], target))
         began_ns = now_ns()
         _fill(world, floods, began_ns, until_s=settled_s)
         for flood in floods:
@@ -138,6 +133,11 @@ def _measure_together(
             carried_bytes = flood.arrived_bytes(world) - flood.carried_bytes
             passed_s = (now_ns() - flood.began_ns) / 1e9
             yield flood.direction.key, round(carried_bytes * 8 / passed_s)
+
+
+def _open_flood(direction: ProbedDirection, end: socket.socket, target: tuple[str, int]) -> Flood:
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    return Flood(direction=direction, end=end, target=target)
 
 
 def _fill(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:

@@ -203,16 +203,10 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""
-        bootstrap = context.bootstrap_for((*self.reads, *self.writes))
-        interpreter = self._interpreter(context)
-        flags = flags_for(self.start, self.memory)
-        java = artifacts.spark_command(
-            context.java, pyspark_home=artifacts.find_pyspark(), flags=flags
-        )
         settings = self._settings(context)
         secrets = secret_files(settings, f"{context.data(self.name)}/secret.properties")
         order = SparkDriverOrder(
-            java=tuple(java),
+            java=self._java(context),
             settings=without_secrets(settings),
             secrets=secrets[0].path if secrets else "",
             job=str(context.base / self.job),
@@ -220,24 +214,36 @@ class SparkJob(OnOneNode, CoveredByBatches):
             folders=self._folders(context),
         )
         file = context.order(self.name, order)
+        folder = context.base / self.cwd if self.cwd else context.data(self.name)
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
-                argv=(interpreter, str(DRIVER), file.path),
-                env={
-                    **context.variables(self.name, self.node, bootstrap),
-                    "PYTHONPATH": self._python_path(context),
-                    **_page_address(context),
-                    **{key: context.resolve(text, self.name) for key, text in self.env.items()},
-                },
-                cwd=str(context.base / self.cwd if self.cwd else context.data(self.name)),
+                argv=(self._interpreter(context), str(DRIVER), file.path),
+                env=self._variables(context),
+                cwd=str(folder),
                 files=(file, *secrets),
                 on_exit=self.on_exit,
                 heap_bytes=self.memory.bytes,
             )
         ]
+
+    def _java(self, context: PlanContext) -> tuple[str, ...]:
+        """The command of Spark's JVM."""
+        home = artifacts.find_pyspark()
+        flags = flags_for(self.start, self.memory)
+        return tuple(artifacts.spark_command(context.java, pyspark_home=home, flags=flags))
+
+    def _variables(self, context: PlanContext) -> dict[str, str]:
+        """The environment of the driver; the job's own `env` wins."""
+        bootstrap = context.bootstrap_for((*self.reads, *self.writes))
+        return {
+            **context.variables(self.name, self.node, bootstrap),
+            "PYTHONPATH": self._python_path(context),
+            **_page_address(context),
+            **{key: context.resolve(text, self.name) for key, text in self.env.items()},
+        }
 
     def _interpreter(self, context: PlanContext) -> str:
         """The job's interpreter; UsageError if its pyspark does not fit the Kafka connector."""
