@@ -120,14 +120,14 @@ def _hand_overs(view: View, group: str, reads: Reads) -> Iterator[_HandOver]:
         times, offsets = commits.time[mine], commits.offset[mine]
         read_to, read_at = NONE, NONE
         for tenure in rows:
-            known = int(np.searchsorted(times, tenures.began[tenure], side="right"))
+            earlier = int(np.searchsorted(times, tenures.began[tenure], side="right"))
             yield _HandOver(
                 tenure=tenure,
                 partition=partition,
                 start=int(tenures.start[tenure]),
                 read_to=read_to,
                 read_at=read_at,
-                committed=int(offsets[known - 1]) if known else NONE,
+                committed=int(offsets[earlier - 1]) if earlier else NONE,
             )
             read_to = max(read_to, _offset_reached(view, tenure, last_place))
             read_at = max(read_at, int(last_time[tenure]))

@@ -121,6 +121,12 @@ class Latency(MayFail):
         verdict = self._judge_records(history, records)
         left_out = self._left_out(history, journeys_made.height - records.height)
         verdict = replace(verdict, evidence=left_out | verdict.evidence)
+        return self._without_doubtful_time(history, records, verdict)
+
+    def _without_doubtful_time(
+        self, history: History, records: pl.DataFrame, verdict: Verdict
+    ) -> Verdict:
+        """The verdict; unknown if it would be another without the records of doubtful spans."""
         # Late packets make a failure doubtful, but not a limit that was kept in spite of them.
         spans = [span for span in fidelity(history).spans if verdict.fails or not span.only_slower]
         ended = records.with_columns(ended=pl.coalesce("seen", "latest"))
@@ -129,8 +135,7 @@ class Latency(MayFail):
         if verdict.answer == "unknown" or not doubtful:
             return verdict
         evidence = verdict.evidence | {"in_doubtful_time": doubtful}
-        count = count_of(doubtful, "record")
-        sent = f"the {count} sent while timing was off"
+        sent = f"the {count_of(doubtful, 'record')} sent while timing was off"
         if self._judge_records(history, sure).answer == verdict.answer:
             says = f"{verdict.says}; still {verdict.answer} without {sent}"
             return replace(verdict, says=says, evidence=evidence)

@@ -109,9 +109,8 @@ class ByKeyCount:
         )
         inputs = pl.len().over("key").cast(pl.Int64)
         # The order of a key is known if that of each of its inputs is.
-        sure = (
-            pl.col("key").is_not_null() & pl.col("sure").all().over("key") & pl.col("outputs_sure")
-        )
+        inputs_sure = pl.col("key").is_not_null() & pl.col("sure").all().over("key")
+        sure = inputs_sure & pl.col("outputs_sure")
         missing_means_lost = pl.lit(self._writes_known(history, counted, outputs))
         fewer = pl.col("outputs") < inputs
         return joined.select(
@@ -165,21 +164,25 @@ def _positions(history: History, topic: str) -> pl.DataFrame:
     first offset of a partition that is missing or that two records claim.
     """
     at_topic = (pl.col("topic") == topic) & (pl.col("offset") >= 0)
-    columns = [*POSITION, "producer", "sequence", "key"]
     seen = history.ledger.seen.filter(at_topic)
     if witness_of(history, topic):
         read_back = seen.filter(pl.col("consumer") == WITNESS).unique(POSITION)
         return read_back.select(*POSITION, "key", known=pl.lit(True))
     acked = history.ledger.sent.filter(at_topic & pl.col("acked").is_not_null())
+    log = _claimed_offsets(acked, seen).sort(POSITION)
+    in_place = pl.col("offset") == pl.int_range(pl.len())
+    known = (in_place & pl.col("clear")).cast(pl.Int8).cum_min().over(PARTITION).cast(pl.Boolean)
+    return log.select(*POSITION, "key", known=known)
+
+
+def _claimed_offsets(acked: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
+    """A row for each offset that was acked or seen. `clear`: all name one record and one key."""
+    columns = [*POSITION, "producer", "sequence", "key"]
     claims = pl.concat([acked.select(columns), seen.select(columns)]).unique()
     identity = pl.struct("producer", "sequence").filter(pl.col("producer").is_not_null())
     keys = pl.col("key").drop_nulls()
-    log = claims.group_by(POSITION).agg(
-        key=keys.first(), clear=(identity.n_unique() <= 1) & (keys.n_unique() <= 1)
-    )
-    in_place = pl.col("offset") == pl.int_range(pl.len())
-    known = (in_place & pl.col("clear")).cast(pl.Int8).cum_min().over(PARTITION).cast(pl.Boolean)
-    return log.sort(POSITION).select(*POSITION, "key", known=known)
+    clear = (identity.n_unique() <= 1) & (keys.n_unique() <= 1)
+    return claims.group_by(POSITION).agg(key=keys.first(), clear=clear)
 
 
 def _read_to_end(history: History, topic: str) -> bool:

@@ -101,16 +101,19 @@ def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, li
         )
         host_groups: dict[str, Path] = {}
         for node in decided.nodes:
-            if caps := settings_of(node.allowance):
-                host_groups[node.name] = folder / f"{prefix}-{node.name}"
-                groups[host_groups[node.name]] = caps
+            caps = settings_of(node.allowance)
+            if caps:
+                group = folder / f"{prefix}-{node.name}"
+                host_groups[node.name] = group
+                groups[group] = caps
         for process in decided.processes:
             caps = settings_of(process.allowance)
-            if caps or process.node in host_groups:
-                above = host_groups.get(process.node, folder)
-                group = above / f"{prefix}-{process.name.replace('/', '.')}-process"
-                groups[group] = caps
-                joins[process.name].append(str(group))
+            if not caps and process.node not in host_groups:
+                continue
+            parent = host_groups.get(process.node, folder)
+            group = parent / f"{prefix}-{process.name.replace('/', '.')}-process"
+            groups[group] = caps
+            joins[process.name].append(str(group))
     return groups, joins
 
 
