@@ -37,7 +37,7 @@ class _HandOver:
 
 
 def hand_overs(view: View) -> Finding:
-    """A17: tenures that skip records or go back behind a commit, and commits of unread records."""
+    """A17: tenures that skip records or rewind behind a commit, and commits of unread records."""
     evidence: list[Evidence] = []
     missing, excused = "", 0
     for group, reads in view.reads.items():
@@ -134,7 +134,7 @@ def _hand_overs(view: View, group: str, reads: Reads) -> Iterator[_HandOver]:
 
 
 def _offset_reached(view: View, tenure: int, last_place: Int64s) -> int:
-    """The offset after the last record that a tenure noted, or where it began."""
+    """The offset after the last record that a tenure read, or where it began."""
     if last_place[tenure] == NONE:
         return int(view.topic.tenures.start[tenure])
     return (int(last_place[tenure]) & OFFSET_MASK) + 1

@@ -49,7 +49,7 @@ class _Clashes:
     two: Int64s
 
 
-def _clashes_with_log(log: Log, claims: _Claims, index: Int32s) -> _Clashes:
+def _clashes_with_log(log: Log, claims: _Claims, index: Int32s | Int64s) -> _Clashes:
     """Claims of another record than the log has there; `index` is where each place is in it."""
     logged = log.record[np.maximum(index, 0)] if len(log) else index
     differs = (index != NONE) & (logged != claims.record) & (logged != NONE)

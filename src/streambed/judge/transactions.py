@@ -65,11 +65,13 @@ def torn_transactions(view: View) -> Finding:
         whole = whole + view.elsewhere.whole
         visible = visible + view.elsewhere.visible
     torn = np.flatnonzero((visible > 0) & (visible < whole))
+    if not len(torn):
+        return Finding(anomaly="A19")
     evidence = []
     for transaction in torn[:SHOWN].tolist():
         share = f"{visible[transaction]} of {whole[transaction]}"
         evidence.append(_torn(view, transaction, part, shown, share))
-    records = np.flatnonzero(part & np.isin(sends.transaction, torn)) if len(torn) else torn
+    records = np.flatnonzero(part & np.isin(sends.transaction, torn))
     return Finding(anomaly="A19", count=len(torn), records=records, evidence=tuple(evidence))
 
 

@@ -137,7 +137,7 @@ def _evidence_of_sends(view: View, records: Int64s, text: str) -> tuple[Evidence
 
 
 def aborted_reads(view: View) -> Finding:
-    """A3: surely not written, or aborted, and visible to readers of committed records."""
+    """A3: certainly not written, or aborted, and visible to readers of committed records."""
     aborted = _aborted(view)
     failed = view.sends.outcome == Outcome.NOT_WRITTEN
     wrong = (aborted | failed) & view.visible[: len(view.sends)]

@@ -85,7 +85,7 @@ class Equals(MayFail):
 
     @property
     def store_query(self) -> StoreQuery:
-        """What is asked of the store."""
+        """The query for the rows to compare, asked after the drain."""
         return StoreQuery(store=self.store, text=self.query)
 
     def problems(self, components: Components) -> list[Problem]:
@@ -137,11 +137,11 @@ class Equals(MayFail):
         return self._topics(components)
 
     def store_queries(self, components: Components) -> tuple[StoreQuery, ...]:
-        """The query."""
+        """The query for the rows to compare."""
         return (self.store_query,)
 
     def batch_jobs(self, components: Components) -> tuple[BatchJob, ...]:
-        """The function, if it is one."""
+        """The batch job that computes the expected rows, if `job` names one."""
         return (BatchJob(text=self.job, topics=self.topics),) if self.job else ()
 
     def judge(self, history: History) -> Verdict:
@@ -215,7 +215,7 @@ class Equals(MayFail):
         if not undecided and not late:
             return self._differ(exact, evidence)
         if late:
-            least = least.clear()  # Nobody knows which rows were dropped: any may be missing.
+            least = least.clear()  # It is unknown which rows were dropped: any may be missing.
         bounded = compare_rows(rows, least, most, self.key, self.counts, self.tolerance)
         if bounded.sure:
             return self._differ(bounded, evidence)
@@ -234,7 +234,7 @@ class Equals(MayFail):
         return ""
 
     def _within_bounds(self, bounded: Compared, evidence: dict[str, Any]) -> Verdict:
-        """The verdict if no row is surely wrong, although some are not exact."""
+        """The verdict if no row is certainly wrong, although some are not exact."""
         differ = count_of(evidence["different"], "row")
         if evidence["late_rows"]:
             dropped = count_of(evidence["late_rows"], "row")

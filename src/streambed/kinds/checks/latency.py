@@ -232,18 +232,16 @@ class Latency(MayFail):
         during = names_between(faults_of(history), start=start, end=end)
         start_s, end_s = history.seconds(start), history.seconds(end)
         evidence["worst"] = {"start_s": start_s, "end_s": end_s, "during": during}
-        measured = quantiles(records["latency"].drop_nulls())
-        long, brief = [], []
-        for name in exceeded:
-            latency = _latency_text(measured[name])
-            limit = shown(self.limits[name].ns)
-            long.append(f"{name} {latency}, limit {limit}")
-            brief.append(f"{name} {latency} (limit {limit})")
         slowest = f"slowest {clock(start_s)}–{clock(end_s)}"
         if during:
             slowest += f" (overlaps {during})"
-        says = f"{self._subject} {', '.join(long)}; {slowest}"
-        return self._verdict("fails", says, evidence, f"{self._subject} {', '.join(brief)}")
+        values = quantiles(records["latency"].drop_nulls())
+        measured = {name: f"{name} {_latency_text(values[name])}" for name in exceeded}
+        limits = {name: f"limit {shown(self.limits[name].ns)}" for name in exceeded}
+        long = ", ".join(f"{measured[name]}, {limits[name]}" for name in exceeded)
+        brief = ", ".join(f"{measured[name]} ({limits[name]})" for name in exceeded)
+        says = f"{self._subject} {long}; {slowest}"
+        return self._verdict("fails", says, evidence, f"{self._subject} {brief}")
 
     def _says_of_all(self, records: pl.DataFrame) -> str:
         latencies = records["latency"].drop_nulls()

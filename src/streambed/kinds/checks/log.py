@@ -200,10 +200,9 @@ class Log:
     def _verdict(
         self, answer: Answer, says: str, evidence: dict[str, Any], brief: str = ""
     ) -> Verdict:
+        good = "as expected" if self.expect else "in order"
         briefs = {
-            "holds": f"log of {self.topic} as expected"
-            if self.expect
-            else f"log of {self.topic} in order",
+            "holds": f"log of {self.topic} {good}",
             "fails": f"log of {self.topic}: {brief or says}",
             "unknown": f"log of {self.topic} unknown",
         }

@@ -45,7 +45,7 @@ class Recovers(MayFail):
 
     @property
     def about(self) -> str:
-        """Who recovers: verdicts are named recovers:READER."""
+        """The reader: verdicts are named recovers:READER."""
         return self.of
 
     def problems(self, components: Components) -> list[Problem]:

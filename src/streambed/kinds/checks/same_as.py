@@ -57,11 +57,11 @@ class SameAs(MayFail):
         return wrong or _input_problems(components, self.topic, self.other)
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
-        """Both topics."""
+        """Both topics must be read back."""
         return (self.topic, self.other)
 
     def topics_kept(self, components: Components) -> tuple[str, ...]:
-        """Both topics."""
+        """Keys and values of both topics are compared."""
         return (self.topic, self.other)
 
     def judge(self, history: History) -> Verdict:

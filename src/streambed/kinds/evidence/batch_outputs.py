@@ -96,7 +96,8 @@ def _last_candidates(
     next_exact = _next_exact(exact)[np.minimum(first, len(commits) - 1)]
     began = np.array([commit.began for commit in commits], np.int64)
     begun = np.searchsorted(began, outputs["seen"].to_numpy(), side="right") - 1
-    return np.minimum(next_exact, begun)
+    last: np.ndarray = np.minimum(next_exact, begun)
+    return last
 
 
 def _next_exact(exact: np.ndarray) -> np.ndarray:

@@ -59,7 +59,7 @@ class ByBatches:
 
         Records that the witness did not find in the log do not count: after an unclean election
         another record may have the offset of a lost one. If a batch read fewer rows than its range
-        has records, nobody knows which of them it took.
+        has records, it is unknown which of them it took.
         """
         ranges = _all_ranges(history, self.name).filter(pl.col("topic") == topic)
         times = times_taken(ranges, records)

@@ -100,13 +100,7 @@ class ByKeyCount:
         """
         counted = _count_by_key(history, self.reads)
         outputs = self._outputs(history)
-        of_outputs = outputs.group_by("key").agg(
-            outputs=pl.len().cast(pl.Int64), outputs_sure=pl.col("sure").all()
-        )
-        joined = counted.join(of_outputs, on="key", how="left").with_columns(
-            outputs=pl.col("outputs").fill_null(0),
-            outputs_sure=pl.col("outputs_sure").fill_null(True),
-        )
+        joined = _with_output_counts(counted, outputs)
         inputs = pl.len().over("key").cast(pl.Int64)
         # The order of a key is known if that of each of its inputs is.
         inputs_sure = pl.col("key").is_not_null() & pl.col("sure").all().over("key")
@@ -141,6 +135,17 @@ class ByKeyCount:
         outputs = self._outputs(history).drop_nulls("key")
         # If the outputs of a key are spread, a number occurs twice; such a key is unknown anyway.
         return outputs.join(first_seen, on=POSITION).unique(["key", "n"]).select("key", "n", "seen")
+
+
+def _with_output_counts(inputs: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
+    """Add the number of outputs of each input's key, and whether all of them are sure."""
+    by_key = outputs.group_by("key").agg(
+        outputs=pl.len().cast(pl.Int64), outputs_sure=pl.col("sure").all()
+    )
+    return inputs.join(by_key, on="key", how="left").with_columns(
+        outputs=pl.col("outputs").fill_null(0),
+        outputs_sure=pl.col("outputs_sure").fill_null(True),
+    )
 
 
 def _count_by_key(history: History, topics: tuple[str, ...]) -> pl.DataFrame:

@@ -180,8 +180,10 @@ def send_times(topic: Topic, records: list[int]) -> dict[int, tuple[int, int]]:
         in_batch = (rows >= first) & (rows < first + len(batch))
         for row in rows[in_batch].tolist():
             sent, acked = (column[row - first].as_py() for column in batch.columns)
-            sent = NONE if sent is None else sent
-            acked = NONE if acked is None else acked
-            times[by_row[row]] = (sent, acked)
+            times[by_row[row]] = (_time_or_none(sent), _time_or_none(acked))
         first += len(batch)
     return times
+
+
+def _time_or_none(time: int | None) -> int:
+    return NONE if time is None else time

@@ -70,7 +70,7 @@ class Recovery:
     """The longest span without an acknowledgement of the inputs, from the injection on."""
 
     def evidence(self, history: History) -> dict[str, Any]:
-        """For programs."""
+        """The recovery as data of the verdict, with times in seconds since the run began."""
         return {
             "faults": self.faults,
             "start_s": history.seconds(self.start),
@@ -112,7 +112,7 @@ def baseline_of(
             f"only {shown(max(0, first - begin))} of load before the first fault: "
             f"{shown(BASELINE_NS)} are needed to know what is usual"
         )
-    # A record in flight when the fault came is not part of what is usual.
+    # Records in flight at the first fault do not belong to the baseline.
     calm = pl.col("due").is_between(begin, first) & (pl.col("seen") <= first)
     latencies = records.filter(calm).select(pl.col("seen") - pl.col("due")).to_series()
     p99 = latencies.quantile(0.99, interpolation="higher")
@@ -182,7 +182,7 @@ def _first_effect(records: pl.DataFrame, start: int, bound: int, until: int) -> 
     late = records.filter(not_yet_seen & is_late & (pl.col("due") < until))
     if late.is_empty():
         return None
-    first_late = late.select((pl.col("due") + bound).min()).item()
+    first_late = int(late["due"].to_numpy().min()) + bound
     return max(0, first_late - start)
 
 
@@ -209,7 +209,7 @@ def _last_due(records: pl.DataFrame, until: int) -> int:
 
 
 def _acks(history: History, records: pl.DataFrame) -> pl.Series:
-    """When records of the topics that these are of were acknowledged, in order."""
+    """When records of these topics were acknowledged, in order."""
     parts = [np.empty(0, np.int64)]
     for topic in records["topic"].unique().sort():
         for batch in batches_of_topic(history.ledger, "sent", topic, ("acked",)):

@@ -93,27 +93,21 @@ def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, li
     joins: dict[str, list[str]] = defaultdict(list)
     prefix = f"streambed-{owner}-{decided.name}-{Path(decided.directory).name}"
     for folder, controllers in _folders(decided.machine).items():
-        settings_of = partial(
-            settings,
-            controllers,
-            cores=decided.machine.cores,
-            unified=hierarchies.is_unified(folder),
-        )
-        host_groups: dict[str, Path] = {}
+        unified = hierarchies.is_unified(folder)
+        caps_of = partial(settings, controllers, cores=decided.machine.cores, unified=unified)
+        parents: dict[str, Path] = {}
         for node in decided.nodes:
-            caps = settings_of(node.allowance)
+            caps = caps_of(node.allowance)
             if caps:
-                group = folder / f"{prefix}-{node.name}"
-                host_groups[node.name] = group
-                groups[group] = caps
+                parents[node.name] = folder / f"{prefix}-{node.name}"
+                groups[parents[node.name]] = caps
         for process in decided.processes:
-            caps = settings_of(process.allowance)
-            if not caps and process.node not in host_groups:
-                continue
-            parent = host_groups.get(process.node, folder)
-            group = parent / f"{prefix}-{process.name.replace('/', '.')}-process"
-            groups[group] = caps
-            joins[process.name].append(str(group))
+            caps = caps_of(process.allowance)
+            if caps or process.node in parents:
+                name = f"{prefix}-{process.name.replace('/', '.')}-process"
+                group = parents.get(process.node, folder) / name
+                groups[group] = caps
+                joins[process.name].append(str(group))
     return groups, joins
 
 

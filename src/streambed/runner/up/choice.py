@@ -57,10 +57,8 @@ def choose(
     for component in order:
         name = component.name
         numbers = ports_for(name, component.ports, asked=ports.get(name), taken=taken)
-        usual, actual = component.ports[0], numbers[0]
-        if actual != usual and name not in ports:
-            reason = why_not_free(usual) or f"another of these servers has port {usual}"
-            notes.append(f"{reason}: {name} is at {actual}")
+        if name not in ports:
+            notes += _moved_port(name, usual=component.ports[0], actual=numbers[0])
         loopback = Loopback(
             ports=numbers,
             topics=topics if component.as_broker else {},
@@ -75,6 +73,14 @@ def choose(
         components={name: chosen[name] for name in asked},
     )
     return Choice(experiment=experiment, base=base, notes=tuple(notes))
+
+
+def _moved_port(name: str, *, usual: int, actual: int) -> list[str]:
+    """A note if a server does not listen on its usual port."""
+    if actual == usual:
+        return []
+    reason = why_not_free(usual) or f"another of these servers has port {usual}"
+    return [f"{reason}: {name} is at {actual}"]
 
 
 def _components(what: Sequence[str]) -> tuple[dict[str, Component], list[str], Path]:

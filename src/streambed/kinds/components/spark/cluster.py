@@ -274,7 +274,7 @@ def flags_for(start: Quickness, heap: Size) -> list[str]:
 
 
 def cluster_problems(job: SparkJob, others: Components) -> list[Problem]:
-    """Why a job could not run on the cluster that it names, but would wait for ever."""
+    """Why a job would wait forever for the cluster that it names."""
     clusters = [name for name, other in others.items() if other.kind == "spark_cluster"]
     if job.cluster not in clusters:
         says = f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}"

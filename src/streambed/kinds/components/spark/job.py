@@ -261,7 +261,7 @@ class SparkJob(OnOneNode, CoveredByBatches):
         )
 
     def _folders(self, context: PlanContext) -> tuple[str, ...]:
-        """What Spark wants to be there in HDFS."""
+        """The folders that must exist in HDFS before the job starts."""
         if not self.event_log:
             return ()
         return (context.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)

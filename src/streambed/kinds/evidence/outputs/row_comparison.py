@@ -38,30 +38,34 @@ def compare_rows(
     `bounded` lie between both; others must equal, and are open if `least` and `most` differ.
     """
     joined = _join(rows, least, most, key)
-    there = pl.col(HERE)
-    must = pl.col(f"{HERE}\0least")
-    may = pl.col(f"{HERE}\0most")
-    again = pl.col(TIMES)
-    wrong = [
-        pl.when(again > 1).then(pl.format("is there {} times", again)),
-        pl.when(may.is_null()).then(pl.lit("is too many")),
-        pl.when(there.is_null() & must.is_not_null()).then(pl.lit("is missing")),
-    ]
+    wrong = _wrong_presence()
     opened = [pl.lit(False)]
     exact = least.equals(most)
+    is_there = pl.col(HERE).is_not_null()
     for name in most.columns:
         if name in key:
-            continue
-        if name not in bounded and not exact:
-            opened.append(_differs(joined, name, tolerance))
             continue
         if name in bounded:
             differs = _outside(name, tolerance)
         else:
             differs = _differs(joined, name, tolerance)
+        if name not in bounded and not exact:
+            opened.append(differs)
+            continue
         text = pl.format(f"{name} is {{}}, not {{}}", pl.col(name), pl.col(f"{name}\0most"))
-        wrong.append(pl.when(there.is_not_null() & differs).then(text))
+        wrong.append(pl.when(is_there & differs).then(text))
     return _comparison(joined, key, pl.coalesce(*wrong), pl.any_horizontal(*opened))
+
+
+def _wrong_presence() -> list[pl.Expr]:
+    """What is wrong with how often a row is there; null if nothing is."""
+    times = pl.col(TIMES)
+    is_missing = pl.col(HERE).is_null() & pl.col(f"{HERE}\0least").is_not_null()
+    return [
+        pl.when(times > 1).then(pl.format("is there {} times", times)),
+        pl.when(pl.col(f"{HERE}\0most").is_null()).then(pl.lit("is too many")),
+        pl.when(is_missing).then(pl.lit("is missing")),
+    ]
 
 
 def has_several_rows(frame: pl.DataFrame, key: Sequence[str]) -> bool:
