@@ -131,11 +131,11 @@ def vanished_reads(view: View) -> Finding:
         rows = rows[~view.below_start(reads.place[rows])]
         unsure = view.start_unknown(reads.place[rows])
         undecided += int(unsure.sum())
-        rows = rows[~unsure]
-        _, once = np.unique(reads.place[rows], return_index=True)
-        count += len(once)
-        records.append(reads.record[rows[once]].astype(np.int64))
-        evidence += _evidence_of_vanished(group, reads, rows[once])
+        _, first = np.unique(reads.place[rows[~unsure]], return_index=True)
+        vanished = rows[~unsure][first]
+        count += len(vanished)
+        records.append(reads.record[vanished].astype(np.int64))
+        evidence += _evidence_of_vanished(group, reads, vanished)
     return Finding(
         anomaly="A18",
         count=count,

@@ -55,12 +55,12 @@ def torn_transactions(view: View) -> Finding:
         return Finding(anomaly="A19", not_judged="a compacted topic keeps the last record of a key")
     if view.committed is None:
         return Finding(anomaly="A19", missing=NO_READ_BACK)
-    sends = view.sends
-    part = (sends.transaction >= 0) & (sends.outcome != Outcome.NOT_WRITTEN)
-    part &= ~view.below_start(sends.place)
+    transaction = view.sends.transaction
+    part = (transaction >= 0) & (view.sends.outcome != Outcome.NOT_WRITTEN)
+    part &= ~view.below_start(view.sends.place)
     shown = part & (view.in_log > 0)
-    whole = np.bincount(sends.transaction[part], minlength=count)
-    visible = np.bincount(sends.transaction[shown], minlength=count)
+    whole = np.bincount(transaction[part], minlength=count)
+    visible = np.bincount(transaction[shown], minlength=count)
     if view.elsewhere.lost or view.elsewhere.visible.any():
         whole = whole + view.elsewhere.whole
         visible = visible + view.elsewhere.visible
@@ -68,10 +68,10 @@ def torn_transactions(view: View) -> Finding:
     if not len(torn):
         return Finding(anomaly="A19")
     evidence = []
-    for transaction in torn[:SHOWN].tolist():
-        share = f"{visible[transaction]} of {whole[transaction]}"
-        evidence.append(_torn(view, transaction, part, shown, share))
-    records = np.flatnonzero(part & np.isin(sends.transaction, torn))
+    for number in torn[:SHOWN].tolist():
+        share = f"{visible[number]} of {whole[number]}"
+        evidence.append(_torn(view, number, part, shown, share))
+    records = np.flatnonzero(part & np.isin(transaction, torn))
     return Finding(anomaly="A19", count=len(torn), records=records, evidence=tuple(evidence))
 
 

@@ -235,13 +235,20 @@ class Latency(MayFail):
         slowest = f"slowest {clock(start_s)}–{clock(end_s)}"
         if during:
             slowest += f" (overlaps {during})"
-        values = quantiles(records["latency"].drop_nulls())
-        measured = {name: f"{name} {_latency_text(values[name])}" for name in exceeded}
-        limits = {name: f"limit {shown(self.limits[name].ns)}" for name in exceeded}
-        long = ", ".join(f"{measured[name]}, {limits[name]}" for name in exceeded)
-        brief = ", ".join(f"{measured[name]} ({limits[name]})" for name in exceeded)
+        measured = self._exceeded_texts(records, exceeded)
+        long = ", ".join(f"{value}, {limit}" for value, limit in measured)
+        brief = ", ".join(f"{value} ({limit})" for value, limit in measured)
         says = f"{self._subject} {long}; {slowest}"
         return self._verdict("fails", says, evidence, f"{self._subject} {brief}")
+
+    def _exceeded_texts(self, records: pl.DataFrame, exceeded: list[str]) -> list[tuple[str, str]]:
+        """The measured latency and the limit of each of these, such as p99 2 s and limit 1 s."""
+        values = quantiles(records["latency"].drop_nulls())
+        texts = []
+        for name in exceeded:
+            measured = f"{name} {_latency_text(values[name])}"
+            texts.append((measured, f"limit {shown(self.limits[name].ns)}"))
+        return texts
 
     def _says_of_all(self, records: pl.DataFrame) -> str:
         latencies = records["latency"].drop_nulls()

@@ -104,11 +104,16 @@ def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, li
         for process in decided.processes:
             caps = caps_of(process.allowance)
             if caps or process.node in parents:
-                name = f"{prefix}-{process.name.replace('/', '.')}-process"
-                group = parents.get(process.node, folder) / name
+                parent = parents.get(process.node, folder)
+                group = parent / _process_group(prefix, process.name)
                 groups[group] = caps
                 joins[process.name].append(str(group))
     return groups, joins
+
+
+def _process_group(prefix: str, process: str) -> str:
+    """The name of the group of a process, in which a slash would be a folder."""
+    return f"{prefix}-{process.replace('/', '.')}-process"
 
 
 def _folders(machine: Machine) -> dict[Path, list[Controller]]:

@@ -59,11 +59,8 @@ def choose(
         numbers = ports_for(name, component.ports, asked=ports.get(name), taken=taken)
         if name not in ports:
             notes += _moved_port(name, usual=component.ports[0], actual=numbers[0])
-        loopback = Loopback(
-            ports=numbers,
-            topics=topics if component.as_broker else {},
-            has_data=name in has_data,
-        )
+        own_topics = topics if component.as_broker else {}
+        loopback = Loopback(ports=numbers, topics=own_topics, has_data=name in has_data)
         chosen[name] = component.on_loopback(loopback)
     experiment = Experiment(
         name="up",

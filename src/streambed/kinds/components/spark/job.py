@@ -205,8 +205,10 @@ class SparkJob(OnOneNode, CoveredByBatches):
         """The driver agent, which starts Spark's Java and then runs the script."""
         settings = self._settings(context)
         secrets = secret_files(settings, f"{context.data(self.name)}/secret.properties")
+        home, flags = artifacts.find_pyspark(), flags_for(self.start, self.memory)
+        java = artifacts.spark_command(context.java, pyspark_home=home, flags=flags)
         order = SparkDriverOrder(
-            java=self._java(context),
+            java=tuple(java),
             settings=without_secrets(settings),
             secrets=secrets[0].path if secrets else "",
             job=str(context.base / self.job),
@@ -228,12 +230,6 @@ class SparkJob(OnOneNode, CoveredByBatches):
                 heap_bytes=self.memory.bytes,
             )
         ]
-
-    def _java(self, context: PlanContext) -> tuple[str, ...]:
-        """The command of Spark's JVM."""
-        home = artifacts.find_pyspark()
-        flags = flags_for(self.start, self.memory)
-        return tuple(artifacts.spark_command(context.java, pyspark_home=home, flags=flags))
 
     def _variables(self, context: PlanContext) -> dict[str, str]:
         """The environment of the driver; the job's own `env` wins."""
@@ -266,11 +262,12 @@ class SparkJob(OnOneNode, CoveredByBatches):
             return ()
         return (context.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
 
+    def _module_folders(self, context: PlanContext) -> list[Path]:
+        """The folders of its modules, the script's own first."""
+        return [(context.base / self.job).parent, *(context.base / f for f in self.python_path)]
+
     def _python_path(self, context: PlanContext) -> str:
-        folders = [
-            str((context.base / self.job).parent),
-            *(str(context.base / folder) for folder in self.python_path),
-        ]
+        folders = [str(folder) for folder in self._module_folders(context)]
         if context.machine.python_path:
             folders.append(context.machine.python_path)
         return os.pathsep.join(folders)
@@ -295,13 +292,9 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
     def _shipped_files(self, context: PlanContext) -> dict[str, Setting]:
         """Files that an existing cluster may lack: the connectors, and the job's modules."""
-        folders = [
-            (context.base / self.job).parent,
-            *(context.base / folder for folder in self.python_path),
-        ]
         modules = [
             str(module)
-            for folder in folders
+            for folder in self._module_folders(context)
             for module in sorted(folder.glob("*.py"))
             if module != context.base / self.job
         ]
