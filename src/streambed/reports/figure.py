@@ -256,8 +256,6 @@ def lines(
     chosen, left_out = series.largest(_within(history, table), by=by, value=value)
     thinned, thinning = series.thin(chosen, by=by, value=value, keep=keep)
     names = chosen[by].unique(maintain_order=True).sort().to_list()
-    pick = alt.selection_point(fields=[by], bind="legend")
-    zoom = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
     y_axis = _count_axis(thinned[value]) if counts else alt.Axis(format=number, minExtent=44)
     y = alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=y_axis)
     if breaks is None:
@@ -265,18 +263,28 @@ def lines(
     else:
         broken = series.with_breaks(thinned, breaks, by=by, value=value)
     base = alt.Chart(rows(broken)).encode(time_axis(history), y)
-    line = base.mark_line(
+    line = _line(base, by=by, names=names, steps=counts).properties(height=200)
+    points = _points(base, thinned, by=by, value=value, unit=unit, number=number, few=len(names))
+    chart = over_faults(history, line, points)
+    return chart, " ".join(filter(None, (left_out, thinning)))
+
+
+def _line(base: alt.Chart, *, by: str, names: list[str], steps: bool) -> alt.Chart:
+    """A line for each name. A click in the legend picks one; Shift and the wheel zoom."""
+    pick = alt.selection_point(fields=[by], bind="legend")
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+    mark = base.mark_line(
         clip=True,
-        interpolate="step-after" if counts else "linear",
+        interpolate="step-after" if steps else "linear",
         invalid="break-paths-show-path-domains",
-    ).encode(
+    )
+    encoded = mark.encode(
         _dash(by, names),
         alt.Color(f"{by}:N", scale=alt.Scale(domain=names)),
         opacity=alt.condition(pick, alt.value(1.0), alt.value(0.12)),
     )
-    points = _points(base, thinned, by=by, value=value, unit=unit, number=number, few=len(names))
-    chart = over_faults(history, line.add_params(pick, zoom).properties(height=200), points)
-    return chart, " ".join(filter(None, (left_out, thinning)))
+    line: alt.Chart = encoded.add_params(pick, zoom)
+    return line
 
 
 def _within(history: History, table: pl.DataFrame) -> pl.DataFrame:
