@@ -29,11 +29,13 @@ def write(compared: Comparison) -> Path:
     runs = {"A": compared.a, "B": compared.b}
     histories = {letter: run.history() for letter, run in runs.items()}
     names = {letter: f"{run.name}/{run.directory.name}" for letter, run in runs.items()}
-    unfinished = [
-        f"{letter} is {run.state}: {run.reason}"
-        for letter, run in runs.items()
-        if run.state != "finished"
-    ]
+    unfinished = []
+    for letter, run in runs.items():
+        if run.state != "finished":
+            unfinished.append(f"{letter} is {run.state}: {run.reason}")
+    latency = summary_page.Section(
+        title="Latency", figures=[distributions(histories)], table=_percentiles(histories)
+    )
     page = summary_page.Page(
         kind="comparison",
         title=f"{names['A']} and {names['B']}",
@@ -46,9 +48,7 @@ def write(compared: Comparison) -> Path:
             _what_differs(compared),
             _declared_differently(compared),
             summary_page.Section(title="Statistics", lines=[CAUTION], table=_statistics(compared)),
-            summary_page.Section(
-                title="Latency", figures=[distributions(histories)], table=_percentiles(histories)
-            ),
+            latency,
         ],
     )
     return summary_page.write(page, compared.b.directory / PAGE)

@@ -134,7 +134,7 @@ def faults(history: History) -> pl.DataFrame:
     """
     heals = history.of(Heal)
     injected = []
-    for event in history.of(Inject):  # One fault may come several times.
+    for event in history.of(Inject):  # One fault may be injected several times.
         later = (heal for heal in heals if heal.fault == event.fault and heal.time >= event.time)
         heal = next(later, None)
         injected.append(

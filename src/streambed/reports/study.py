@@ -65,7 +65,8 @@ def write(result: StudyResult) -> Path:
         lines=list(_remarks(result, doubts)),
         figures=figures(study, trials, summary),
     )
-    labels = {key: study.label(key) for key in study.keys()}
+    keys = study.keys()
+    labels = {key: study.label(key) for key in keys}
     point_table = summary.drop("study").rename(labels)
     trial_table = trials.drop("study", "trial").rename(labels)
     page = summary_page.Page(
