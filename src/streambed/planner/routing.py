@@ -329,7 +329,7 @@ class Routing:
             # Every step costs something: from here no path is cheaper than a known one.
             if worst is not None and cost >= worst:
                 continue
-            # The sums of _add_costs are written out: this loop takes most of a plan's time.
+            # The sums of _add_costs, written out for speed.
             narrowest, first, second = cost
             for near, step in self._trunk_edges[node]:
                 if near in costs:

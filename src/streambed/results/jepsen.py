@@ -61,7 +61,7 @@ def _entry(process: int, kind: str, f: str, value: list[str]) -> str:
 
 
 class _Processes:
-    """Numbers of processes. One that does not know how an operation ended is never used again."""
+    """Numbers of processes. One whose operation ended with `info` is never used again."""
 
     def __init__(self) -> None:
         self._free: dict[tuple[str, int], list[tuple[int, int]]] = {}
