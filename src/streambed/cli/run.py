@@ -107,10 +107,11 @@ def run(
         done = _run_with_live_view(plan, declared.text)
     judgement, page = _judge(done, with_report=with_report, quiet=quiet)
     verdicts = judgement.verdicts if judgement else []
+    fidelity = judgement.fidelity if judgement else None
     if as_json:
         typer.echo(json.dumps(_summary(done, verdicts, page), default=str))
     else:
-        show_end(done, verdicts, page, fidelity=judgement.fidelity if judgement else None)
+        show_end(done, verdicts, page, fidelity=fidelity)
     if opened and page:
         open_page(page)
     raise typer.Exit(status_of(done, verdicts))

@@ -256,8 +256,8 @@ def lines(
     chosen, left_out = series.largest(_within(history, table), by=by, value=value)
     thinned, thinning = series.thin(chosen, by=by, value=value, keep=keep)
     names = chosen[by].unique(maintain_order=True).sort().to_list()
-    y_axis = _count_axis(thinned[value]) if counts else alt.Axis(format=number, minExtent=44)
-    y = alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=y_axis)
+    axis = _count_axis(thinned[value]) if counts else alt.Axis(format=number, minExtent=44)
+    y = alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=axis)
     if breaks is None:
         broken = series.with_gaps(thinned, by=by, value=value)
     else:

@@ -59,7 +59,6 @@ def write(result: StudyResult) -> Path:
     study, doubts = result.declared.study, result.doubts()
     trials = in_milliseconds(with_doubts(result.trials(), doubts), by="value")
     summary = in_milliseconds(result.summary(), by="mean")
-    failures = [f"{name} did not finish: {reason}" for name, reason in result.failures.items()]
     measures = summary_page.Section(
         title="Measures",
         lines=list(_remarks(result, doubts)),
@@ -74,7 +73,7 @@ def write(result: StudyResult) -> Path:
         title=study.name,
         subtitle=f"{study.name} · {len(result.finished)} trials · seed {study.seed}",
         facts=_facts(result),
-        banners=[masked_text(failure) for failure in failures],
+        banners=_failures(result),
         sections=[
             measures,
             summary_page.Section(title="Points", table=point_table),
@@ -82,6 +81,11 @@ def write(result: StudyResult) -> Path:
         ],
     )
     return summary_page.write(page, result.folder / PAGE)
+
+
+def _failures(result: StudyResult) -> list[str]:
+    failures = [f"{name} did not finish: {reason}" for name, reason in result.failures.items()]
+    return [masked_text(failure) for failure in failures]
 
 
 def _facts(result: StudyResult) -> dict[str, str]:
@@ -246,23 +250,28 @@ def _chart(points: pl.DataFrame, single: pl.DataFrame, look: Look, axis: Axis) -
     labelled = len(axis.numbers) > 1 and 1 < points["line"].n_unique() <= LABELLED_MAX
     x = _x_axis(points, look, axis, labelled=labelled)
     colour = _colour(points, look, labelled=labelled)
-    y = alt.Y("mean:Q", title=look.y, scale=alt.Scale(zero=True), axis=alt.Axis(minExtent=44))
     every_trial = alt.Chart(rows(single)).mark_point(opacity=0.35, size=25)
-    base = alt.Chart(rows(points)).encode(x, colour)
-    lines = base.mark_line(opacity=0.5)
-    intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
-    means = base.mark_point(size=60, opacity=1)
-    layers = [
-        every_trial.encode(x, alt.Y("value:Q"), colour, *_hollow_if_doubtful()),
-        lines.encode(y, alt.Detail("line:N")),
-        intervals.encode(alt.Y("low:Q"), alt.Y2("high:Q")),
-        means.encode(y, *_hollow_if_doubtful(), tooltip=_tooltip(look)),
-    ]
+    every_trial = every_trial.encode(x, alt.Y("value:Q"), colour, *_hollow_if_doubtful())
+    means = alt.Chart(rows(points)).encode(x, colour)
+    layers = [every_trial, *_mean_layers(means, look)]
     if labelled:
         labels = alt.Chart(rows(line_labels(points)))
         text = labels.mark_text(align="left", dx=9, baseline="middle")
         layers.append(text.encode(x, alt.Y("height:Q"), colour, alt.Text("text:N")))
     return alt.layer(*layers).properties(height=280)
+
+
+def _mean_layers(base: alt.Chart, look: Look) -> list[alt.Chart]:
+    """The means of one line joined, with their intervals, and a point for each."""
+    y = alt.Y("mean:Q", title=look.y, scale=alt.Scale(zero=True), axis=alt.Axis(minExtent=44))
+    lines = base.mark_line(opacity=0.5)
+    intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
+    points = base.mark_point(size=60, opacity=1)
+    return [
+        lines.encode(y, alt.Detail("line:N")),
+        intervals.encode(alt.Y("low:Q"), alt.Y2("high:Q")),
+        points.encode(y, *_hollow_if_doubtful(), tooltip=_tooltip(look)),
+    ]
 
 
 def _colour(points: pl.DataFrame, look: Look, *, labelled: bool) -> alt.Color:

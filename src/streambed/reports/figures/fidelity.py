@@ -98,17 +98,20 @@ def _errors(shown: pl.DataFrame) -> Chart:
     axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=240)
     y = alt.Y("way:N", sort=None, title=None, axis=axis)
     base = alt.Chart(rows(drawn)).encode(y)
-    numbers = ("declared_ms", "measured_ms", "error_ms")
-    times = [alt.Tooltip(f"{column}:Q", format=".4~r") for column in numbers]
-    tooltip = ["way:N", *times, "packets:N"]
     unit = "ms too long"
     x = alt.X("error_ms:Q", title=unit, axis=alt.Axis(format="~r"))
     tick = base.mark_tick(style="doubt_name", thickness=2)
     upper = tick.encode(alt.X("bound_ms:Q", title=unit))
     lower = tick.encode(alt.X("least:Q", title=unit))
     whisker = base.mark_rule(style="soft").encode(alt.X("low:Q", title=unit), alt.X2("high:Q"))
-    point = base.mark_point(filled=True, size=70, opacity=1).encode(x, tooltip=tooltip)
+    point = base.mark_point(filled=True, size=70, opacity=1).encode(x, tooltip=_error_tooltip())
     return alt.layer(upper, lower, whisker, point).properties(height=18 * shown.height)
+
+
+def _error_tooltip() -> list[alt.Tooltip]:
+    numbers = ("declared_ms", "measured_ms", "error_ms")
+    times = [alt.Tooltip(f"{column}:Q", format=".4~r") for column in numbers]
+    return [alt.Tooltip("way:N"), *times, alt.Tooltip("packets:N")]
 
 
 def lateness(history: History) -> Figure | Absent:

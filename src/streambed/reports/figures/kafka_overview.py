@@ -50,12 +50,7 @@ def _left_out(table: pl.DataFrame) -> str:
 
 def _matrix(table: pl.DataFrame) -> Chart:
     """A dot for each replica: partitions downwards, brokers to the right."""
-    leads = pl.col("broker") == pl.col("leader")
-    in_sync = pl.col("broker").is_in(pl.col("in_sync"))
-    leader, follower, behind = map(pl.lit, ROLES)
-    role = pl.when(leads).then(leader).when(in_sync).then(follower).otherwise(behind)
-    replicas = table.with_columns(broker=pl.col("replicas")).explode("broker")
-    drawn = replicas.select("partition", "broker", role=role)
+    drawn = _replicas(table)
     scale = alt.Scale(domain=list(ROLES), range=list(COLOURS))
     order = drawn["partition"].unique(maintain_order=True).to_list()
     dots: Chart = alt.Chart(rows(drawn)).mark_circle(size=110, opacity=1)
@@ -66,6 +61,16 @@ def _matrix(table: pl.DataFrame) -> Chart:
         tooltip=["partition:N", "broker:N", "role:N"],
     )
     return chart.properties(height=max(2, len(order)) * ROW_PX)
+
+
+def _replicas(table: pl.DataFrame) -> pl.DataFrame:
+    """One row for each replica: partition, broker, role."""
+    leads = pl.col("broker") == pl.col("leader")
+    in_sync = pl.col("broker").is_in(pl.col("in_sync"))
+    leader, follower, behind = map(pl.lit, ROLES)
+    role = pl.when(leads).then(leader).when(in_sync).then(follower).otherwise(behind)
+    replicas = table.with_columns(broker=pl.col("replicas")).explode("broker")
+    return replicas.select("partition", "broker", role=role)
 
 
 def groups(history: History) -> Figure | Absent:

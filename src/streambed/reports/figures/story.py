@@ -229,11 +229,7 @@ def _leader_lane(history: History) -> Chart | None:
     order = _partitions_that_moved(spans)
     if not order:
         return None
-    label = pl.when("dead").then(pl.format("{}, dead", "leader")).otherwise("leader")
-    # Bars begin within the plot, so that the name at their beginning can be read.
-    start_s = pl.col("from_s").clip(lower_bound=0)
-    shown = spans.filter(pl.col("partition").is_in(order))
-    shown = shown.with_columns(row="partition", label=label, from_s=start_s)
+    shown = _labelled(spans.filter(pl.col("partition").is_in(order)))
     at = _x(history), _names(order)
     bars = alt.Chart(rows(shown)).mark_bar(clip=True, cornerRadius=3, opacity=0.3)
     bars = bars.encode(
@@ -246,6 +242,13 @@ def _leader_lane(history: History) -> Chart | None:
     text = alt.Chart(rows(shown.filter(wide))).mark_text(style="bar_name", dx=6, clip=True)
     lane: Chart = alt.layer(bars, text.encode(*at, alt.Text("label:N")))
     return lane.properties(height=ROW_PX * len(order))
+
+
+def _labelled(spans: pl.DataFrame) -> pl.DataFrame:
+    """Add row and label. Bars begin within the plot, so that the label can be read."""
+    label = pl.when("dead").then(pl.format("{}, dead", "leader")).otherwise("leader")
+    start_s = pl.col("from_s").clip(lower_bound=0)
+    return spans.with_columns(row="partition", label=label, from_s=start_s)
 
 
 def _leader_colour(leaders: pl.Series) -> Any:

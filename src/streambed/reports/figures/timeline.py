@@ -137,9 +137,7 @@ def timeline(history: History) -> Figure | Absent:
 
 def _chart(history: History, bars: pl.DataFrame, marks: pl.DataFrame, shown: list[str]) -> Chart:
     drawn = pl.col("row").is_in(shown)
-    axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=170)
-    y = alt.Y("row:N", sort=None, title=None, scale=alt.Scale(domain=shown), axis=axis)
-    at = time_axis(history, "from_s"), y
+    at = time_axis(history, "from_s"), _row_axis(shown)
     times = [alt.Tooltip(f"{column}:Q", format=".2f") for column in ("from_s", "to_s")]
     tooltip = ["kind:N", "row:N", "says:N", *times]
     kind = alt.Color("kind:N", scale=alt.Scale(domain=KINDS), legend=None)
@@ -150,3 +148,8 @@ def _chart(history: History, bars: pl.DataFrame, marks: pl.DataFrame, shown: lis
     mark = mark.mark_point(size=140, filled=True, style="moment", clip=True)
     mark = mark.encode(*at, alt.Shape("kind:N", scale=shapes, legend=None), tooltip=tooltip)
     return over_faults(history, bar.properties(height=18 * len(shown)), mark, named=False)
+
+
+def _row_axis(order: list[str]) -> alt.Y:
+    axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=170)
+    return alt.Y("row:N", sort=None, title=None, scale=alt.Scale(domain=order), axis=axis)

@@ -120,11 +120,12 @@ def _link(
     flows: dict[tuple[str, str], float],
     history: History,
 ) -> dict[str, object]:
+    first, second = (port.node for port in link.ports)
     near, far = link.ports
+    # A label is nearer to the host: many links may meet at a switch.
     if near.node in switches and far.node not in switches:
         near, far = far, near
     (x, y), (x2, y2) = places[near.node], places[far.node]
-    first, second = (port.node for port in link.ports)
     return {
         "link": link.name,
         "ends": f"{first} – {second}",
