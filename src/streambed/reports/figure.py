@@ -258,10 +258,7 @@ def lines(
     names = chosen[by].unique(maintain_order=True).sort().to_list()
     axis = _count_axis(thinned[value]) if counts else alt.Axis(format=number, minExtent=44)
     y = alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=axis)
-    if breaks is None:
-        broken = series.with_gaps(thinned, by=by, value=value)
-    else:
-        broken = series.with_breaks(thinned, breaks, by=by, value=value)
+    broken = _broken(thinned, breaks, by=by, value=value)
     base = alt.Chart(rows(broken)).encode(time_axis(history), y)
     line = _line(base, by=by, names=names, steps=counts).properties(height=200)
     points = _points(base, thinned, by=by, value=value, unit=unit, number=number, few=len(names))
@@ -285,6 +282,15 @@ def _line(base: alt.Chart, *, by: str, names: list[str], steps: bool) -> alt.Cha
     )
     line: alt.Chart = encoded.add_params(pick, zoom)
     return line
+
+
+def _broken(
+    table: pl.DataFrame, breaks: dict[str, list[float]] | None, *, by: str, value: str
+) -> pl.DataFrame:
+    """Add a row without a value wherever a line has to break."""
+    if breaks is None:
+        return series.with_gaps(table, by=by, value=value)
+    return series.with_breaks(table, breaks, by=by, value=value)
 
 
 def _within(history: History, table: pl.DataFrame) -> pl.DataFrame:

@@ -190,14 +190,16 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
     )
     environment.filters |= {"plain": plain, "named": value_text, "script": as_script}
     judged = fidelities.fidelity(run.history)
+    folded = {name: shown[name] for name in shown if name in FOLDED}
+    unfolded = {name: shown[name] for name in shown if name not in FOLDED}
     return environment.get_template("report.html").render(
         run=run,
         facts=facts(run),
         answer=worst(run.verdicts),
         headline=cards.headline(run.verdicts),
         cards=cards.cards(run.verdicts, run.history, judged),
-        sections={name: part for name, part in shown.items() if name not in FOLDED},
-        folded={name: part for name, part in shown.items() if name in FOLDED},
+        sections=unfolded,
+        folded=folded,
         specs=pack_figures(_specs(shown)),
         themes={theme: style.config(theme) for theme in style.INK},
         ink=style.INK,

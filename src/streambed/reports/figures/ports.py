@@ -41,8 +41,7 @@ def switch_ports(history: History, plan: Plan | None, direction: Direction) -> F
     if table.is_empty():
         reason = "Not available: the run recorded less than 2 s."
         return Absent(name=name, title=title, reason=reason)
-    sampled = set(table["port"])
-    shown, left_out = _busiest(table, [port for port in names.values() if port in sampled])
+    shown, left_out = _busiest(table, list(names.values()))
     step = max(1.0, series.step_s(end_s(history), max(1, CELLS // len(shown))))
     cells = _cells(table.filter(pl.col("port").is_in(shown)), step)
     caption = (
@@ -86,7 +85,12 @@ def port_names(plan: Plan | None) -> dict[str, str]:
     }
 
 
-def _busiest(table: pl.DataFrame, order: list[str]) -> tuple[list[str], str]:
+def _busiest(table: pl.DataFrame, ports: list[str]) -> tuple[list[str], str]:
+    """The ports to draw, in this order, and a sentence on those left out. Ports without samples
+    are not drawn.
+    """
+    sampled = set(table["port"])
+    order = [port for port in ports if port in sampled]
     if len(order) <= ROWS:
         return order, ""
     totals = (
