@@ -205,17 +205,18 @@ def _add_edge(zoo: Zoo, edge: Item, names: dict[str, str], file: str) -> None:
     if one == other:
         zoo.notes.append(f"{file}:{edge.place.line}: a link from {one} to itself is left out")
         return
-    rates = list(_rates(edge))
-    label = "" if rates else _rate_label(edge)
-    if label:
+    if rates := list(_rates(edge)):
+        zoo.edges.append(Edge(ends=(one, other), rate=rates[0]))
+        return
+    if label := _rate_label(edge):
         zoo.edges.append(Edge(ends=(one, other), rate=rate_of(label), label=label))
         return
-    if not rates and any(_value(edge, name) for name in ("LinkSpeedRaw", "LinkSpeed")):
+    if _value(edge, "LinkSpeedRaw") or _value(edge, "LinkSpeed"):
         zoo.notes.append(
             f"{file}:{edge.place.line}: the speed of {one} – {other} is not a number: it has no "
             "rate from this file"
         )
-    zoo.edges.append(Edge(ends=(one, other), rate=rates[0] if rates else None))
+    zoo.edges.append(Edge(ends=(one, other), rate=None))
 
 
 def _rate_label(edge: Item) -> str:
