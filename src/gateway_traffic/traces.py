@@ -157,17 +157,25 @@ def _gateway(homes: Homes, number: int, start_ms: int) -> pl.DataFrame:
     share_up = np.where(boots, random.random(count), 1.0)
     rx, tx = _traffic(random, start_ms / 1000 + dates_s, share_up * passed_s)
     wraps = random.random() < homes.wraps
+    # The order of the draws determines the trace of a seed.
+    counter_tx = _counter(random, tx, boots, wraps)
+    counter_rx = _counter(random, rx, boots, wraps)
+    restarts_before = random.integers(0, 20, dtype=np.int32)
     rows = {
-        "date": start_ms + np.round(dates_s * 1000).astype(np.int64),
-        "since": start_ms + np.round(since_s * 1000).astype(np.int64),
+        "date": start_ms + _whole_ms(dates_s),
+        "since": start_ms + _whole_ms(since_s),
         "tx": tx,
         "rx": rx,
-        "counter_tx": _counter(random, tx, boots, wraps),
-        "counter_rx": _counter(random, rx, boots, wraps),
-        "restarts": np.cumsum(boots).astype(np.int32) + random.integers(0, 20, dtype=np.int32),
+        "counter_tx": counter_tx,
+        "counter_rx": counter_rx,
+        "restarts": restarts_before + np.cumsum(boots).astype(np.int32),
     }
     frame = pl.DataFrame(rows).with_columns(gateway_id=pl.lit(f"gw-{number:06d}"))
     return _add_due_times(homes, random, frame)
+
+
+def _whole_ms(times_s: Floats) -> NDArray[np.int64]:
+    return np.round(times_s * 1000).astype(np.int64)
 
 
 def _dates(homes: Homes, random: np.random.Generator) -> Floats:

@@ -79,9 +79,7 @@ def start_java(command: list[str], settings: dict[str, str], secrets: str) -> No
     environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": connection, "SPARK_HOME": HOME}
     java = subprocess.Popen([*command, "pyspark-shell"], stdin=subprocess.PIPE, env=environment)
     wait_for(connection, java, START_S_MAX)
-    with open(connection, "rb") as file:
-        port, length = struct.unpack(">ii", file.read(8))
-        secret = file.read(length).decode()
+    port, secret = read_connection(connection)
     os.environ.update(
         PYSPARK_GATEWAY_PORT=str(port),
         PYSPARK_GATEWAY_SECRET=secret,
@@ -89,6 +87,13 @@ def start_java(command: list[str], settings: dict[str, str], secrets: str) -> No
         SPARK_HOME=HOME,
     )
     wait_for(os.path.join(gates, "servers"), java, 10**9)
+
+
+def read_connection(path: str) -> tuple[int, str]:
+    """The port and the secret of a gateway, from the file that it writes."""
+    with open(path, "rb") as file:
+        port, length = struct.unpack(">ii", file.read(8))
+        return port, file.read(length).decode()
 
 
 def make_folder(url: str) -> None:

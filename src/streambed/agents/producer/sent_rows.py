@@ -167,19 +167,23 @@ class SentRows:
         self._acked, self._held = [], 0
         counts = [len(part.sequence) for part in parts]
         records = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        count = len(records.sequence)
+        partitions = records.partition.astype(np.int32, copy=False)
+        codes = np.repeat(np.array(outcomes, np.int8), counts)
+        lives = np.full(count, self._life, np.int16)
         self._table.append_columns(
             self._name_column(np.repeat(producers, counts)),
             pa.array(records.sequence),
             self._name_column(records.topic),
-            pa.array(records.partition.astype(np.int32, copy=False)),
+            pa.array(partitions),
             pa.array(records.offset),
             pa.array(records.due),
             pa.array(records.sent),
             pa.array(np.repeat(times, counts)),
-            self._constant_column(None, len(records.sequence)),
+            self._constant_column(None, count),
             pa.array(records.key, mask=records.key == NO_KEY),
-            pa.array(np.repeat(np.array(outcomes, np.int8), counts)),
-            pa.array(np.full(len(records.sequence), self._life, np.int16)),
+            pa.array(codes),
+            pa.array(lives),
             _transaction_column(transactions, counts),
         )
 
