@@ -152,8 +152,7 @@ def _gateway(homes: Homes, number: int, start_ms: int) -> pl.DataFrame:
     count = len(dates_s)
     since_s = np.concatenate([dates_s[:1], dates_s[:-1]])
     passed_s = dates_s - since_s
-    boots = random.random(count) < homes.restarts_per_day * passed_s / 86_400
-    boots[0] = False
+    boots = _boots(homes, random, passed_s)
     share_up = np.where(boots, random.random(count), 1.0)
     rx, tx = _traffic(random, start_ms / 1000 + dates_s, share_up * passed_s)
     wraps = random.random() < homes.wraps
@@ -172,6 +171,13 @@ def _gateway(homes: Homes, number: int, start_ms: int) -> pl.DataFrame:
     }
     frame = pl.DataFrame(rows).with_columns(gateway_id=pl.lit(f"gw-{number:06d}"))
     return _add_due_times(homes, random, frame)
+
+
+def _boots(homes: Homes, random: np.random.Generator, passed_s: Floats) -> NDArray[np.bool_]:
+    """Whether the gateway restarted since its last record, for each record."""
+    boots = random.random(len(passed_s)) < homes.restarts_per_day * passed_s / 86_400
+    boots[0] = False
+    return boots
 
 
 def _whole_ms(times_s: Floats) -> NDArray[np.int64]:

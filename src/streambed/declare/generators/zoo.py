@@ -205,18 +205,22 @@ def _add_edge(zoo: Zoo, edge: Item, names: dict[str, str], file: str) -> None:
     if one == other:
         zoo.notes.append(f"{file}:{edge.place.line}: a link from {one} to itself is left out")
         return
+    zoo.edges.append(_edge(zoo, edge, (one, other), file))
+
+
+def _edge(zoo: Zoo, edge: Item, ends: Ends, file: str) -> Edge:
+    """The link with its rate: from its speed, or else from its label."""
     if rates := list(_rates(edge)):
-        zoo.edges.append(Edge(ends=(one, other), rate=rates[0]))
-        return
+        return Edge(ends=ends, rate=rates[0])
     if label := _rate_label(edge):
-        zoo.edges.append(Edge(ends=(one, other), rate=rate_of(label), label=label))
-        return
+        return Edge(ends=ends, rate=rate_of(label), label=label)
     if _value(edge, "LinkSpeedRaw") or _value(edge, "LinkSpeed"):
+        link = f"{ends[0]} – {ends[1]}"
         zoo.notes.append(
-            f"{file}:{edge.place.line}: the speed of {one} – {other} is not a number: it has no "
-            "rate from this file"
+            f"{file}:{edge.place.line}: the speed of {link} is not a number: it has no rate from "
+            "this file"
         )
-    zoo.edges.append(Edge(ends=(one, other), rate=None))
+    return Edge(ends=ends, rate=None)
 
 
 def _rate_label(edge: Item) -> str:

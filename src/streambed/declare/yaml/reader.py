@@ -80,19 +80,8 @@ def wrong_version(document: Document) -> Problem | None:
 
 
 def _experiment_of(document: Document, base: Path) -> tuple[Experiment | None, list[Problem]]:
-    content = document.content
-    wrong = [] if "version" in content else [MISSING_VERSION]
-    experiment, errors = _validate(content)
-    unknown_kinds, content = _with_nearest_kinds(content, errors)
-    if unknown_kinds:
-        experiment, errors = _validate(content)
-    all_errors = [*unknown_kinds, *errors, *_named_inside(content)]
-    for complaint in complaints(all_errors, content):
-        wrong.append(document.locate(complaint.problem, at_key=complaint.at_key))
-    left_out = _LeftOut()
-    if errors:
-        rest, left_out = _without(content, errors)
-        experiment, _ = _validate(rest)
+    """The experiment and its problems; None if too much of it is invalid."""
+    experiment, left_out, wrong = _valid_part(document)
     if experiment is None:
         return None, wrong
     expanded = expand(experiment.topology, base)
@@ -106,6 +95,24 @@ def _experiment_of(document: Document, base: Path) -> tuple[Experiment | None, l
         if problem.key not in reported and not left_out.explains(problem):
             wrong.append(document.locate(problem))
     return experiment, wrong
+
+
+def _valid_part(document: Document) -> tuple[Experiment | None, _LeftOut, list[Problem]]:
+    """The experiment without its invalid keys, what was left out, and the problems of these."""
+    content = document.content
+    wrong = [] if "version" in content else [MISSING_VERSION]
+    experiment, errors = _validate(content)
+    unknown_kinds, content = _with_nearest_kinds(content, errors)
+    if unknown_kinds:
+        experiment, errors = _validate(content)
+    all_errors = [*unknown_kinds, *errors, *_named_inside(content)]
+    for complaint in complaints(all_errors, content):
+        wrong.append(document.locate(complaint.problem, at_key=complaint.at_key))
+    left_out = _LeftOut()
+    if errors:
+        rest, left_out = _without(content, errors)
+        experiment, _ = _validate(rest)
+    return experiment, left_out, wrong
 
 
 def _locate_in_topology(document: Document, problems: Iterable[Problem]) -> list[Problem]:
