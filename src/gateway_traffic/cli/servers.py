@@ -140,9 +140,7 @@ def serve(
     state. SIGTERM stops it without loss.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    for file in (secret, key or certificate):
-        if file and (warning := exposure_of(file)):
-            log.warning("%s", warning)
+    _warn_if_readable(secret, key or certificate)
     limits = Limits(
         outstanding_records=outstanding,
         record_bytes=record_bytes,
@@ -171,6 +169,13 @@ def serve(
         print(f"ready {scheme}://{host}:{opened_port}", flush=True)
 
     uvloop.run(serve_until_stopped(options, announce))
+
+
+def _warn_if_readable(*files: Path | None) -> None:
+    """Warn about secret files that other users may read."""
+    for file in files:
+        if file and (warning := exposure_of(file)):
+            log.warning("%s", warning)
 
 
 def token(

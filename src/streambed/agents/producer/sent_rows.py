@@ -166,7 +166,7 @@ class SentRows:
         producers, times, outcomes, transactions, parts = zip(*self._acked, strict=True)
         self._acked, self._held = [], 0
         counts = [len(part.sequence) for part in parts]
-        records = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        records = _concatenate(parts)
         count = len(records.sequence)
         partitions = records.partition.astype(np.int32, copy=False)
         codes = np.repeat(np.array(outcomes, np.int8), counts)
@@ -208,6 +208,11 @@ class SentRows:
         self.flush()
         for table in self._tables():
             table.close()
+
+
+def _concatenate(parts: Sequence[Acked]) -> Acked:
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Acked(*columns)
 
 
 def _transaction_column(transactions: Sequence[int], counts: list[int]) -> pa.Array:

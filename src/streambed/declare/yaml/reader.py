@@ -42,9 +42,7 @@ _EXPERIMENT = TypeAdapter(Experiment)
 
 
 def read(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> Experiment:
-    """The experiment that a file declares, changed by `key=value` overrides and a seed of the
-    caller's.
-    """
+    """The experiment that a file declares, changed by `key=value` overrides and by `seed`."""
     return experiment_of(document_at(path, "an experiment"), path, overrides, seed)
 
 
@@ -72,7 +70,7 @@ def experiment_of(
 
 
 def wrong_version(document: Document) -> Problem | None:
-    """A file of another version would mean something else by its keys: say just that."""
+    """The only problem to report for a file of another version: its keys may mean other things."""
     version = document.content.get("version", VERSION)
     if version == VERSION and not isinstance(version, bool):
         return None
@@ -143,7 +141,7 @@ class _LeftOut:
     """Links that lost a key, such as topology.links.0."""
 
     def explains(self, problem: Problem) -> bool:
-        """Whether a problem may be there only because something was left out."""
+        """Whether a problem may follow only from what was left out."""
         lacks_topic = self.topics and problem.code == UNKNOWN_TOPIC
         lacks_fault = self.faults and problem.code == UNKNOWN_FAULT
         of_link = problem.key.startswith(tuple(f"{link}." for link in self.links))
