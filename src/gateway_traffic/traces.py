@@ -250,11 +250,15 @@ def _add_due_times(homes: Homes, random: np.random.Generator, frame: pl.DataFram
     delay_ms = random.uniform(0, 2000, count) + late_ms
     due = frame["date"].to_numpy() + delay_ms.astype(np.int64)
     first = frame.with_columns(due=pl.Series(due), copy=pl.lit(False))
-    again = random.random(count) < homes.duplicates
-    delay = (1000 + random.exponential(30_000.0, count)).astype(np.int64)
-    delayed = first.with_columns(due=pl.col("due") + pl.Series(delay), copy=pl.lit(True))
-    copies = delayed.filter(pl.Series(again))
-    return pl.concat([first, copies])
+    return pl.concat([first, _copies(homes, random, first)])
+
+
+def _copies(homes: Homes, random: np.random.Generator, first: pl.DataFrame) -> pl.DataFrame:
+    """The records that are sent a second time, each a while after the first time."""
+    again = random.random(len(first)) < homes.duplicates
+    delay_ms = (1000 + random.exponential(30_000.0, len(first))).astype(np.int64)
+    delayed = first.with_columns(due=pl.col("due") + pl.Series(delay_ms), copy=pl.lit(True))
+    return delayed.filter(pl.Series(again))
 
 
 def span_days(trace: pl.DataFrame) -> float:

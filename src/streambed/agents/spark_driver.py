@@ -53,13 +53,15 @@ def wait_for(path: str, child: "subprocess.Popen[bytes]", limit_s: float) -> Non
 def own_class_path(command: list[str]) -> list[str]:
     """With another pyspark, use its jars instead of ours, without our class archive."""
     at = command.index("-cp") + 1
-    ours = [jar for jar in command[at].split(":") if f"{os.sep}pyspark{os.sep}jars{os.sep}" in jar]
-    # Not all of our jars lie there: of a signed jar we use a copy.
-    if any(os.path.dirname(jar) == os.path.join(HOME, "jars") for jar in ours):
+    class_path = command[at].split(":")
+    folder = os.path.join(HOME, "jars")
+    ours = [jar for jar in class_path if f"{os.sep}pyspark{os.sep}jars{os.sep}" in jar]
+    # Not all of our jars are in that folder: of a signed jar we use a copy.
+    if any(os.path.dirname(jar) == folder for jar in ours):
         return command
-    others = [jar for jar in command[at].split(":") if jar not in ours]
-    jars = ":".join([*sorted(glob.glob(os.path.join(HOME, "jars", "*.jar"))), *others])
-    words = [*command[:at], jars, *command[at + 1 :]]
+    others = [jar for jar in class_path if jar not in ours]
+    theirs = sorted(glob.glob(os.path.join(folder, "*.jar")))
+    words = [*command[:at], ":".join([*theirs, *others]), *command[at + 1 :]]
     return [word for word in words if not word.startswith("-XX:SharedArchiveFile")]
 
 

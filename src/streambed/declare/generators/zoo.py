@@ -87,6 +87,7 @@ class Zoo:
         """
         numbers: Counter[frozenset[str]] = Counter()
         links = list(made.links)
+        instant = []
         for at, edge in enumerate(self.edges):
             pair = frozenset(edge.ends)
             numbers[pair] += 1
@@ -94,9 +95,7 @@ class Zoo:
             if counts[pair] > 1:
                 name = f"{'-'.join(edge.ends)[:NAME_MAX]}-{numbers[pair]}"
             links[at] = replace(links[at], name=name, rate=edge.rate or links[at].rate)
-        instant = []
-        for edge, link in zip(self.edges, links, strict=False):
-            if not link.delay.ns:
+            if not links[at].delay.ns:
                 instant.append(" – ".join(edge.ends))
         notes = list(self.notes)
         if instant:

@@ -123,7 +123,7 @@ def _put_topic(draft: Draft, form: Form, brokers: list[str]) -> None:
 
 
 def _leaders(form: Form, brokers: list[str]) -> list[str]:
-    """The brokers in turn, from topicBroker on; None if there is only one."""
+    """The brokers in turn, from topicBroker on; empty if there is only one or none is named."""
     first = f"h{form.text('topicBroker').removeprefix('h')}"
     if first == "h":
         return []
